@@ -1,0 +1,42 @@
+# make demo   watch an agent work through a real server
+# make test   everything that has to be right: lint, types, tests
+# make help   the rest
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types figures clean
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## Make .venv with the core and everything that developers need
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Watch an agent work through a real server
+	@$(BIN)/python tools/demo.py
+
+test: lint types  ## Lint, types and all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY)  ## Style and mistakes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## Types
+	$(BIN)/mypy
+
+figures: $(READY)  ## Measure what the docs promise
+	$(BIN)/python tools/figures.py all
+
+clean:  ## Remove everything that make has made
+	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,7 @@
+"""`python -m deepwork`."""
+
+from __future__ import annotations
+
+from deepwork.cli.main import run
+
+run()

@@ -1,0 +1,142 @@
+"""The front door for authors of plugins. What is not in `__all__` is private and may change."""
+
+from __future__ import annotations
+
+from deepwork.documents import Document, DocumentError, Problem, read_document
+from deepwork.engine.engine import Engine
+from deepwork.errors import (
+    ArgumentError,
+    ConfigError,
+    CorruptSession,
+    DeepWorkError,
+    EmptyWorkflow,
+    JobError,
+    JobLoadError,
+    MissingInstructions,
+    NameClash,
+    NoActiveSession,
+    OutputError,
+    PathRefused,
+    PluginError,
+    PluginLoadError,
+    ReviewExhausted,
+    RunnerError,
+    StaleSession,
+    StateError,
+    StorageError,
+    ToolError,
+    UnknownJob,
+    UnknownName,
+    UnknownSession,
+    UnknownWorkflow,
+)
+from deepwork.jobs.parse import parse_job
+from deepwork.jobs.reader import JobReader
+from deepwork.models.jobs import Job, JobFile, Review, Step, StepOutput, Workflow
+from deepwork.models.replies import (
+    AbortedWorkflow,
+    BeginStep,
+    FinishedStep,
+    StartedWorkflow,
+    StepStatus,
+    WorkflowList,
+)
+from deepwork.models.reviews import HandedBack, ReviewRequest, ReviewTask, Verdict
+from deepwork.models.sessions import (
+    SCHEMA_VERSION,
+    HistoryEntry,
+    Session,
+    SessionStatus,
+    SessionSummary,
+    StepProgress,
+)
+from deepwork.ports.call import ToolCall
+from deepwork.ports.context import PluginContext
+from deepwork.ports.job_source import JobSource
+from deepwork.ports.records import ResourceSpec, ReviewRunnerSpec, StateStoreSpec, ToolSet, ToolSpec
+from deepwork.ports.review_runner import ReviewRunner
+from deepwork.ports.state_store import StateStore
+from deepwork.workspace import (
+    Workspace,
+    locked,
+    open_folder,
+    open_regular,
+    read_regular,
+    replace_in,
+    resolve_inside,
+    write_durably,
+)
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "AbortedWorkflow",
+    "ArgumentError",
+    "BeginStep",
+    "ConfigError",
+    "CorruptSession",
+    "DeepWorkError",
+    "Document",
+    "DocumentError",
+    "EmptyWorkflow",
+    "Engine",
+    "FinishedStep",
+    "HandedBack",
+    "HistoryEntry",
+    "Job",
+    "JobError",
+    "JobFile",
+    "JobLoadError",
+    "JobReader",
+    "JobSource",
+    "MissingInstructions",
+    "NameClash",
+    "NoActiveSession",
+    "OutputError",
+    "PathRefused",
+    "PluginContext",
+    "PluginError",
+    "PluginLoadError",
+    "Problem",
+    "ResourceSpec",
+    "Review",
+    "ReviewExhausted",
+    "ReviewRequest",
+    "ReviewRunner",
+    "ReviewRunnerSpec",
+    "ReviewTask",
+    "RunnerError",
+    "Session",
+    "SessionStatus",
+    "SessionSummary",
+    "StaleSession",
+    "StartedWorkflow",
+    "StateError",
+    "StateStore",
+    "StateStoreSpec",
+    "Step",
+    "StepOutput",
+    "StepProgress",
+    "StepStatus",
+    "StorageError",
+    "ToolCall",
+    "ToolError",
+    "ToolSet",
+    "ToolSpec",
+    "UnknownJob",
+    "UnknownName",
+    "UnknownSession",
+    "UnknownWorkflow",
+    "Verdict",
+    "Workflow",
+    "WorkflowList",
+    "Workspace",
+    "locked",
+    "open_folder",
+    "open_regular",
+    "parse_job",
+    "read_document",
+    "read_regular",
+    "replace_in",
+    "resolve_inside",
+    "write_durably",
+]

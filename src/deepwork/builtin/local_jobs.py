@@ -1,0 +1,65 @@
+"""Jobs in folders: those of the project, those that ship with DeepWork, and those of named folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from deepwork import hookimpl
+from deepwork.api import Job, JobLoadError, JobReader, JobSource, PluginContext
+
+EXTRA_FOLDERS = "DEEPWORK_ADDITIONAL_JOBS_FOLDERS"
+PACKAGED = Path(__file__).parent.parent / "packaged_jobs"
+
+
+class FolderJobs(JobSource):
+    """The jobs of some folders, in their order: `<folder>/<job>/job.yml`."""
+
+    def __init__(self, name: str, rank: int, readers: Iterable[JobReader]) -> None:
+        self.name = name
+        self.rank = rank
+        self._readers = list(readers)
+
+    def load(self) -> Iterator[Job | JobLoadError]:
+        """Give each folder's jobs, sorted by folder name; the second of a name is an error."""
+        owners: dict[str, Path] = {}
+        for reader in self._readers:
+            if reader.escapes:
+                text = "the folder of the project's jobs is a link that leads out of the project"
+                yield JobLoadError(text, job_name=reader.folder.name, job_dir=reader.folder)
+            found = [item for name in reader.names() if (item := reader.read(name))]
+            # A folder that is broken, or bears its job's name, decides in `find`, so it does here.
+            for item in found:
+                if isinstance(item, JobLoadError) or item.job_dir.name == item.name:
+                    owners.setdefault(item.job_dir.name, item.job_dir)
+            for item in found:
+                if isinstance(item, JobLoadError) or owners.setdefault(item.name, item.job_dir) == item.job_dir:
+                    yield item
+                else:
+                    text = f"its job is named {item.name!r}, as that of {owners[item.name]}, which comes first"
+                    yield JobLoadError(text, job_name=item.job_dir.name, job_dir=item.job_dir)
+
+    def find(self, job_name: str) -> Job | JobLoadError | None:
+        """Look into the folder of that name first; only if it does not decide, into the others."""
+        by_folder: Job | None = None
+        for reader in self._readers:
+            hit = reader.read(job_name)
+            if isinstance(hit, JobLoadError) or (hit is not None and hit.name == job_name):
+                return hit
+            by_folder = by_folder or hit
+            for name in reader.names():
+                other = reader.read(name)
+                if isinstance(other, Job) and other.name == job_name:
+                    return other
+        return by_folder
+
+
+@hookimpl
+def deepwork_job_sources(context: PluginContext) -> Iterator[JobSource]:
+    """Project jobs before packaged ones before additional folders."""
+    extra = [part.strip() for part in context.environment.get(EXTRA_FOLDERS, "").split(os.pathsep)]
+    root = context.project_root
+    yield FolderJobs("project", 0, [JobReader(root / ".deepwork" / "jobs", inside=root)])
+    yield FolderJobs("packaged", 50, [JobReader(PACKAGED)])
+    yield FolderJobs("additional", 60, [JobReader(root / part) for part in extra if part])

@@ -1,0 +1,151 @@
+"""The four workflow tools: parameters in, one method of the engine, its reply out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from deepwork import hookimpl
+from deepwork.api import (
+    AbortedWorkflow,
+    Engine,
+    FinishedStep,
+    StartedWorkflow,
+    ToolCall,
+    ToolSet,
+    ToolSpec,
+    WorkflowList,
+)
+
+INSTRUCTIONS = """\
+DeepWork leads you through multi-step workflows, one step at a time, and remembers everything.
+
+1. Discover: get_workflows lists jobs and their workflows.
+2. Start: start_workflow gives a session_id and the first step (begin_step).
+3. Execute: follow step_instructions and write the files in step_expected_outputs.
+4. Checkpoint: finished_step with session_id, step_id and outputs (output name to path). Never claim a step \
+done in any other way.
+5. Iterate: on needs_work do what feedback says, then call finished_step again.
+6. Continue: on next_step go on with the begin_step it brings.
+7. Complete: on workflow_complete report all_outputs; if another workflow is on the stack, go on with that one.
+
+Workflows nest: starting one during another puts it on top of the stack; abort_workflow ends one that cannot be \
+completed. If you have lost track, call finished_step with the session_id and step_id "?": it answers where you are. \
+Errors say what to do next; notices in replies are for you.
+"""
+
+SessionId = Annotated[str | None, Field(description="From begin_step. Default: the top of the stack.")]
+
+
+def tool_set(engine: Engine) -> ToolSet:
+    """Bind the tools to an engine."""
+
+    def get_workflows() -> WorkflowList:
+        """List all jobs with their workflows, and job files with errors. Call this first."""
+        return engine.list_workflows()
+
+    async def start_workflow(
+        call: ToolCall,
+        goal: Annotated[str, Field(description="What the user wants to accomplish")],
+        job_name: Annotated[str, Field(description="Job, from get_workflows")],
+        workflow_name: Annotated[str, Field(description="Workflow of that job")],
+        instance_id: Annotated[str | None, Field(description="Name for this run, e.g. 'acme' or 'q1-2026'")] = None,
+        parent_session_id: Annotated[
+            str | None, Field(description="Nest under this session. Default: the top of the stack.")
+        ] = None,
+    ) -> StartedWorkflow:
+        """Start a workflow. Returns its first step; started during another workflow, it nests on top of that."""
+        return await engine.start(
+            call,
+            goal=goal,
+            job_name=job_name,
+            workflow_name=workflow_name,
+            instance_id=instance_id,
+            parent_session_id=parent_session_id,
+        )
+
+    async def finished_step(
+        call: ToolCall,
+        outputs: Annotated[
+            dict[str, str | list[str]],
+            Field(description="Output name to path, or list of paths for type 'files'; optional ones may be left out"),
+        ],
+        notes: Annotated[str | None, Field(description="About the work done")] = None,
+        quality_review_override_reason: Annotated[
+            str | None, Field(description="Skips quality review: say why, e.g. what a passed review found")
+        ] = None,
+        session_id: SessionId = None,
+        step_id: Annotated[
+            str | None,
+            Field(
+                description="From begin_step or concurrent_steps: makes repeated calls safe. '?' asks where you are."
+            ),
+        ] = None,
+    ) -> FinishedStep:
+        """Report a finished step: its outputs are checked and reviewed.
+
+        Answers needs_work (mend, then call again), next_step or workflow_complete.
+        """
+        return await engine.finish_step(
+            call,
+            outputs=outputs,
+            notes=notes,
+            quality_review_override_reason=quality_review_override_reason,
+            session_id=session_id,
+            step_id=step_id,
+        )
+
+    async def abort_workflow(
+        call: ToolCall,
+        explanation: Annotated[str, Field(description="Why it cannot be completed")],
+        session_id: SessionId = None,
+    ) -> AbortedWorkflow:
+        """Abort a workflow that cannot be completed, and return to the one below it."""
+        return await engine.abort(call, explanation=explanation, session_id=session_id)
+
+    return ToolSet(
+        name="core",
+        instructions=INSTRUCTIONS,
+        tools=[
+            ToolSpec(
+                "get_workflows",
+                get_workflows,
+                title="List workflows",
+                read_only=True,
+                idempotent=True,
+                output=WorkflowList,
+                always_load=True,
+            ),
+            ToolSpec(
+                "start_workflow",
+                start_workflow,
+                title="Start a workflow",
+                output=StartedWorkflow,
+                always_load=True,
+            ),
+            ToolSpec(
+                "finished_step",
+                finished_step,
+                title="Report a finished step",
+                output=FinishedStep,
+                always_load=True,
+            ),
+            ToolSpec(
+                "abort_workflow",
+                abort_workflow,
+                title="Abort a workflow",
+                destructive=True,
+                idempotent=True,
+                output=AbortedWorkflow,
+                always_load=True,
+            ),
+        ],
+    )
+
+
+@hookimpl
+def deepwork_tool_sets(engine: Engine) -> Iterator[ToolSet]:
+    """The set `core`."""
+    yield tool_set(engine)

@@ -1,0 +1,121 @@
+"""`deepwork jobs`: for authors of job files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deepwork.cli.project import path_option
+from deepwork.config import load_config, resolve_root
+from deepwork.errors import JobLoadError
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.jobs.parse import FILE_NAME, parse_job
+from deepwork.models.jobs import Job
+
+
+@click.group(epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
+def jobs() -> None:
+    """List and check job files."""
+
+
+@jobs.command("list")
+@path_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_jobs(root: str, as_json: bool) -> None:  # noqa: FBT001 - click gives what the user typed
+    """List the jobs that a server of this project would offer, and where each comes from."""
+    listing = _catalogue(root).list()
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "jobs": [{"source": source, **_facts(job)} for source, job in listing.jobs],
+                    "shadowed": [
+                        {"source": one.source, "hidden_by": one.by, **_facts(one.job)} for one in listing.shadowed
+                    ],
+                    "errors": [{"source": source, **_failure(error)} for source, error in listing.errors],
+                },
+                indent=2,
+            )
+        )
+        return
+    for source, job in listing.jobs:
+        click.echo(f"{click.style(job.name, bold=True)}  ({source})  {job.definition.summary}")
+        for workflow in job.definition.workflows:
+            click.echo(f"    {workflow.name}: {workflow.summary}")
+    for one in listing.shadowed:
+        click.echo(f"{one.job.name}  ({one.source})  hidden by the job of that name of {one.by}")
+    for _, error in listing.errors:
+        click.echo(f"{click.style('broken', fg='red')}  {error.message}")
+    if not (listing.jobs or listing.errors):
+        click.echo("No jobs. `deepwork init` makes a first one.")
+
+
+@jobs.command("check")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@path_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:  # noqa: FBT001 - click gives what the user typed
+    """Check job files: job folders, job.yml files, or all jobs of the project.
+
+    Prints `file:line: message` for every error and warning, and exits with 1 if there are errors.
+    """
+    folders = [*_given(paths)] if paths else [*_given([resolve_root(root) / ".deepwork" / "jobs"])]
+    results = [parse_job(folder) for folder in folders]
+    errors = [error for error in results if isinstance(error, JobLoadError)]
+    warnings = [warning for job in results if isinstance(job, Job) for warning in job.warnings]
+    if as_json:
+        report = {
+            "checked": len(results),
+            "errors": [_failure(error) for error in errors],
+            "warnings": warnings,
+        }
+        click.echo(json.dumps(report, indent=2))
+        return 1 if errors else 0
+    for error in errors:
+        for line in error.message.removeprefix("Failed to load: ").splitlines():
+            click.echo(f"{line}")
+    for warning in warnings:
+        click.echo(f"{warning} (warning)")
+    failed = f"{len(errors)} with errors" if errors else "no errors"
+    click.echo(f"{len(results)} {'job' if len(results) == 1 else 'jobs'} checked, {failed}.", err=True)
+    return 1 if errors else 0
+
+
+def _given(paths: tuple[Path, ...] | list[Path]) -> Iterator[Path]:
+    """Turn what the user named into job folders: a folder of jobs stands for all of them."""
+    for path in paths:
+        if path.name == FILE_NAME or os.path.lexists(path / FILE_NAME) or not path.is_dir():
+            yield path
+        else:
+            yield from sorted(folder for folder in path.iterdir() if os.path.lexists(folder / FILE_NAME))
+
+
+def _catalogue(root: str) -> Catalogue:
+    from deepwork.loading.catalog import by_name
+    from deepwork.loading.contexts import contexts
+    from deepwork.loading.manager import PluginManager
+
+    config, workspace, _ = load_config(resolve_root(root), os.environ)
+    provided = PluginManager(blocked=config.plugins.block).job_sources(contexts(config, workspace))
+    return Catalogue(one.item for one in by_name("job source", provided, lambda source: source.name).values())
+
+
+def _facts(job: Job) -> dict[str, Any]:
+    definition = job.definition
+    return {
+        "name": definition.name,
+        "version": definition.version,
+        "summary": definition.summary,
+        "job_dir": str(job.job_dir),
+        "workflows": [{"name": flow.name, "summary": flow.summary} for flow in definition.workflows],
+        "warnings": list(job.warnings),
+    }
+
+
+def _failure(error: JobLoadError) -> dict[str, str]:
+    return {"job_name": error.job_name, "job_dir": str(error.job_dir), "error": error.message}

@@ -1,0 +1,97 @@
+"""The command `deepwork`: its verbs, loaded when asked for, and its exit codes.
+
+0 done, 1 expected error, 2 wrong usage, 3 a bug of ours, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from deepwork import __version__
+from deepwork.errors import DeepWorkError
+
+COMMANDS = {
+    "serve": "deepwork.cli.serve:serve",
+    "init": "deepwork.cli.init:init",
+    "jobs": "deepwork.cli.jobs:jobs",
+    "completion": "deepwork.cli.completion:completion",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with `deepwork init`, then connect your agent to `deepwork serve`.",
+)
+@click.version_option(__version__, prog_name="deepwork")
+def main() -> None:
+    """Lead AI coding agents through multi-step work: one step at a time, checked, reviewed and remembered."""
+
+
+def run() -> NoReturn:
+    """Run the command and end the process with the code that says what happened."""
+    if sys.platform == "win32":
+        sys.stderr.write("Error: deepwork is untested on Windows and does not start there.\nHint: Use WSL.\n")
+        sys.exit(1)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        color = False if os.environ.get("NO_COLOR") else None
+        result = main.main(prog_name="deepwork", standalone_mode=False, color=color)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return 130
+    except DeepWorkError as error:
+        click.echo(f"Error: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"Hint: {error.hint}", err=True)
+        return 1
+    except BrokenPipeError:
+        # Whoever read us has gone; without this the interpreter complains once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception:  # noqa: BLE001 - a bug: the user gets one line and the place of the rest
+        click.echo(f"Error: this is a bug of deepwork. Details: {_keep_traceback()}", err=True)
+        return 3
+
+
+def _keep_traceback() -> str:
+    text = f"deepwork {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n{traceback.format_exc()}"
+    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "deepwork"
+    file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    except OSError:
+        return text
+    return str(file)

@@ -1,0 +1,115 @@
+"""`deepwork serve`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from deepwork.cli.project import path_option, probable_root
+from deepwork.config import load_config, resolve_root
+from deepwork.logs import LEVELS, set_up_logging
+
+
+@click.command(
+    epilog="Agents start this command themselves. For Claude Code, put into .mcp.json: "
+    '{"mcpServers": {"deepwork": {"command": "deepwork", "args": ["serve", "--path", "."]}}}'
+)
+@path_option
+@click.option("--no-quality-gate", is_flag=True, help="Disable quality gate evaluation.")
+@click.option(
+    "--transport",
+    type=click.Choice(["stdio", "http", "sse"]),
+    default="stdio",
+    show_default=True,
+    help="How agents connect; http and sse listen on 127.0.0.1.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port for http and sse.")
+@click.option(
+    "--external-runner",
+    metavar="NAME",
+    help="Review runner for the quality gate (default: none, self-review).",
+)
+@click.option(
+    "--quality-gate-timeout", type=click.IntRange(1), metavar="SECONDS", help="For one review (default: 120)."
+)
+@click.option("--quality-gate-max-attempts", type=click.IntRange(1), metavar="N", help="Failed reviews (default: 3).")
+@click.option("--platform", metavar="NAME", help="The agent's platform, e.g. claude; plugins word answers by it.")
+@click.option("--tools", metavar="SET[,SET…]", help="Tool sets to serve (default: every installed one).")
+@click.option("--state-store", metavar="NAME", help="Where sessions are kept (default: json).")
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="How much goes to stderr.",
+)
+@click.option("--log-json", type=click.Path(dir_okay=False, path_type=Path), help="Write the log there as JSON lines.")
+def serve(
+    root: str,
+    no_quality_gate: bool,  # noqa: FBT001 - click gives what the user typed
+    transport: str,
+    port: int,
+    external_runner: str | None,
+    quality_gate_timeout: int | None,
+    quality_gate_max_attempts: int | None,
+    platform: str | None,
+    tools: str | None,
+    state_store: str | None,
+    log_level: str,
+    log_json: Path | None,
+) -> None:
+    """Serve the workflows of a project to an agent over MCP.
+
+    Every option can be given in the environment: DEEPWORK_PORT for --port, and so on; for --path it is
+    DEEPWORK_PROJECT. Options win over the environment, the environment over .deepwork/config.yml, that over your
+    own config.yml. The log goes to stderr.
+    """
+    wire = _take_stdout()
+    try:
+        set_up_logging(log_level, log_json)
+    except OSError as error:
+        raise click.BadParameter(f"cannot be written: {error.strerror}", param_hint="--log-json") from None
+    project = resolve_root(root)
+    meant = probable_root(project)
+    if meant:
+        logging.getLogger("deepwork").warning("%s has no .deepwork; perhaps --path %s was meant", project, meant)
+    gate = load_config(project, os.environ).config.quality_gate
+
+    from deepwork.server import create_server
+
+    server = create_server(
+        project,
+        enable_quality_gate=gate.enabled and not no_quality_gate,
+        quality_gate_timeout=quality_gate_timeout or gate.timeout,
+        quality_gate_max_attempts=quality_gate_max_attempts or gate.max_attempts,
+        external_runner=external_runner or gate.runner,
+        tools=[name.strip() for name in tools.split(",") if name.strip()] if tools is not None else None,
+        state_store=state_store,
+        platform=platform,
+    )
+    if transport == "stdio":
+        from deepwork.server.stdio import run_stdio
+
+        run_stdio(server, sys.stdin.fileno(), wire)
+    else:
+        from deepwork.server.http import run_http
+
+        run_http(server, "sse" if transport == "sse" else "http", port)
+
+
+def _take_stdout() -> int:
+    """Keep stdout for the protocol: whatever anybody prints from now on goes to stderr."""
+    sys.stdout.flush()
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    return wire
+
+
+for _parameter in serve.params:
+    if isinstance(_parameter, click.Option) and _parameter.name != "root":
+        _parameter.envvar = "DEEPWORK_" + _parameter.opts[0].removeprefix("--").replace("-", "_").upper()
+        _parameter.show_envvar = True

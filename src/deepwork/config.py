@@ -1,0 +1,142 @@
+"""The user's and the project's configuration: both optional, read strictly, joined into one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deepwork.documents import MAX_BYTES, DocumentError, read_document
+from deepwork.errors import ConfigError, PathRefused
+from deepwork.workspace import Workspace, describe, read_regular
+
+OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
+
+
+class Section(BaseModel):
+    """A mapping of the configuration; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class StateSection(Section):
+    """Where sessions are kept."""
+
+    store: str = "json"
+
+
+class GateSection(Section):
+    """How outputs are reviewed."""
+
+    enabled: bool = True
+    runner: str | None = None
+    timeout: Annotated[int, Field(gt=0)] = 120
+    max_attempts: Annotated[int, Field(gt=0)] = 3
+
+
+class ToolsSection(Section):
+    """Which tools are served, and under which names."""
+
+    sets: list[str] | None = None
+    prefix: dict[str, str] = {}
+
+
+class PluginsSection(Section):
+    """Which plugins are loaded, and their settings."""
+
+    block: list[str] = []
+    require: list[str] = []
+    settings: dict[str, dict[str, Any]] = {}
+
+
+class Config(Section):
+    """Everything that may stand in a configuration file."""
+
+    version: str = "1.0"
+    platforms: list[str] = []
+    state: StateSection = StateSection()
+    quality_gate: GateSection = GateSection()
+    tools: ToolsSection = ToolsSection()
+    plugins: PluginsSection = PluginsSection()
+    allowed_output_roots: list[str] = []
+
+
+class Loaded(NamedTuple):
+    """The configuration, the workspace that follows from it, and what the user should be told."""
+
+    config: Config
+    workspace: Workspace
+    remarks: list[str]
+
+
+def load_config(root: Path, environment: Mapping[str, str]) -> Loaded:
+    """Join defaults, the user's file, the project's file and the environment, the later winning.
+
+    Raises:
+        ConfigError: A file cannot be used; the error has file, line and the nearest valid key.
+    """
+    workspace = Workspace(root)
+    user = _read(user_config_file(environment))
+    project = _read(workspace.config_file, inside=root)
+    remarks = []
+    if "allowed_output_roots" in project.model_fields_set:
+        remarks.append(
+            f"allowed_output_roots in {workspace.shown(workspace.config_file)} has no effect: a project cannot widen "
+            f"what it may touch. Put it into {user_config_file(environment)} or into {OUTPUT_ROOTS}"
+        )
+    joined = _join(user.model_dump(exclude_unset=True), project.model_dump(exclude_unset=True))
+    roots = _from_environment(environment)
+    joined["allowed_output_roots"] = user.allowed_output_roots if roots is None else roots
+    config = Config.model_validate(joined)
+    extra = tuple(Path(os.path.expanduser(given)).absolute() for given in config.allowed_output_roots)
+    return Loaded(config, Workspace(root, extra), remarks)
+
+
+def resolve_root(project_root: str | Path) -> Path:
+    """Make the project's folder absolute.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
+    root = Path(os.path.realpath(project_root))
+    if not root.is_dir():
+        raise ConfigError(f"project root {str(project_root)!r} is not a folder", hint="Give an existing one: --path.")
+    return root
+
+
+def user_config_file(environment: Mapping[str, str]) -> Path:
+    """Say where the user's own configuration is."""
+    home = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(home) / "deepwork" / "config.yml"
+
+
+def _read(file: Path, *, inside: Path | None = None) -> Config:
+    """Read one file; the project's must lie in the project, links resolved."""
+    roots = [inside] if inside else [Path(os.path.realpath(file)).parent]
+    given = str(file) if inside else os.path.realpath(file)
+    try:
+        content = read_regular(given, roots, limit=MAX_BYTES)
+        return read_document(content).validate(Config)
+    except FileNotFoundError:
+        return Config()
+    except (PathRefused, OSError) as error:
+        raise ConfigError(f"{file} {describe(error)}") from None
+    except DocumentError as error:
+        raise ConfigError("\n".join(problem.at(file) for problem in error.problems)) from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> list[str] | None:
+    given = environment.get(OUTPUT_ROOTS)
+    return None if given is None else [part for part in given.split(os.pathsep) if part.strip()]
+
+
+def _join(weaker: dict[str, Any], stronger: dict[str, Any]) -> dict[str, Any]:
+    """Put mappings into each other; everything else is replaced."""
+    joined = dict(weaker)
+    for key, value in stronger.items():
+        both = isinstance(value, dict) and isinstance(joined.get(key), dict)
+        joined[key] = _join(joined[key], value) if both else value
+    return joined

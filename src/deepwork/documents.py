@@ -1,0 +1,297 @@
+"""Strict YAML documents: bounded, without duplicate keys, and every problem with its line."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 64
+MAX_NODES = 200_000
+MAX_NUMBER = 500
+
+Location = Sequence[str | int]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a document; `line` counts from 1."""
+
+    message: str
+    line: int | None = None
+
+    def at(self, file: object) -> str:
+        """`file:line: message`, the form that editors jump to."""
+        place = f"{file}:{self.line}" if self.line else str(file)
+        return f"{place}: {self.message}"
+
+
+class DocumentError(Exception):
+    """A document that cannot be used, with everything that is wrong in it."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = problems
+
+
+class _StrictLoader(_Loader):  # type: ignore[misc]  # chosen at run time: PyYAML may lack libyaml
+    """Plain YAML 1.1 types only, and no key twice in one mapping."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's own signature
+        if isinstance(node, yaml.MappingNode):
+            self._refuse_duplicates(node)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+    def _refuse_duplicates(self, node: yaml.MappingNode) -> None:
+        seen: dict[tuple[str, Any], int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            name, line = (key.tag, key.value), key.start_mark.line + 1
+            if name in seen:
+                raise DocumentError(
+                    Problem(f"key {_short(key.value)} stands here again, first in line {seen[name]}", line)
+                )
+            seen[name] = line
+
+
+def _bounded(read: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[[Any, yaml.ScalarNode], Any]:
+    """Read a number or date; PyYAML alone takes quadratic time for long ones and names no line."""
+
+    def construct(loader: Any, node: yaml.ScalarNode) -> Any:
+        line = node.start_mark.line + 1
+        if len(node.value) > MAX_NUMBER:
+            raise DocumentError(Problem(f"a number of more than {MAX_NUMBER} digits", line))
+        try:
+            return read(loader, node)
+        except (ValueError, OverflowError) as error:
+            raise DocumentError(Problem(f"{_short(node.value)} cannot be read: {error}", line)) from None
+
+    return construct
+
+
+for _tag, _read in (
+    ("int", yaml.SafeLoader.construct_yaml_int),
+    ("float", yaml.SafeLoader.construct_yaml_float),
+    ("timestamp", yaml.SafeLoader.construct_yaml_timestamp),
+):
+    _StrictLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _bounded(_read))
+
+
+class Document:
+    """A parsed document that still knows on which line each value stands."""
+
+    def __init__(self, data: Any, root: yaml.Node | None) -> None:
+        self.data = data
+        self._root = root
+
+    def line(self, *location: str | int) -> int | None:
+        """Find the line of the value at this location, or of the nearest value above it."""
+        node, line = self._root, None
+        for part in location:
+            found = _child(node, part)
+            if found is None:
+                break
+            line, node = found
+        return line if line is not None else (1 if self._root is not None else None)
+
+    def validate(self, model: type[ModelT]) -> ModelT:
+        """Make a model of the document.
+
+        Raises:
+            DocumentError: With a line and a sentence for everything that does not fit.
+        """
+        try:
+            return model.model_validate({} if self.data is None else self.data)
+        except ValidationError as error:
+            problems = [self._problem(model, detail) for detail in error.errors(include_url=False)]
+            raise DocumentError(*problems) from None
+
+    def _problem(self, model: type[BaseModel], detail: Any) -> Problem:
+        location = location_in(self.data, detail["loc"])
+        message = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            key = str(location[-1])
+            message = f"unknown key {_short(key)}{nearest(key, _keys_at(model, detail['loc'][:-1]))}"
+            return Problem(_inside(location[:-1]) + message, self.line(*location))
+        if detail["type"] == "missing":
+            return Problem(f"{_inside(location[:-1])}{location[-1]!r} is missing", self.line(*location[:-1]))
+        message = message[:1].lower() + message[1:]
+        given = "" if isinstance(detail["input"], dict | list) else f" (found {_short(detail['input'])})"
+        return Problem(f"{_inside(location)}{message}{given}", self.line(*location))
+
+
+def read_document(content: bytes) -> Document:
+    """Parse YAML bytes within the limits for size, depth and nodes.
+
+    Raises:
+        DocumentError: Whatever is wrong with the bytes; nothing else escapes.
+    """
+    text = _decode(content)
+    try:
+        _refuse_bombs(text)
+        loader = _StrictLoader(text)
+        try:
+            root = loader.get_single_node()
+            data = None if root is None else loader.construct_document(root)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        parts = [part for part in (error.context, error.problem) if part]
+        raise DocumentError(Problem(", ".join(parts), mark.line + 1 if mark else None)) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise DocumentError(Problem(f"character #x{ord(text[error.position]):04x} is not allowed", line)) from None
+    except (ValueError, OverflowError, yaml.YAMLError, RecursionError) as error:
+        raise DocumentError(Problem(f"a value cannot be read: {error}")) from None
+    return Document(data, root)
+
+
+def nearest(name: str, valid: Sequence[str]) -> str:
+    """Say which valid name was probably meant, or list them all; for the end of a message."""
+    close = difflib.get_close_matches(name, valid, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; valid: {', '.join(sorted(valid))}" if valid else ""
+
+
+def _decode(content: bytes) -> str:
+    if len(content) > MAX_BYTES:
+        raise DocumentError(Problem(f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB"))
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DocumentError(Problem(f"byte 0x{content[error.start]:02x} is not UTF-8", line)) from None
+
+
+def _refuse_bombs(text: str) -> None:
+    """Walk the events, which costs no memory, before anything is built of them."""
+    total = 0  # values so far, those of aliases counted anew
+    open_collections: list[tuple[str | None, int]] = []  # anchor, and total before it
+    depths = [0]  # of what is inside each open collection, the document itself first
+    anchors: dict[str, tuple[int, int]] = {}
+    for event in yaml.parse(text, Loader=_Loader):
+        line = event.start_mark.line + 1 if event.start_mark else None
+        if isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_collections):
+                raise DocumentError(Problem(f"alias *{event.anchor} contains itself", line))
+            size, depth = anchors.get(event.anchor or "", (0, 0))
+            total += size
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_collections.append((event.anchor, total))
+            depths.append(0)
+            total += 1
+            depth = 0
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_collections.pop()
+            depth = depths.pop() + 1
+            if anchor:
+                anchors[anchor] = (total - before, depth)
+        elif isinstance(event, yaml.ScalarEvent):
+            total, depth = total + 1, 0
+            if event.anchor:
+                anchors[event.anchor] = (1, 0)
+        else:
+            continue
+        depths[-1] = max(depths[-1], depth)
+        if total > MAX_NODES:
+            raise DocumentError(Problem(f"more than {MAX_NODES:,} values, aliases counted in full", line))
+        if len(open_collections) + depths[-1] > MAX_DEPTH:
+            raise DocumentError(Problem(f"nested deeper than {MAX_DEPTH} levels, aliases included", line))
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value == str(part):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        child = node.value[part]
+        return child.start_mark.line + 1, child
+    return None
+
+
+def location_in(data: Any, loc: Location) -> list[str | int]:
+    """Say where in the data an error of pydantic stands: without the parts that it adds for unions and keys."""
+    location: list[str | int] = []
+    for position, part in enumerate(loc):
+        last = position == len(loc) - 1
+        if isinstance(data, dict) and (part in data or last) and part != "[key]":
+            data = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        elif not (last and data is None and isinstance(part, str)):
+            continue
+        location.append(part)
+    return location
+
+
+def _inside(location: Location) -> str:
+    """`steps[0].outputs.report: `, or nothing at the top."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return f"{text.lstrip('.')}: " if text else ""
+
+
+@cache
+def _model_keys(model: type[BaseModel]) -> tuple[str, ...]:
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+def _keys_at(model: type[BaseModel], loc: Location) -> tuple[str, ...]:
+    """List the keys that the model allows at a pydantic error location."""
+    here: list[Any] = [model]
+    for part in loc:
+        here = [found for annotation in here for found in _step(annotation, part)]
+    return tuple(key for found in here if _is_model(found) for key in _model_keys(found))
+
+
+def _step(annotation: Any, part: str | int) -> Iterator[Any]:
+    """Descend one part of a location; a part that is a union's tag stays where it is."""
+    if _is_model(annotation):
+        field = annotation.model_fields.get(part)
+        if field is not None:
+            yield from _unwrap(field.annotation)
+        elif part == annotation.__name__ or part in getattr(annotation, "tags", ()):
+            yield annotation
+        return
+    inner = typing.get_args(annotation)
+    if typing.get_origin(annotation) is list and inner:
+        yield from _unwrap(inner[0])
+    elif typing.get_origin(annotation) is dict and inner:
+        yield from _unwrap(inner[1])
+
+
+def _unwrap(annotation: Any) -> Iterator[Any]:
+    """Look through Annotated and unions."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        yield from _unwrap(typing.get_args(annotation)[0])
+    elif origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(annotation):
+            yield from _unwrap(member)
+    else:
+        yield annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _short(value: object, limit: int = 60) -> str:
+    """Quote a value for a message: escaped, and cut where it is long."""
+    text = ascii(value) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,1 @@
+"""The brain: what the four tools do, without any protocol around it."""

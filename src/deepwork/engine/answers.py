@@ -1,0 +1,135 @@
+"""What the agent is told besides the next step: recorded replies, notices, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from deepwork.engine.begin import begin_step, entry_of, pin
+from deepwork.engine.resume import active_sessions, resume_text
+from deepwork.engine.sessions import StateManager
+from deepwork.errors import NoActiveSession, StateError, ToolError, UnknownSession
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.models.jobs import Job
+from deepwork.models.replies import FinishedStep
+from deepwork.models.sessions import Session, StepProgress
+from deepwork.ports.call import ToolCall
+
+LISTED_SESSIONS = 10
+
+
+def ended(session: Session) -> StateError:
+    """Make the error for a call to a session that is over."""
+    reason = f" ({session.abort_reason})" if session.abort_reason else ""
+    return UnknownSession(
+        f"Session {session.session_id!r} of {session.workflow} is over: {session.status}{reason}",
+        hint="start_workflow begins a new one.",
+    )
+
+
+def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, Any]) -> StepProgress | None:
+    """Find the completed step of which a call is a repeat; None if it is for an open one.
+
+    Raises:
+        StateError: The step is neither open, nor completed with these outputs.
+    """
+    done = session.step_progress.get(step_id or "")
+    if done and done.reply and done.outputs == dict(outputs):
+        return done
+    if not session.is_active:
+        raise ended(session)
+    if step_id is None or step_id in entry_of(session.pinned, session.current_step_id):
+        return None
+    now = f"the current step is {session.current_step_id!r}; nothing was changed"
+    if done and done.completed_at:
+        how = "with other outputs" if done.reply else "with its group, never reported"
+        raise StateError(f"Step {step_id!r} was already completed {how}; {now}")
+    raise StateError(f"Step {step_id!r} is not open in session {session.session_id!r}; {now}")
+
+
+def rejected(
+    session: Session, error: ToolError, outputs: Mapping[str, Any], *, named: str | None, adopted: bool
+) -> ToolError:
+    """Add to a refusal what an agent that lost its memory, or a reply, has to know."""
+    if not session.is_active:
+        return error
+    message = error.message
+    repeated = _last_completed(session) if named is None else None
+    if repeated and repeated.outputs == dict(outputs):
+        message += (
+            f". These are the outputs of step {repeated.step_id!r}, which is already completed: the reply was lost, "
+            f"the step is done"
+        )
+    elif not adopted and (named is None or named in entry_of(session.pinned, session.current_step_id)):
+        return error
+    return type(error)(message, hint=resume_text(session))
+
+
+def back_to(parent: Session | None) -> list[str]:
+    """Tell which workflow goes on when the one above it has ended."""
+    if parent is None:
+        return []
+    where = f"session_id={parent.session_id!r}, step_id={parent.current_step_id!r}"
+    return [f"Back in {parent.workflow}: {where}."]
+
+
+def _last_completed(session: Session) -> StepProgress | None:
+    """Find the step that was completed last, by the order of the history."""
+    for entry in reversed(session.history):
+        if entry.kind == "step_completed" and entry.step_id:
+            return session.step_progress.get(entry.step_id)
+    return None
+
+
+class Answers:
+    """Answers that need the store or the jobs."""
+
+    def __init__(self, sessions: StateManager, catalogue: Catalogue, clock: Callable[[], datetime]) -> None:
+        self._sessions = sessions
+        self._catalogue = catalogue
+        self._clock = clock
+
+    async def of_step(self, call: ToolCall, session: Session, step: StepProgress) -> FinishedStep:
+        """Give the recorded reply of a completed step, with the stack of now."""
+        reply = step.reply
+        if reply is None:
+            raise StateError(f"Step {step.step_id!r} has no recorded reply")
+        if not session.is_active:
+            self._sessions.remove(call, session.session_id)
+        return FinishedStep(
+            status=reply.status,
+            begin_step=begin_step(session, reply.begun_step) if reply.begun_step else None,
+            summary=reply.summary,
+            all_outputs=reply.all_outputs,
+            outputs_by_step=reply.outputs_by_step,
+            stack=await self._sessions.stack_entries(call),
+            notices=[*reply.notices, *await self._news(call, session, reply.begun_step)],
+        )
+
+    async def no_session(self, error: ToolError) -> ToolError:
+        """Add to the error of a call that meant no session those that can be resumed."""
+        if not isinstance(error, NoActiveSession | UnknownSession):
+            return error
+        active = await self._sessions.active()
+        text = active_sessions(active[:LISTED_SESSIONS], len(active), self._clock())
+        return type(error)(error.message, hint=text)
+
+    async def _news(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
+        if not session.is_active:
+            over = [f"The workflow is over: {session.status}."] if begun_step else []
+            return over + back_to(await self._sessions.top(call))
+        if begun_step != session.current_step_id:
+            return [f"This step was completed before; the current step is {session.current_step_id!r}."]
+        return self._edited(session)
+
+    def _edited(self, session: Session) -> list[str]:
+        """Say that the job file is no longer what the session runs on."""
+        job = self._catalogue.find(session.job_name)
+        workflows = job.definition.workflows if isinstance(job, Job) else []
+        now = [
+            pin(job, flow).digest for flow in workflows if isinstance(job, Job) and flow.name == session.workflow_name
+        ]
+        if now == [session.pinned.digest]:
+            return []
+        return ["The job's definition has changed since this session started; it goes on as it began."]

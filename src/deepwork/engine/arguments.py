@@ -1,0 +1,25 @@
+"""Bounds of what an agent may send."""
+
+from __future__ import annotations
+
+from deepwork.errors import ArgumentError
+
+MAX_TEXT_BYTES = 64 * 1024
+MAX_NAME_BYTES = 1024
+
+
+def check_texts(**texts: str | None) -> None:
+    """Refuse texts over 64 KiB, naming the parameter."""
+    _check(MAX_TEXT_BYTES, "64 KiB", texts)
+
+
+def check_names(**names: str | None) -> None:
+    """Refuse names and ids over 1 KiB, naming the parameter."""
+    _check(MAX_NAME_BYTES, "1 KiB", names)
+
+
+def _check(limit: int, shown: str, values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        size = len((value or "").encode(errors="replace"))
+        if size > limit:
+            raise ArgumentError(f"{name} has {size:,} bytes; the limit is {shown}. Put details into a file.")

@@ -1,0 +1,273 @@
+"""What the four tools do. One method a tool, read from top to bottom."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from anyio import to_thread
+
+from deepwork.engine import progress
+from deepwork.engine.answers import Answers, back_to, ended, recorded_step, rejected
+from deepwork.engine.arguments import check_names, check_texts
+from deepwork.engine.begin import begin_step, pin, read_entry
+from deepwork.engine.choose import choose_job, choose_workflow
+from deepwork.engine.gate import QualityGate
+from deepwork.engine.outputs import check_outputs
+from deepwork.engine.sessions import StateManager, Target
+from deepwork.engine.upgrade import upgraded
+from deepwork.errors import StaleSession, ToolError, UnknownSession
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.models.replies import (
+    AbortedWorkflow,
+    FinishedStep,
+    JobErrorInfo,
+    JobInfo,
+    Outputs,
+    StartedWorkflow,
+    StepStatus,
+    WorkflowInfo,
+    WorkflowList,
+)
+from deepwork.models.sessions import BegunStep, PinnedDefinition, Session, SessionStatus
+from deepwork.ports.call import ToolCall
+from deepwork.workspace import Workspace
+
+# Each lost race means that somebody else got through, so a call that loses this often is stuck elsewhere.
+MAX_RACES = 20
+
+HOW_TO_REPORT = (
+    "Report with finished_step(session_id, step_id, outputs). With both ids a repeated call is answered as before "
+    "and never counts twice."
+)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Engine:
+    """Leads agents through workflows. The one object that tools hold."""
+
+    def __init__(
+        self,
+        *,
+        workspace: Workspace,
+        catalogue: Catalogue,
+        sessions: StateManager,
+        gate: QualityGate | None,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        self.catalogue = catalogue
+        self.sessions = sessions
+        self.gate = gate
+        self._workspace = workspace
+        self._clock = clock
+        self._answers = Answers(sessions, catalogue, clock)
+
+    def list_workflows(self) -> WorkflowList:
+        """List all jobs; sync, because JOBS-REQ-001.2.1 wants the tool so."""
+        listing = self.catalogue.list()
+        return WorkflowList(
+            jobs=[
+                JobInfo(
+                    name=job.name,
+                    summary=job.definition.summary,
+                    description=job.description,
+                    workflows=[WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows],
+                )
+                for _, job in listing.jobs
+            ],
+            errors=[
+                JobErrorInfo(
+                    job_name=_encodable(error.job_name),
+                    job_dir=_encodable(str(error.job_dir)),
+                    error=_encodable(f"{error.message}\nCorrect the file; get_workflows reads it again at once."),
+                )
+                for _, error in listing.errors
+            ],
+        )
+
+    async def start(
+        self,
+        call: ToolCall,
+        *,
+        goal: str,
+        job_name: str,
+        workflow_name: str,
+        instance_id: str | None = None,
+        parent_session_id: str | None = None,
+    ) -> StartedWorkflow:
+        """Start a workflow on top of the stack.
+
+        Raises:
+            ToolError: The job, the workflow, the parent or an instruction file is missing; no session was made.
+        """
+        check_texts(goal=goal)
+        check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
+        check_names(parent_session_id=parent_session_id)
+        definition, begun, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
+        parent = await self._parent(call, parent_session_id)
+        session = progress.new_session(
+            uuid.uuid4().hex,
+            definition,
+            begun,
+            job_name=job_name,
+            goal=goal,
+            instance_id=instance_id,
+            principal=call.principal,
+            parents=[*parent.parents, parent.session_id] if parent else [],
+            now=self._now(),
+        )
+        session = await self.sessions.create(call, session)
+        return StartedWorkflow(
+            begin_step=begin_step(session, session.current_step_id),
+            stack=await self.sessions.stack_entries(call),
+            notices=[*notices, HOW_TO_REPORT],
+        )
+
+    async def finish_step(
+        self,
+        call: ToolCall,
+        *,
+        outputs: Mapping[str, Any],
+        notes: str | None = None,
+        quality_review_override_reason: str | None = None,
+        session_id: str | None = None,
+        step_id: str | None = None,
+    ) -> FinishedStep:
+        """Complete a step, or say what it still needs.
+
+        Raises:
+            ToolError: The call cannot be carried out; nothing was changed.
+        """
+        override = (quality_review_override_reason or "").strip() or None
+        check_texts(notes=notes, quality_review_override_reason=quality_review_override_reason)
+        check_names(session_id=session_id, step_id=step_id)
+        session, adopted = await self._target(call, session_id)
+        named = step_id
+        for _ in range(MAX_RACES):
+            try:
+                if done := recorded_step(session, step_id, outputs):
+                    return await self._answers.of_step(call, session, done)
+                step_id = step_id or session.current_step_id
+                return await self._finish(call, session, step_id, outputs, notes=notes, override=override)
+            except StaleSession:
+                # Somebody else was faster. What was meant stays meant: the answer is in what they left.
+                session = await self._reload(session)
+            except ToolError as error:
+                raise rejected(session, error, outputs, named=named, adopted=adopted) from error
+        raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
+
+    async def abort(self, call: ToolCall, *, explanation: str, session_id: str | None = None) -> AbortedWorkflow:
+        """End a workflow before its end, and return to the one below it.
+
+        Raises:
+            StateError: There is no such session, or it is over.
+        """
+        check_texts(explanation=explanation)
+        check_names(session_id=session_id)
+        session, _ = await self._target(call, session_id, upgrade=False)
+        for _ in range(MAX_RACES):
+            if session.status is SessionStatus.ABORTED and session.abort_reply:
+                return session.abort_reply.model_copy(update={"stack": await self.sessions.stack_entries(call)})
+            if not session.is_active:
+                raise ended(session)
+            try:
+                return await self._abort(call, session, explanation)
+            except StaleSession:
+                session = await self._reload(session)
+        raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
+
+    def _prepare(self, job_name: str, workflow_name: str) -> tuple[PinnedDefinition, list[BegunStep], list[str]]:
+        job = choose_job(self.catalogue, job_name)
+        workflow, notices = choose_workflow(job, workflow_name)
+        definition = pin(job, workflow)
+        return definition, read_entry(definition, workflow.entries[0], {}), notices
+
+    async def _target(self, call: ToolCall, session_id: str | None, *, upgrade: bool = True) -> Target:
+        """Find the session that a call means; the error of a wrong one names those that can be resumed."""
+        try:
+            session, adopted = await self.sessions.target(call, session_id)
+        except ToolError as error:
+            raise await self._answers.no_session(error) from None
+        if upgrade:
+            session = await to_thread.run_sync(upgraded, session, self.catalogue)
+        return Target(session, adopted)
+
+    async def _parent(self, call: ToolCall, session_id: str | None) -> Session | None:
+        if not session_id:
+            return await self.sessions.top(call)
+        parent = (await self._target(call, session_id)).session
+        if not parent.is_active:
+            raise ended(parent)
+        return parent
+
+    async def _finish(
+        self,
+        call: ToolCall,
+        session: Session,
+        step_id: str,
+        outputs: Mapping[str, Any],
+        *,
+        notes: str | None,
+        override: str | None,
+    ) -> FinishedStep:
+        """Check everything, have it judged, then save once."""
+        step = session.pinned.steps[step_id]
+        checked = await to_thread.run_sync(check_outputs, outputs, step.outputs, self._workspace.output_roots)
+        is_primary = step_id == session.current_step_id
+        begun = await to_thread.run_sync(_read_next, session, checked) if is_primary else []
+        if self.gate and step.reviews and not override:
+            verdict = await self.gate.judge(session, step, checked, notes=notes)
+            if verdict:
+                await self.sessions.save(progress.hand_back(session, step_id, now=self._now()))
+                return FinishedStep(
+                    status=StepStatus.NEEDS_WORK,
+                    feedback=verdict.feedback,
+                    stack=await self.sessions.stack_entries(call),
+                )
+        now = self._now()
+        if is_primary:
+            changed = progress.complete_entry(session, checked, begun, notes=notes, override=override, now=now)
+        else:
+            changed = progress.complete_member(session, step_id, checked, notes=notes, override=override, now=now)
+        saved = await self.sessions.save(changed)
+        return await self._answers.of_step(call, saved, saved.step_progress[step_id])
+
+    async def _abort(self, call: ToolCall, session: Session, explanation: str) -> AbortedWorkflow:
+        remaining = [other for other in await self.sessions.stack(call) if other.session_id != session.session_id]
+        resumed = remaining[-1] if remaining else None
+        reply = AbortedWorkflow(
+            aborted_workflow=session.workflow,
+            aborted_step=session.current_step_id,
+            explanation=explanation,
+            stack=[],
+            resumed_workflow=resumed.workflow if resumed else None,
+            resumed_step=resumed.current_step_id if resumed else None,
+            notices=back_to(resumed),
+        )
+        await self.sessions.save(progress.abort(session, reply, now=self._now()))
+        self.sessions.remove(call, session.session_id)
+        return reply.model_copy(update={"stack": await self.sessions.stack_entries(call)})
+
+    async def _reload(self, session: Session) -> Session:
+        found = await self.sessions.load(session.session_id)
+        if found is None:
+            raise UnknownSession(f"Session {session.session_id!r} not found: it was removed meanwhile")
+        return await to_thread.run_sync(upgraded, found, self.catalogue)
+
+    def _now(self) -> str:
+        return self._clock().isoformat(timespec="microseconds")
+
+
+def _read_next(session: Session, outputs: Outputs) -> list[BegunStep]:
+    by_step = {**progress.outputs_by_step(session), session.current_step_id: outputs}
+    return read_entry(session.pinned, progress.next_entry(session), by_step)
+
+
+def _encodable(text: str) -> str:
+    """Make text that JSON can carry of a file name that is no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,86 @@
+"""What an agent that remembers nothing needs to go on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from deepwork.engine.begin import begin_step, concurrent_text, entry_of
+from deepwork.models.replies import ExpectedOutput, StepInputInfo
+from deepwork.models.sessions import Session, SessionSummary
+
+MAX_CHARACTERS = 8000
+
+
+def resume_text(session: Session) -> str:
+    """Tell goal, step, instructions as begun, expected outputs, and what is done."""
+    step = begin_step(session, session.current_step_id)
+    entry = entry_of(session.pinned, step.step_id)
+    done = [progress for progress in session.step_progress.values() if progress.completed_at]
+    call = f"finished_step(session_id={session.session_id!r}, step_id={step.step_id!r}, outputs={{...}})"
+    parts = [
+        f"# Resume {session.workflow}, session {session.session_id}",
+        f"Goal: {session.goal}",
+        f"Now at step {step.step_id!r}. When its outputs are there, call {call}.",
+        f"Done: {', '.join(f'{progress.step_id} {progress.outputs}' for progress in done) or 'nothing yet'}",
+        _inputs(step.step_inputs),
+        _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
+        f"## Instructions for {step.step_id!r}\n\n"
+        + step.step_instructions.removesuffix(concurrent_text(session.session_id, entry)),
+    ]
+    for member in step.concurrent_steps:
+        if session.step_progress[member.step_id].completed_at is None:
+            parts += [
+                f"## Also open in this group: {member.step_id!r}; report it before {step.step_id!r}",
+                _inputs(member.step_inputs),
+                _outputs(f"Outputs of {member.step_id!r}", member.step_expected_outputs),
+                member.step_instructions,
+            ]
+    parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {step.job_dir}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def active_sessions(summaries: list[SessionSummary], total: int, now: datetime) -> str:
+    """List sessions that can be resumed, with the call that resumes one."""
+    if not summaries:
+        return "No session of this project is active. start_workflow begins one; get_workflows lists what there is."
+    lines = [
+        f"- {summary.session_id}  {summary.job_name}/{summary.workflow_name}, step {summary.step_id!r}, "
+        f"{_age(summary.updated_at, now)} ago: {_first_words(summary.goal)}"
+        for summary in summaries
+    ]
+    if total > len(summaries):
+        lines.append(f"- and {total - len(summaries)} more; `deepwork sessions list --all` shows them")
+    call = f'finished_step(session_id="{summaries[0].session_id}", step_id="?", outputs={{}})'
+    return "\n".join(
+        ["Active sessions of this project:", *lines, f"To resume one, call {call}: it answers where you are."]
+    )
+
+
+def _outputs(title: str, outputs: list[ExpectedOutput]) -> str:
+    lines = [
+        f"- {output.name} ({output.syntax_for_finished_step_tool}, {'required' if output.required else 'optional'}): "
+        f"{output.description}"
+        for output in outputs
+    ]
+    return "\n".join([f"## {title}", "", *(lines or ["none: outputs={}"])])
+
+
+def _inputs(inputs: list[StepInputInfo]) -> str:
+    lines = [
+        f"- {given.name}: {given.description}" if given.from_step is None else f"- {given.name}: {given.path}"
+        for given in inputs
+    ]
+    return "\n".join(["## Inputs", "", *lines]) if lines else ""
+
+
+def _first_words(text: str, limit: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _age(moment: str, now: datetime) -> str:
+    seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,126 @@
+"""Every error that DeepWork expects. What is not in this tree is a bug of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DeepWorkError(Exception):
+    """An expected error: shown to people and agents without a traceback.
+
+    Args:
+        message: What is wrong, the offending value, and what would be right.
+        hint: One command, call or configuration line that cures it.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Message and hint, as an agent reads them."""
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class ConfigError(DeepWorkError):
+    """A configuration file, environment variable or option that cannot be used."""
+
+
+class PathRefused(DeepWorkError):
+    """A path that leaves its folder, or is not a regular file."""
+
+
+class PluginError(DeepWorkError):
+    """Something is wrong with an installed plugin or with a selection among them."""
+
+
+class PluginLoadError(PluginError):
+    """A plugin that cannot be imported, or that raised while it declared what it has."""
+
+
+class NameClash(PluginError):
+    """Two plugins offer the same name."""
+
+
+class UnknownName(PluginError):
+    """A store, runner or tool set that nobody offers."""
+
+
+class JobError(DeepWorkError):
+    """Something is wrong with a job."""
+
+
+class JobLoadError(JobError):
+    """A job file that cannot be used. Collected and returned beside the good jobs, not raised.
+
+    Args:
+        message: Every problem of the file, a line each, as `file:line: message`.
+        job_name: Name of the job's folder.
+        job_dir: The job's folder.
+    """
+
+    def __init__(self, message: str, *, job_name: str, job_dir: Path) -> None:
+        super().__init__(message)
+        self.job_name = job_name
+        self.job_dir = job_dir
+
+
+class ToolError(DeepWorkError):
+    """A call that cannot be carried out; the agent can correct it."""
+
+
+class UnknownJob(ToolError):
+    """No job of that name, or one whose file is broken."""
+
+
+class UnknownWorkflow(ToolError):
+    """The job has no workflow of that name."""
+
+
+class EmptyWorkflow(ToolError):
+    """The workflow has no steps."""
+
+
+class MissingInstructions(ToolError):
+    """The instruction file of a step that is to begin cannot be read."""
+
+
+class ArgumentError(ToolError):
+    """An argument of the wrong shape or size."""
+
+
+class OutputError(ToolError):
+    """Submitted outputs that do not fit what the step declares."""
+
+
+class ReviewExhausted(ToolError):
+    """The last permitted review attempt failed."""
+
+
+class RunnerError(ToolError):
+    """A review runner gave no verdict."""
+
+
+class StateError(ToolError):
+    """A call that does not fit the state of the sessions."""
+
+
+class NoActiveSession(StateError):
+    """No session was named and none is on the stack."""
+
+
+class UnknownSession(StateError):
+    """No session has that id, or it has ended."""
+
+
+class StaleSession(StateError):
+    """The session was changed by somebody else since it was read."""
+
+
+class CorruptSession(StateError):
+    """A stored session that cannot be read."""
+
+
+class StorageError(StateError):
+    """The store could not read or write; nothing was changed."""

@@ -1,0 +1,41 @@
+"""The hooks: how a plugin declares what it has.
+
+Every hook is synchronous, called once while the server is built, and gives an iterable of records
+(`yield` is welcome) or nothing. It connects to nothing and imports nothing heavy: all waiting happens in
+methods of the objects that it gives. Results are sorted by name, never by the order of installation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pluggy import HookspecMarker
+
+if TYPE_CHECKING:
+    from deepwork.engine.engine import Engine
+    from deepwork.ports.context import PluginContext
+    from deepwork.ports.job_source import JobSource
+    from deepwork.ports.records import ReviewRunnerSpec, StateStoreSpec, ToolSet
+
+hookspec = HookspecMarker("deepwork")
+
+
+@hookspec
+def deepwork_job_sources(context: PluginContext) -> Iterable[JobSource]:  # type: ignore[empty-body]
+    """Offer places that have jobs. All are used, by rank, then by name."""
+
+
+@hookspec
+def deepwork_state_stores(context: PluginContext) -> Iterable[StateStoreSpec]:  # type: ignore[empty-body]
+    """Offer stores for sessions. One is selected by name (`--state-store`), and only that one is opened."""
+
+
+@hookspec
+def deepwork_review_runners(context: PluginContext) -> Iterable[ReviewRunnerSpec]:  # type: ignore[empty-body]
+    """Offer review runners. One is selected by name (`--external-runner`); without one it is `self`."""
+
+
+@hookspec
+def deepwork_tool_sets(context: PluginContext, engine: Engine) -> Iterable[ToolSet]:  # type: ignore[empty-body]
+    """Offer tools and resources. All sets are served, or those chosen by name (`--tools`)."""

@@ -1,0 +1,1 @@
+"""The room of job files: read, checked, cached, found by name."""

@@ -1,0 +1,70 @@
+"""All jobs of all sources: which are listed, which is meant by a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deepwork.errors import JobLoadError
+from deepwork.models.jobs import Job
+from deepwork.ports.job_source import JobSource
+
+
+@dataclass(frozen=True)
+class Shadowed:
+    """A job that is hidden by one of the same name in an earlier source."""
+
+    job: Job
+    source: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What all sources have: each name once."""
+
+    jobs: tuple[tuple[str, Job], ...]
+    errors: tuple[tuple[str, JobLoadError], ...]
+    shadowed: tuple[Shadowed, ...]
+
+
+class Catalogue:
+    """The jobs of all sources, asked by rank, then by name. What is listed can be started."""
+
+    def __init__(self, sources: Iterable[JobSource]) -> None:
+        self.sources = sorted(sources, key=lambda source: (source.rank, source.name))
+
+    def list(self) -> Listing:
+        """List every job that can be started, and everything that is broken."""
+        jobs: list[tuple[str, Job]] = []
+        errors: list[tuple[str, JobLoadError]] = []
+        shadowed: list[Shadowed] = []
+        owners: dict[str, str] = {}
+        for source in self.sources:
+            taken: dict[str, str] = {}
+            for item in source.load():
+                if isinstance(item, JobLoadError):
+                    errors.append((source.name, item))
+                    # A broken job keeps its folder's name: it is reported, not silently replaced.
+                    taken.setdefault(item.job_name, source.name)
+                elif item.name in owners:
+                    shadowed.append(Shadowed(item, source.name, owners[item.name]))
+                else:
+                    jobs.append((source.name, item))
+                    taken[item.name] = source.name
+            owners = {**taken, **owners}
+        return Listing(tuple(jobs), tuple(errors), tuple(shadowed))
+
+    def find(self, job_name: str) -> Job | JobLoadError | None:
+        """Find the job that a name means.
+
+        The first source that has a job of this name, or a broken one in a folder so called, decides;
+        a folder of that name whose job is named otherwise comes last.
+        """
+        by_folder: Job | None = None
+        for source in self.sources:
+            hit = source.find(job_name)
+            if isinstance(hit, JobLoadError) or (hit is not None and hit.name == job_name):
+                return hit
+            by_folder = by_folder or hit
+        return by_folder

@@ -1,0 +1,164 @@
+"""From the bytes of a `job.yml` to a `Job`, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from deepwork.documents import MAX_BYTES, Document, DocumentError, Problem, nearest, read_document
+from deepwork.errors import JobLoadError, PathRefused
+from deepwork.models.jobs import FileInput, Job, JobFile, Step
+from deepwork.workspace import describe, read_regular
+
+FILE_NAME = "job.yml"
+MAX_PROBLEMS = 20
+
+
+def parse_job(path: Path) -> Job | JobLoadError:
+    """Read a job from its folder, or from its `job.yml`.
+
+    Whatever is wrong with the file, the answer is a `JobLoadError`; nothing is raised.
+    """
+    job_dir = path.parent if path.name == FILE_NAME else path
+    try:
+        content = read_regular(FILE_NAME, [job_dir], limit=MAX_BYTES)
+    except FileNotFoundError:
+        found = job_dir.is_dir()
+        return load_error(job_dir, f"{FILE_NAME} not found" if found else f"{job_dir} is not a directory")
+    except (PathRefused, OSError) as error:
+        return load_error(job_dir, f"{FILE_NAME} {describe(error)}")
+    return parse_content(content, job_dir)
+
+
+def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
+    """Make a job of the bytes of its file."""
+    file = job_dir / FILE_NAME
+    try:
+        document = read_document(content)
+        definition = document.validate(JobFile)
+        problems = list(_contradictions(definition, document))
+        if problems:
+            raise DocumentError(*problems)
+        warnings = [problem.at(file) for problem in _doubts(definition, document, job_dir)]
+    except DocumentError as error:
+        shown = [problem.at(file) for problem in error.problems[:MAX_PROBLEMS]]
+        if len(error.problems) > MAX_PROBLEMS:
+            shown.append(f"{file}: and {len(error.problems) - MAX_PROBLEMS} more problems")
+        return load_error(job_dir, "\n".join(shown))
+    except Exception as error:  # noqa: BLE001 - whatever a hostile file brings about harms that job alone
+        return load_error(job_dir, Problem(f"cannot be read ({type(error).__name__})").at(file))
+    return Job(definition=definition, job_dir=job_dir, warnings=tuple(warnings))
+
+
+def load_error(job_dir: Path, message: str) -> JobLoadError:
+    """Make the error of one job."""
+    return JobLoadError(f"Failed to load: {message}", job_name=job_dir.name, job_dir=job_dir)
+
+
+def _contradictions(job: JobFile, document: Document) -> Iterator[Problem]:
+    """Yield what makes a job unusable, in the order in which the original looked."""
+    steps: dict[str, Step] = {}
+    for index, step in enumerate(job.steps):
+        if step.id in steps:
+            yield Problem(f"step id {step.id!r} is used twice", document.line("steps", index, "id"))
+        steps.setdefault(step.id, step)
+    yield from _wrong_dependencies(job, steps, document)
+    yield from _wrong_inputs(job, steps, document)
+    yield from _wrong_reviews(job, document)
+    yield from _wrong_workflows(job, steps, document)
+
+
+def _wrong_dependencies(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
+    for index, step in enumerate(job.steps):
+        for position, dependency in enumerate(step.dependencies):
+            if dependency not in steps:
+                line = document.line("steps", index, "dependencies", position)
+                text = f"step {step.id!r} depends on non-existent step {dependency!r}"
+                yield Problem(text + nearest(dependency, list(steps)), line)
+    try:
+        TopologicalSorter({step.id: step.dependencies for step in job.steps}).prepare()
+    except CycleError as error:
+        cycle = error.args[1]
+        line = document.line("steps", [step.id for step in job.steps].index(cycle[-1]), "dependencies")
+        yield Problem(f"Circular dependency detected: {' -> '.join(reversed(cycle))}", line)
+
+
+def _wrong_inputs(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
+    for index, step in enumerate(job.steps):
+        for position, given in enumerate(step.inputs):
+            if not isinstance(given, FileInput):
+                continue
+            line = document.line("steps", index, "inputs", position, "from_step")
+            what = f"step {step.id!r}: input {given.file!r}"
+            if given.from_step not in steps:
+                text = f"{what} references non-existent step {given.from_step!r}"
+                yield Problem(text + nearest(given.from_step, list(steps)), line)
+            elif given.from_step not in step.dependencies:
+                yield Problem(f"{what} comes from {given.from_step!r}, which is not in dependencies", line)
+
+
+def _wrong_reviews(job: JobFile, document: Document) -> Iterator[Problem]:
+    for index, step in enumerate(job.steps):
+        for position, review in enumerate(step.reviews):
+            if review.run_each != "step" and review.run_each not in step.outputs:
+                valid = ", ".join(["step", *step.outputs])
+                text = f"step {step.id!r}: run_each={review.run_each!r} is no output of the step; valid: {valid}"
+                yield Problem(text, document.line("steps", index, "reviews", position, "run_each"))
+
+
+def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
+    names: set[str] = set()
+    for index, workflow in enumerate(job.workflows):
+        here = document.line("workflows", index, "name")
+        if workflow.name in names:
+            yield Problem(f"workflow name {workflow.name!r} is used twice", here)
+        names.add(workflow.name)
+        if not workflow.steps:
+            yield Problem(f"workflow {workflow.name!r} has no steps", document.line("workflows", index, "steps"))
+        seen: set[str] = set()
+        for position, entry in enumerate(workflow.entries):
+            line = document.line("workflows", index, "steps", position)
+            if not entry:
+                yield Problem(f"workflow {workflow.name!r} has an empty group", line)
+            for step_id in entry:
+                if step_id not in steps:
+                    text = f"workflow {workflow.name!r} references non-existent step {step_id!r}"
+                    yield Problem(text + nearest(step_id, list(steps)), line)
+                if step_id in seen:
+                    yield Problem(f"workflow {workflow.name!r} has step {step_id!r} twice", line)
+                seen.add(step_id)
+
+
+def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem]:
+    """Yield what is probably a mistake, but bites only when the step is reached."""
+    if job.name != job_dir.name:
+        yield Problem(f"the job is named {job.name!r}, its folder {job_dir.name!r}", document.line("name"))
+    outputs = {step.id: step.outputs for step in job.steps}
+    for index, step in enumerate(job.steps):
+        line = document.line("steps", index, "instructions_file")
+        if not os.path.isfile(job_dir / step.instructions_file):
+            yield Problem(f"step {step.id!r}: instructions file {step.instructions_file!r} does not exist", line)
+        for position, given in enumerate(step.inputs):
+            if isinstance(given, FileInput) and given.file not in outputs[given.from_step]:
+                line = document.line("steps", index, "inputs", position)
+                yield Problem(f"step {step.id!r}: {given.file!r} is no output of {given.from_step!r}", line)
+    yield from _doubtful_orders(job, document)
+    used = {step_id for workflow in job.workflows for step_id in workflow.step_ids}
+    for index, step in enumerate(job.steps):
+        if step.id not in used and job.workflows:
+            yield Problem(f"step {step.id!r} is in no workflow", document.line("steps", index, "id"))
+
+
+def _doubtful_orders(job: JobFile, document: Document) -> Iterator[Problem]:
+    dependencies = {step.id: step.dependencies for step in job.steps}
+    for index, workflow in enumerate(job.workflows):
+        done: set[str] = set()
+        in_workflow = set(workflow.step_ids)
+        for position, entry in enumerate(workflow.entries):
+            for step_id in entry:
+                for early in in_workflow.intersection(dependencies[step_id]) - done:
+                    text = f"workflow {workflow.name!r}: step {step_id!r} does not come after its dependency {early!r}"
+                    yield Problem(text, document.line("workflows", index, "steps", position))
+            done.update(entry)

@@ -1,0 +1,1 @@
+"""The room of plugins: found, imported, asked what they have."""

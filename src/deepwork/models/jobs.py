@@ -1,0 +1,150 @@
+"""What people write in `job.yml`, and a job as the server holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Summary = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Version = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
+
+
+class Written(BaseModel):
+    """A mapping of the job file: nothing is converted, nothing unknown is let through."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class StepOutput(Written):
+    """An output that a step promises."""
+
+    type: Literal["file", "files"]
+    description: Text
+    required: bool
+
+
+class UserInput(Written):
+    """A parameter that the agent gets from its user."""
+
+    name: Text
+    description: Text
+
+
+class FileInput(Written):
+    """A file, or files, that an earlier step has made."""
+
+    file: Text
+    from_step: Text
+
+
+def _input_kind(value: Any) -> str:
+    keys = value.keys() if isinstance(value, dict) else vars(value).keys()
+    return "FileInput" if {"file", "from_step"} & set(keys) else "UserInput"
+
+
+StepInput = Annotated[
+    Annotated[UserInput, Tag("UserInput")] | Annotated[FileInput, Tag("FileInput")],
+    Discriminator(_input_kind),
+]
+
+
+class Review(Written):
+    """Criteria that outputs have to meet, and how the outputs are handed out for judging."""
+
+    run_each: Text
+    quality_criteria: Annotated[dict[str, Text], Field(min_length=1)]
+    additional_review_guidance: str | None = None
+
+
+class HookAction(Written):
+    """One action of a hook; kept, but run by nobody."""
+
+    prompt: Text | None = None
+    prompt_file: Text | None = None
+    script: Text | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> HookAction:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("a hook has exactly one of prompt, prompt_file, script")
+        return self
+
+
+class Hooks(Written):
+    """Hooks of a step, by event."""
+
+    after_agent: list[HookAction] = []
+    before_tool: list[HookAction] = []
+    before_prompt: list[HookAction] = []
+
+
+class Step(Written):
+    """One step of a job."""
+
+    id: Name
+    name: Text
+    description: Text
+    instructions_file: Text
+    outputs: dict[str, StepOutput]
+    reviews: list[Review]
+    inputs: list[StepInput] = []
+    dependencies: list[str] = []
+    hooks: Hooks = Hooks()
+    stop_hooks: list[HookAction] = []
+    exposed: bool = False
+    hidden: bool = False
+    agent: Text | None = None
+
+
+class Workflow(Written):
+    """An order in which steps are done; an entry with several ids is a concurrent group."""
+
+    name: Name
+    summary: Summary
+    steps: list[Name | list[Name]]
+    agent: Text | None = None
+
+    @property
+    def entries(self) -> list[list[str]]:
+        """The entries, each as a list of step ids; the first id of a group is its primary."""
+        return [[entry] if isinstance(entry, str) else list(entry) for entry in self.steps]
+
+    @property
+    def step_ids(self) -> list[str]:
+        """All step ids in order, groups flattened."""
+        return [step_id for entry in self.entries for step_id in entry]
+
+
+class JobFile(Written):
+    """The root of a `job.yml`."""
+
+    name: Name
+    version: Version
+    summary: Summary
+    common_job_info_provided_to_all_steps_at_runtime: Text
+    steps: Annotated[list[Step], Field(min_length=1)]
+    workflows: list[Workflow] = []
+
+
+class Job(BaseModel):
+    """A job file that was read and found good.
+
+    `description` is for sources that know more than `job.yml` can say; `warnings` are lines
+    `file:line: message` for the author.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    definition: JobFile
+    job_dir: Path
+    description: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name that the file gives the job."""
+        return self.definition.name

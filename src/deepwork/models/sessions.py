@@ -1,0 +1,161 @@
+"""What is stored of one run of a workflow. Fields of a newer release survive a load and save."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from deepwork.models.jobs import Step, Workflow
+from deepwork.models.replies import AbortedWorkflow, Outputs, StepInputInfo, StepStatus
+
+SCHEMA_VERSION = 1
+
+
+class SessionStatus(StrEnum):
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+
+
+class EventKind(StrEnum):
+    """What may stand in a history."""
+
+    STARTED = "started"
+    STEP_BEGUN = "step_begun"
+    REVIEW_HANDED_BACK = "review_handed_back"
+    OVERRIDE = "override"
+    STEP_COMPLETED = "step_completed"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+
+
+class Stored(BaseModel):
+    """Something in a session file."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class BegunStep(Stored):
+    """What a step was begun with: the text of its instructions, and its inputs with their paths then."""
+
+    step_id: str
+    instructions: str
+    inputs: list[StepInputInfo] = []
+
+
+class RecordedReply(Stored):
+    """What `finished_step` answered when the step was completed; `begun_step` names the step it began."""
+
+    status: StepStatus
+    begun_step: str | None = None
+    summary: str | None = None
+    all_outputs: Outputs | None = None
+    outputs_by_step: dict[str, Outputs] | None = None
+    notices: list[str] = []
+
+
+class StepProgress(Stored):
+    """How far one step is. `quality_attempts` counts judged attempts of external reviewers."""
+
+    step_id: str
+    started_at: str | None = None
+    completed_at: str | None = None
+    outputs: Outputs = {}
+    notes: str | None = None
+    quality_attempts: int = 0
+    override_reason: str | None = None
+    begun: BegunStep | None = None
+    reply: RecordedReply | None = None
+
+
+class PinnedDefinition(Stored):
+    """The workflow as it was when the session started."""
+
+    digest: str
+    job_dir: str
+    common_job_info: str
+    workflow: Workflow
+    steps: dict[str, Step]
+
+
+class HistoryEntry(Stored):
+    """One thing that happened. The order of the list is the order of events, whatever the clock said."""
+
+    at: str
+    kind: str
+    step_id: str | None = None
+    detail: dict[str, Any] = {}
+
+
+class SessionSummary(BaseModel):
+    """What a listing shows of a session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    session_id: str
+    job_name: str
+    workflow_name: str
+    step_id: str
+    goal: str
+    status: SessionStatus
+    started_at: str
+    updated_at: str
+    principal: str
+
+
+class Session(Stored):
+    """One run of one workflow. Files of 0.9 lack what stands after `abort_reason`."""
+
+    schema_version: int = 0
+    revision: int = 0
+    session_id: str
+    status: SessionStatus = SessionStatus.ACTIVE
+    job_name: str
+    workflow_name: str
+    instance_id: str | None = None
+    goal: str
+    current_step_id: str
+    current_entry_index: int = 0
+    started_at: str
+    updated_at: str | None = None
+    completed_at: str | None = None
+    abort_reason: str | None = None
+    branch_name: str | None = None
+    principal: str = "local"
+    parents: list[str] = []
+    step_progress: dict[str, StepProgress] = {}
+    abort_reply: AbortedWorkflow | None = None
+    definition: PinnedDefinition | None = None
+    history: list[HistoryEntry] = []
+
+    @property
+    def is_active(self) -> bool:
+        return self.status is SessionStatus.ACTIVE
+
+    @property
+    def pinned(self) -> PinnedDefinition:
+        """The definition; sessions of 0.9 get theirs before anything asks for it."""
+        if self.definition is None:
+            raise ValueError(f"session {self.session_id} has no definition")
+        return self.definition
+
+    @property
+    def workflow(self) -> str:
+        """`job/workflow`, as stacks name it."""
+        return f"{self.job_name}/{self.workflow_name}"
+
+    def summary(self) -> SessionSummary:
+        """Say in short what this session is."""
+        return SessionSummary(
+            session_id=self.session_id,
+            job_name=self.job_name,
+            workflow_name=self.workflow_name,
+            step_id=self.current_step_id,
+            goal=self.goal,
+            status=self.status,
+            started_at=self.started_at,
+            updated_at=self.updated_at or self.completed_at or self.started_at,
+            principal=self.principal,
+        )

@@ -1,0 +1,1 @@
+"""The promises: what a plugin implements or hands in."""

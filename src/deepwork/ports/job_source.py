@@ -1,0 +1,38 @@
+"""Where jobs come from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+from deepwork.errors import JobLoadError
+from deepwork.models.jobs import Job
+
+
+class JobSource(ABC):
+    """A place that has jobs. Called from worker threads, several at once; may read files.
+
+    Attributes:
+        name: Unique among all sources.
+        rank: Sources are asked in the order of rank, then of name: project jobs have 0, packaged ones
+            50, additional folders 60. Of two jobs with one name the first asked wins.
+    """
+
+    name: str
+    rank: int = 100
+
+    @abstractmethod
+    def load(self) -> Iterable[Job | JobLoadError]:
+        """Give every job, and an error for every one that is broken. Never raises."""
+
+    def find(self, job_name: str) -> Job | JobLoadError | None:
+        """Give what this source has under this name: by the job's name, else by its folder's."""
+        found = list(self.load())
+        for item in found:
+            if isinstance(item, Job) and item.name == job_name:
+                return item
+        for item in found:
+            folder = item.job_dir.name
+            if folder == job_name:
+                return item
+        return None

@@ -1,0 +1,85 @@
+"""The records that hooks give: frozen declarations, which the host acts upon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from deepwork.ports.review_runner import ReviewRunner
+from deepwork.ports.state_store import StateStore
+from deepwork.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateStoreSpec:
+    """A state store that can be selected by name; `open` is called for the selected one only."""
+
+    name: str
+    open: Callable[[Workspace], StateStore]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewRunnerSpec:
+    """A review runner that can be selected by name.
+
+    Attributes:
+        create: Makes the runner, which closes over what it needs.
+        max_inline_files: Up to this many files stand in the payload with their contents, above it as paths.
+    """
+
+    name: str
+    create: Callable[[], ReviewRunner]
+    max_inline_files: int
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool: a function whose annotations are its schema and whose docstring is its description.
+
+    Sync functions run in a worker thread, async ones on the event loop. A parameter annotated with
+    `ToolCall` is filled by the host and hidden from agents.
+
+    Attributes:
+        output: A pydantic model (typed structured content), `"object"` (any mapping), `"text"`, or
+            `"json"` (any JSON value as one text block).
+        always_load: Ask clients that defer tools to keep this one at hand.
+    """
+
+    name: str
+    fn: Callable[..., Any]
+    title: str
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    output: type[BaseModel] | Literal["object", "text", "json"] = "object"
+    always_load: bool = False
+
+
+@dataclass(frozen=True)
+class ResourceSpec:
+    """An MCP resource, or with `{name}` in the URI a template whose function takes those names."""
+
+    uri: str
+    fn: Callable[..., Any]
+    name: str
+    description: str
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True)
+class ToolSet:
+    """Tools and resources that are served or left out together.
+
+    Attributes:
+        prefix: Put before every tool name when other sets are served beside this one.
+        instructions: A few sentences for the server's instructions.
+    """
+
+    name: str
+    tools: Sequence[ToolSpec]
+    resources: Sequence[ResourceSpec] = ()
+    prefix: str | None = None
+    instructions: str = ""

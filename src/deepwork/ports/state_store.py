@@ -1,0 +1,61 @@
+"""Where sessions are kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+
+
+class StateStore(ABC):
+    """Keeps the sessions of one workspace. An async context manager: entered before the first call.
+
+    Several servers may use one store at the same time; `revision` is what keeps them apart.
+    """
+
+    @abstractmethod
+    async def load(self, session_id: str) -> Session | None:
+        """Read a session; None when there is none.
+
+        Raises:
+            CorruptSession: It exists and cannot be read.
+            StorageError: The store did not answer.
+        """
+
+    @abstractmethod
+    async def save(self, session: Session, *, expected: int | None) -> int:
+        """Write a session durably, with its new history entries, in one transaction.
+
+        Args:
+            session: The session to store; its own `revision` is not looked at.
+            expected: The revision on which the change is based; None for a session that is new.
+
+        Returns:
+            The new revision.
+
+        Raises:
+            StaleSession: The stored revision is another one; nothing was written.
+            StorageError: The write failed; nothing was changed.
+        """
+
+    @abstractmethod
+    async def find(
+        self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
+    ) -> list[SessionSummary]:
+        """List sessions, the last changed first.
+
+        Args:
+            status: Only sessions of this status.
+            before: Only sessions last changed before this time (`updated_at` of a summary).
+            limit: At most this many.
+        """
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None

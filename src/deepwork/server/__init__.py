@@ -1,0 +1,22 @@
+"""The room of MCP. Only here is FastMCP known."""
+
+from __future__ import annotations
+
+import os
+
+# FastMCP reads `.env` of the current folder, looks for updates and prints a banner unless told not to.
+_QUIET = {
+    "FASTMCP_ENV_FILE": os.devnull,
+    "FASTMCP_CHECK_FOR_UPDATES": "off",
+    "FASTMCP_SHOW_SERVER_BANNER": "false",
+    "FASTMCP_LOG_ENABLED": "false",
+}
+_added = [name for name in _QUIET if name not in os.environ]
+os.environ.update({name: _QUIET[name] for name in _added})
+try:
+    from deepwork.server.build import create_server
+finally:
+    for _name in _added:
+        del os.environ[_name]
+
+__all__ = ["create_server"]

@@ -1,0 +1,155 @@
+"""From a `ToolSpec` to a FastMCP tool: the same function, its schema, its errors in our words."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, get_type_hints
+
+import pydantic_core
+from fastmcp import FastMCP
+from fastmcp.exceptions import ValidationError
+from fastmcp.resources import Resource, ResourceTemplate
+from fastmcp.tools import FunctionTool, ToolResult
+from mcp_types import TextContent, ToolAnnotations
+from pydantic import BaseModel
+
+from deepwork.loading.catalog import clash
+from deepwork.loading.manager import Provided
+from deepwork.ports.call import ToolCall
+from deepwork.ports.records import ResourceSpec, ToolSet, ToolSpec
+from deepwork.server.calls import Calls, argument_error, translated
+
+
+class HouseTool(FunctionTool):
+    """A function tool whose results and errors leave in the forms that agents know."""
+
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        """Run the function; every error becomes a FastMCP `ToolError`."""
+        try:
+            return await super().run(arguments)
+        except ValidationError as error:
+            raise argument_error(self.name, self.parameters, arguments, error) from None
+        except Exception as error:
+            raise translated(self.name, error) from error
+
+    def convert_result(self, raw_value: Any) -> ToolResult:
+        """Serialize by `model_dump` (JOBS-REQ-001.7.1): once for the text, once for the structure."""
+        if isinstance(raw_value, ToolResult):
+            return raw_value
+        if isinstance(raw_value, BaseModel):
+            raw_value = raw_value.model_dump(mode="json")
+        if isinstance(raw_value, str):
+            return ToolResult(content=[TextContent(type="text", text=raw_value)])
+        text = TextContent(type="text", text=pydantic_core.to_json(raw_value).decode())
+        if self.output_schema is None:
+            return ToolResult(content=[text])
+        return ToolResult(content=[text], structured_content=raw_value)
+
+
+def named_tools(sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]) -> Iterator[tuple[str, ToolSpec]]:
+    """Give every tool its name: canonical when its set is served alone, prefixed beside others.
+
+    Raises:
+        NameClash: Two tools would have one name.
+    """
+    served = list(sets)
+    owners: dict[str, Provided[ToolSet]] = {}
+    for one in served:
+        own = one.item.prefix if len(served) > 1 else None
+        prefix = prefixes.get(one.item.name, own or "")
+        for spec in one.item.tools:
+            name = f"{prefix}{spec.name}"
+            other = owners.setdefault(name, one)
+            if other is not one or sum(f"{prefix}{each.name}" == name for each in one.item.tools) > 1:
+                foreign = one if other.by.builtin else other
+                line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
+                raise clash("tool name", name, other.by, one.by, lambda _, line=line: line)  # type: ignore[misc]
+            yield name, spec
+
+
+def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> None:
+    """Register a tool."""
+    has_schema = spec.output == "object" or not isinstance(spec.output, str)
+    server.add_tool(
+        HouseTool.from_function(
+            _without_call(spec.fn, calls),
+            name=name,
+            title=spec.title,
+            description=inspect.getdoc(spec.fn) or "",
+            annotations=ToolAnnotations(
+                read_only_hint=spec.read_only,
+                destructive_hint=spec.destructive,
+                idempotent_hint=spec.idempotent,
+                open_world_hint=False,
+            ),
+            output_schema=_output_schema(spec) if has_schema else None,
+            meta={"anthropic/alwaysLoad": True} if spec.always_load else None,
+        )
+    )
+
+
+def add_resource(server: FastMCP[Any], spec: ResourceSpec, calls: Calls) -> None:
+    """Register a resource, or a template where the URI has names in braces."""
+    fn = _without_call(spec.fn, calls)
+    about = {"name": spec.name, "description": spec.description, "mime_type": spec.mime_type}
+    if "{" in spec.uri:
+        server.add_template(ResourceTemplate.from_function(fn, uri_template=spec.uri, **about))  # type: ignore[arg-type]
+    else:
+        server.add_resource(Resource.from_function(fn, uri=spec.uri, **about))  # type: ignore[arg-type]
+
+
+def _without_call(fn: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
+    """Hide the `ToolCall` parameter from the schema; sync stays sync, async stays async."""
+    hints = get_type_hints(fn, include_extras=True)
+    signature = inspect.signature(fn)
+    hidden = next((name for name in signature.parameters if hints.get(name) is ToolCall), None)
+    if hidden is None:
+        return fn
+
+    if inspect.iscoroutinefunction(fn):
+
+        @functools.wraps(fn)
+        async def shim(*args: Any, **kwargs: Any) -> Any:
+            return await fn(*args, **{hidden: calls.current(), **kwargs})
+
+    else:
+
+        @functools.wraps(fn)
+        def shim(*args: Any, **kwargs: Any) -> Any:
+            return fn(*args, **{hidden: calls.current(), **kwargs})
+
+    del shim.__wrapped__  # or FastMCP would look through to the parameter
+    visible = [parameter for name, parameter in signature.parameters.items() if name != hidden]
+    shim.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
+    shim.__annotations__ = {name: hint for name, hint in hints.items() if name != hidden}
+    return shim
+
+
+def _output_schema(spec: ToolSpec) -> dict[str, Any]:
+    if isinstance(spec.output, str):
+        return {"type": "object", "additionalProperties": True}
+    schema = spec.output.model_json_schema(mode="serialization")
+    required = schema.get("required", [])
+    return {**_lean(schema), "required": required}
+
+
+def _lean(schema: Any, *, names: bool = False) -> Any:
+    """Say the same in fewer tokens: no titles, no docstrings, nullable types as one list."""
+    if isinstance(schema, list):
+        return [_lean(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: _lean(value, names=key in ("properties", "$defs"))
+        for key, value in schema.items()
+        if names
+        or not (
+            key in ("title", "description", "default", "required") or (key, value) == ("additionalProperties", False)
+        )
+    }
+    choices = kept.get("anyOf")
+    if not names and isinstance(choices, list) and all(choice.keys() == {"type"} for choice in choices):
+        return {"type": [choice["type"] for choice in choices]}
+    return kept

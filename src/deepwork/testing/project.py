@@ -1,0 +1,161 @@
+"""A project in a folder: write jobs into it, serve it, and talk to the server as an agent does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fastmcp import Client, FastMCP
+from fastmcp.client.transports import StdioTransport
+
+from deepwork.server import create_server
+
+Mapped = dict[str, Any]
+
+
+class Refused(Exception):
+    """A tool call that was answered with an error; its text is what the agent reads."""
+
+
+def output(kind: str = "file", *, required: bool = True) -> Mapped:
+    """Make an output of a step."""
+    return {"type": kind, "description": f"A {kind}", "required": required}
+
+
+def review(run_each: str = "step", **more: Any) -> Mapped:
+    """Make a review with one criterion."""
+    return {"run_each": run_each, "quality_criteria": {"Good": "Is it good?"}, **more}
+
+
+def step(step_id: str, **more: Any) -> Mapped:
+    """Make a step with one output `<id>.md` and no review; anything can be given otherwise."""
+    return {
+        "id": step_id,
+        "name": step_id.title(),
+        "description": f"Do {step_id}",
+        "instructions_file": f"steps/{step_id}.md",
+        "outputs": {f"{step_id}.md": output()},
+        "reviews": [],
+        **more,
+    }
+
+
+class Agent:
+    """A client connection, seen as an agent sees it."""
+
+    def __init__(self, client: Client[Any]) -> None:
+        self.client = client
+
+    async def call(self, tool: str, **arguments: Any) -> Mapped:
+        """Call a tool and give its structured content.
+
+        Raises:
+            Refused: The tool answered with an error.
+        """
+        result = await self.client.call_tool(tool, arguments, raise_on_error=False)
+        if result.is_error:
+            raise Refused(getattr(result.content[0], "text", ""))
+        return dict(result.structured_content or {})
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that has to refuse, and give the error's text."""
+        try:
+            answer = await self.call(tool, **arguments)
+        except Refused as error:
+            return str(error)
+        raise AssertionError(f"{tool} was to refuse, but answered {answer}")
+
+    async def start(self, job: str = "demo", workflow: str = "main", **more: Any) -> Mapped:
+        """Start a workflow and give `begin_step`."""
+        reply = await self.call("start_workflow", goal="a goal", job_name=job, workflow_name=workflow, **more)
+        return dict(reply["begin_step"])
+
+    async def finish(self, outputs: Mapping[str, Any], **more: Any) -> Mapped:
+        """Call `finished_step`."""
+        return await self.call("finished_step", outputs=dict(outputs), **more)
+
+
+class DeepworkProject:
+    """A project in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def jobs(self) -> Path:
+        """The folder of the project's jobs."""
+        return self.root / ".deepwork" / "jobs"
+
+    @property
+    def state(self) -> Path:
+        """The folder of sessions and review files."""
+        return self.root / ".deepwork" / "tmp"
+
+    def write(self, path: str | Path, text: str | bytes = "content\n") -> Path:
+        """Write a file, with its folders."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return file
+
+    def write_job(
+        self,
+        name: str = "demo",
+        steps: Sequence[Mapped] = (),
+        workflows: Mapping[str, Sequence[str | list[str]]] | None = None,
+        *,
+        folder: Path | None = None,
+        **more: Any,
+    ) -> Path:
+        """Write a job with the instruction files of its steps, and give its folder.
+
+        Steps are `a` and `b` if none are given, and the one workflow is `main` with all of them.
+        """
+        chosen = list(steps) or [step("a"), step("b")]
+        flows = {"main": [one["id"] for one in chosen]} if workflows is None else workflows
+        job_dir = (folder or self.jobs) / name
+        content = {
+            "name": name,
+            "version": "1.0.0",
+            "summary": f"Job {name}",
+            "common_job_info_provided_to_all_steps_at_runtime": f"About {name}",
+            "steps": chosen,
+            "workflows": [{"name": flow, "summary": f"Does {flow}", "steps": list(ids)} for flow, ids in flows.items()],
+            **more,
+        }
+        for one in chosen:
+            self.write(job_dir / one["instructions_file"], f"Instructions for {one['id']}\n")
+        self.write(job_dir / "job.yml", yaml.safe_dump(content, sort_keys=False))
+        return job_dir
+
+    def server(self, **options: Any) -> FastMCP[Any]:
+        """Make a server in this process."""
+        return create_server(self.root, **options)
+
+    @asynccontextmanager
+    async def agent(
+        self, server: FastMCP[Any] | None = None, *, mode: str = "auto", **options: Any
+    ) -> AsyncIterator[Agent]:
+        """Connect to a server in this process; `mode="legacy"` speaks the older protocol era."""
+        async with Client(server or self.server(**options), mode=mode) as client:
+            yield Agent(client)
+
+    @asynccontextmanager
+    async def stdio_agent(
+        self, *arguments: str, mode: str = "auto", env: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Agent]:
+        """Start `deepwork serve` as a process and connect to it over stdio."""
+        transport = StdioTransport(
+            sys.executable,
+            ["-m", "deepwork", "serve", "--path", str(self.root), *arguments],
+            env={**os.environ, **(env or {})},
+            keep_alive=False,
+            log_file=self.root / "server.log",
+        )
+        async with Client(transport, mode=mode) as client:
+            yield Agent(client)

@@ -1,0 +1,283 @@
+"""The files of one project: safe paths, durable writes, locks.
+
+Every path that somebody else chose is resolved, must lie in its folder, and is then opened component by
+component without following links, so that what was checked is what is read, whatever changes meanwhile.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from deepwork.errors import PathRefused, StorageError
+
+if sys.platform != "win32":
+    import fcntl
+
+MAX_PATH_BYTES = 4096
+LOCK_SECONDS = 5.0
+
+_WINDOWS_FORM = re.compile(r"^([A-Za-z]:|[\\/]{2})")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The places of one project. `root` is absolute and free of links."""
+
+    root: Path
+    extra_roots: tuple[Path, ...] = ()
+
+    @property
+    def home(self) -> Path:
+        return self.root / ".deepwork"
+
+    @property
+    def state_dir(self) -> Path:
+        return self.home / "tmp"
+
+    @property
+    def config_file(self) -> Path:
+        return self.home / "config.yml"
+
+    @property
+    def output_roots(self) -> tuple[Path, ...]:
+        """The folders in which outputs may lie, the project first."""
+        return (self.root, *self.extra_roots)
+
+    def shown(self, path: Path) -> str:
+        """A path as people and agents read it: relative to the project where it lies in it."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    def prepare_state_dir(self) -> None:
+        """Make the state folder: private, durable, and outside of git's sight.
+
+        Raises:
+            PathRefused: The folder is a link that leads out of the project.
+            OSError: It cannot be made.
+        """
+        folder = _open_folder(self.state_dir, self.root, create=True)
+        try:
+            if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
+                os.fchmod(folder, 0o700)
+            with suppress(FileExistsError):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                note = os.open(".gitignore", flags, 0o600, dir_fd=folder)
+                with os.fdopen(note, "wb") as file:
+                    file.write(b"*\n")
+        finally:
+            os.close(folder)
+
+
+def resolve_inside(given: str, roots: Sequence[Path]) -> tuple[Path, Path]:
+    """Resolve a path that somebody else chose; relative ones start at the first root.
+
+    Returns:
+        The resolved path, and the resolved root in which it lies.
+
+    Raises:
+        PathRefused: It is empty, malformed, or lies in none of the roots once links are resolved.
+    """
+    if not given:
+        raise PathRefused("is empty")
+    if "\0" in given or _WINDOWS_FORM.match(given):
+        raise PathRefused("is not a path of this system")
+    try:
+        if len(os.fsencode(given)) > MAX_PATH_BYTES:
+            raise PathRefused(f"is longer than {MAX_PATH_BYTES:,} bytes")
+        resolved = Path(os.path.realpath(roots[0] / given))
+        for root in map(Path, map(os.path.realpath, roots)):
+            if resolved.is_relative_to(root):
+                return resolved, root
+    except (OSError, ValueError):
+        raise PathRefused("is not a path of this system") from None
+    where = "the project" if len(roots) == 1 else "the project and the allowed roots"
+    raise PathRefused(f"lies outside of {where}")
+
+
+def describe(error: PathRefused | OSError) -> str:
+    """Say why a file cannot be used, without naming a place of this machine."""
+    if isinstance(error, OSError):
+        return f"cannot be read: {os.strerror(error.errno or 0)}"
+    return error.message
+
+
+@contextmanager
+def open_regular(given: str, roots: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+    """Open a regular file inside one of the roots for reading.
+
+    Yields:
+        The resolved path and the descriptor, so that check and use see one file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        PathRefused: It lies outside, is not a regular file, or may not be read.
+    """
+    resolved, root = resolve_inside(given, roots)
+    if resolved == root:
+        raise PathRefused("is a folder, not a regular file")
+    descriptor = _open_file(resolved, root)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise PathRefused(f"is {_kind(mode)}, not a regular file")
+        yield resolved, descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_regular(given: str, roots: Sequence[Path], *, limit: int) -> bytes:
+    """Read a whole regular file inside one of the roots; more than `limit` bytes are refused."""
+    with open_regular(given, roots) as (_, descriptor), os.fdopen(os.dup(descriptor), "rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise PathRefused(f"is larger than {limit:,} bytes")
+    return content
+
+
+def write_durably(path: Path, content: bytes, *, inside: Path) -> None:
+    """Replace a file so that readers see the old or the new one, and the new one survives a power cut.
+
+    Written beside, flushed, synced, renamed, folder synced. The folder must exist. A failed sync is
+    never repeated: the kernel may already have dropped the page.
+
+    Raises:
+        PathRefused: The folder lies outside of `inside`.
+        OSError: Nothing was replaced, except when the sync of the folder itself failed.
+    """
+    folder = _open_folder(path.parent, inside)
+    try:
+        replace_in(folder, path.name, content)
+    finally:
+        os.close(folder)
+
+
+def replace_in(folder: int, name: str, content: bytes) -> None:
+    """Do the work of `write_durably` in an open folder."""
+    beside = f".{name}.{secrets.token_hex(8)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(beside, flags, 0o600, dir_fd=folder)
+    try:
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+@contextmanager
+def locked(folder: int, name: str, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold an advisory lock on a file of an open folder; the kernel frees it when the process dies.
+
+    Not a library's lock: those take paths, and a path can be swapped for a link between check and use.
+
+    Raises:
+        StorageError: Somebody else held the lock all the time.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        _wait_for_lock(descriptor, seconds)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_folder(path: Path, *, inside: Path) -> Iterator[int]:
+    """Open a folder that must lie inside another one, for functions that take `dir_fd`.
+
+    Raises:
+        PathRefused: It lies outside, or is not a folder.
+        FileNotFoundError: It does not exist.
+    """
+    folder = _open_folder(path, inside)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _wait_for_lock(descriptor: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    pause = 0.0005
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise StorageError(
+                    f"another process has held the lock of the session folder for {seconds:g} s; nothing was changed",
+                    hint="Call again; if it stays so, look for a stopped deepwork process.",
+                ) from None
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+
+
+def _open_folder(path: Path, inside: Path, *, create: bool = False) -> int:
+    resolved, root = resolve_inside(str(path), [inside])
+    folder = os.open(root, _FOLDER)
+    for part in resolved.relative_to(root).parts:
+        try:
+            below = _open_or_make(part, folder) if create else os.open(part, _FOLDER, dir_fd=folder)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise PathRefused(f"{path} is not a folder of {inside}") from None
+            raise
+        finally:
+            os.close(folder)
+        folder = below
+    return folder
+
+
+def _open_or_make(part: str, parent: int) -> int:
+    try:
+        return os.open(part, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(part, dir_fd=parent)
+        os.fsync(parent)
+        return os.open(part, _FOLDER, dir_fd=parent)
+
+
+def _open_file(resolved: Path, root: Path) -> int:
+    try:
+        folder = _open_folder(resolved.parent, root)
+        try:
+            return os.open(resolved.name, _FILE, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise PathRefused("was swapped for a link while it was opened") from None
+        if error.errno in (errno.ENXIO, errno.ENODEV):
+            raise PathRefused("is a socket or device, not a regular file") from None
+        raise PathRefused(f"cannot be read: {os.strerror(error.errno or 0)}") from None
+
+
+def _kind(mode: int) -> str:
+    for test, name in ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket")):
+        if test(mode):
+            return name
+    return "a device"
