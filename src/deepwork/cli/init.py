@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from deepwork.cli.connect import mcp_json
 from deepwork.cli.project import path_option
 from deepwork.config import resolve_root
 from deepwork.errors import ConfigError
@@ -59,7 +60,7 @@ def init(root: str) -> None:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     click.echo(
         "\nNext: connect your agent. For Claude Code, put this into .mcp.json in the project's folder:\n\n"
-        '{"mcpServers": {"deepwork": {"command": "deepwork", "args": ["serve", "--path", "."]}}}\n\n'
+        f"{mcp_json()}\n\n"
         f'Then ask it: "Start the {SAMPLE} job with deepwork."'
     )
 

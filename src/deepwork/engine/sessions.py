@@ -128,8 +128,7 @@ class StateManager:
 
     async def _adopt(self, call: ToolCall, session: Session) -> None:
         parents = [parent for parent in session.parents if (found := await self._read(parent)) and found.is_active]
-        on_stack = self._ids(call)
-        self._push(call.connection, [*(parent for parent in parents if parent not in on_stack), session.session_id])
+        self._push(call.connection, [*parents, session.session_id])
 
     async def _read(self, session_id: str) -> Session | None:
         """Read one session among others: a broken one hides none of them."""
@@ -142,7 +141,9 @@ class StateManager:
         return self._stacks.get(call.connection, [])
 
     def _push(self, connection: Connection, session_ids: list[str]) -> None:
-        self._stacks.setdefault(connection, []).extend(session_ids)
+        """Put sessions on top; what is already there keeps its place."""
+        stack = self._stacks.setdefault(connection, [])
+        stack.extend(session_id for session_id in session_ids if session_id not in stack)
 
     def _drop(self, call: ToolCall, session_ids: set[str]) -> None:
         # In place and by filter: a call that runs beside this one may hold or extend the same list.

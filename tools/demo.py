@@ -1,0 +1,174 @@
+"""A real workflow through a real server, played by a scripted agent: `make demo`.
+
+Everything on the server's side is real: the process, the protocol, the files, the session. What an agent would
+think and write, and what a reviewing sub-agent would say, is written down here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from rich.console import Console
+from rich.markup import escape
+
+from deepwork.cli.connect import mcp_json
+
+NOTES = "README.md: a command that counts words\nwords.py: all of the code\n"
+FIRST_DRAFT = "# Tour\n\nThis project counts words. The code is in `words.py`.\n"
+SECOND_DRAFT = FIRST_DRAFT + "\nTry it: `python words.py README.md`\n"
+PATHS = "words.py exists\nREADME.md exists\n"
+
+
+class Transcript:
+    """Prints who says what."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def act(self, title: str) -> None:
+        self._console.print(f"\n[bold]{title}[/bold]")
+
+    def agent(self, text: str) -> None:
+        self._console.print(f"  [cyan]agent  [/cyan] {escape(text)}")
+
+    def server(self, text: str, style: str = "green") -> None:
+        for number, line in enumerate(text.splitlines() or [""]):
+            who = "server " if number == 0 else "       "
+            self._console.print(f"  [{style}]{who}[/{style}] {escape(line)}")
+
+    def reviewer(self, text: str, style: str) -> None:
+        self._console.print(f"  [magenta]sub-agent[/magenta] [{style}]{escape(text)}[/{style}]")
+
+
+class ScriptedAgent:
+    """Calls tools and shows what it sends and what comes back, cut to what matters."""
+
+    def __init__(self, client: Client[Any], transcript: Transcript, project: Path) -> None:
+        self._client = client
+        self._show = transcript
+        self._project = project
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        shown = ", ".join(f"{name}={json.dumps(value)}" for name, value in arguments.items() if name != "session_id")
+        self._show.agent(f"{tool}({shown})")
+        result = await self._client.call_tool(tool, arguments, raise_on_error=False)
+        if result.is_error:
+            self._show.server(result.content[0].text, "red")
+            return {}
+        reply = dict(result.structured_content)
+        self._show_reply(reply)
+        return reply
+
+    def write(self, path: str, text: str) -> None:
+        file = self._project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        self._show.agent(f"writes {path}")
+
+    def _show_reply(self, reply: dict[str, Any]) -> None:
+        if "jobs" in reply:
+            for job in reply["jobs"]:
+                flows = ", ".join(flow["name"] for flow in job["workflows"])
+                self._show.server(f"{job['name']}: {job['summary']}  [{flows}]")
+            return
+        status = reply.get("status", "started")
+        if status == "needs_work":
+            self._show.server("needs_work: " + reply["feedback"].split(" Spawn")[0].replace(". ", ".\n", 1), "yellow")
+        elif status == "workflow_complete":
+            self._show.server(f"workflow_complete: {reply['summary']} {reply['all_outputs']}")
+            for notice in reply["notices"]:
+                self._show.server(f"  {re.sub(r'session_id=.*, ', '', notice)}")
+        else:
+            begin = reply["begin_step"]
+            wanted = ", ".join(output["name"] for output in begin["step_expected_outputs"])
+            first_line = begin["step_instructions"].splitlines()[0].lstrip("# ")
+            self._show.server(f"{status}: step {begin['step_id']!r}: {first_line}. Outputs: {wanted}")
+        self._show.server(
+            "stack: " + (" > ".join(f"{one['workflow']}@{one['step']}" for one in reply["stack"]) or "empty")
+        )
+
+
+async def play(project: Path, transcript: Transcript) -> None:
+    """Let the agent work through the sample job."""
+    log = project / "server.log"
+    serve = ["-m", "deepwork", "serve", "--path", str(project)]
+    transport = StdioTransport(sys.executable, serve, keep_alive=False, log_file=log)
+    async with Client(transport) as client:
+        agent = ScriptedAgent(client, transcript, project)
+        transcript.act("1. Discover and start")
+        await agent.call("get_workflows")
+        goal = {"goal": "A tour for newcomers", "job_name": "project_tour"}
+        tour = (await agent.call("start_workflow", workflow_name="write_tour", **goal))["begin_step"]["session_id"]
+
+        transcript.act("2. A step is done when its outputs are there, not when the agent says so")
+        await agent.call("finished_step", outputs={"notes": "tour/notes.md"}, session_id=tour, step_id="survey")
+        agent.write("tour/notes.md", NOTES)
+        await agent.call("finished_step", outputs={"notes": "tour/notes.md"}, session_id=tour, step_id="survey")
+
+        transcript.act("3. The quality gate holds the step until its review has passed")
+        agent.write("TOUR.md", FIRST_DRAFT)
+        await agent.call("finished_step", outputs={"tour": "TOUR.md"}, session_id=tour, step_id="write")
+        show_criteria(project, transcript)
+        transcript.reviewer("Complete FAILED: it does not say how to try it.   overall FAILED", "red")
+        agent.write("TOUR.md", SECOND_DRAFT)
+
+        transcript.act("4. A workflow inside a workflow")
+        check = (await agent.call("start_workflow", workflow_name="check_paths", **goal))["begin_step"]["session_id"]
+        agent.write("tour/paths.md", PATHS)
+        await agent.call("finished_step", outputs={"report": "tour/paths.md"}, session_id=check, step_id="check")
+
+        transcript.act("5. Done")
+        transcript.reviewer("Complete PASSED. Short PASSED. True PASSED.   overall PASSED", "green")
+        passed = {"quality_review_override_reason": "All criteria passed"}
+        await agent.call("finished_step", outputs={"tour": "TOUR.md"}, session_id=tour, step_id="write", **passed)
+
+
+def show_criteria(project: Path, transcript: Transcript) -> None:
+    """Show what the server has written for the reviewer."""
+    (file,) = (project / ".deepwork" / "tmp").glob("quality_review_*.md")
+    transcript.agent("has a sub-agent read that file, which asks:")
+    for line in file.read_text().splitlines():
+        if line.startswith("- **"):
+            transcript.server(f"  {line[2:].replace('**', '')}", "yellow")
+
+
+def main() -> None:
+    """Play it in a folder of its own, then say how to connect a real agent."""
+    picture = Path(sys.argv[2]) if sys.argv[1:2] == ["--svg"] else None
+    console = Console(
+        width=118, highlight=False, no_color=bool(os.environ.get("NO_COLOR")) or None, record=bool(picture)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        (project / "README.md").write_text("# words\n\nCounts words.\n")
+        (project / "words.py").write_text("import sys\nprint(len(open(sys.argv[1]).read().split()))\n")
+        subprocess.run(
+            [sys.executable, "-m", "deepwork", "init", "--path", folder], check=True, stdout=subprocess.DEVNULL
+        )
+        asyncio.run(play(project, Transcript(console)))
+    if picture:
+        # Without the web fonts that rich would have the reader's browser fetch.
+        svg = re.sub(r"@font-face {.*?}", "", console.export_svg(title="an agent at work"), flags=re.DOTALL)
+        picture.write_text(svg)
+        return
+    console.print("\n[bold]Connect your own agent[/bold]")
+    bin_dir = os.path.dirname(sys.executable)
+    console.print(
+        "  In the folder of your project, prepare it once:", f"    {os.path.join(bin_dir, 'deepwork')} init", sep="\n\n"
+    )
+    console.print("\n  and put this into .mcp.json (Claude Code; other clients take the same command):\n")
+    console.print(escape(mcp_json()))
+
+
+if __name__ == "__main__":
+    main()
