@@ -53,10 +53,10 @@ class PluginsSection(Section):
 
 
 class Config(Section):
-    """Everything that may stand in a configuration file."""
+    """Everything that may stand in a configuration file; `version` and `platforms` as older files have them."""
 
-    version: str = "1.0"
-    platforms: list[str] = []
+    version: Any = None
+    platforms: Any = None
     state: StateSection = StateSection()
     quality_gate: GateSection = GateSection()
     tools: ToolsSection = ToolsSection()

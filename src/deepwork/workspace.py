@@ -26,6 +26,7 @@ if sys.platform != "win32":
 MAX_PATH_BYTES = 4096
 LOCK_SECONDS = 5.0
 
+_BESIDE = ".tmp"
 _WINDOWS_FORM = re.compile(r"^([A-Za-z]:|[\\/]{2})")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -148,23 +149,51 @@ def read_regular(given: str, roots: Sequence[Path], *, limit: int) -> bytes:
 def write_durably(path: Path, content: bytes, *, inside: Path) -> None:
     """Replace a file so that readers see the old or the new one, and the new one survives a power cut.
 
-    Written beside, flushed, synced, renamed, folder synced. The folder must exist. A failed sync is
-    never repeated: the kernel may already have dropped the page.
+    Written beside, flushed, synced, renamed, folder synced. The folder must exist.
 
     Raises:
         PathRefused: The folder lies outside of `inside`.
-        OSError: Nothing was replaced, except when the sync of the folder itself failed.
+        OSError: It failed, and the file is as it was.
     """
-    folder = _open_folder(path.parent, inside)
+    with open_folder(path.parent, inside=inside) as folder:
+        replace_in(folder, path.name, content, previous=read_in(folder, path.name))
+
+
+def read_in(folder: int, name: str) -> bytes | None:
+    """Read a file of an open folder, without following a link; None if there is none."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        replace_in(folder, path.name, content)
-    finally:
-        os.close(folder)
+        descriptor = os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
 
 
-def replace_in(folder: int, name: str, content: bytes) -> None:
-    """Do the work of `write_durably` in an open folder."""
-    beside = f".{name}.{secrets.token_hex(8)}.tmp"
+def replace_in(folder: int, name: str, content: bytes, *, previous: bytes | None) -> None:
+    """Do the work of `write_durably` in an open folder, where `previous` is what the file holds now.
+
+    A failed sync is never repeated: the kernel may already have dropped the page. If it is that of the folder,
+    after the rename, the previous content is put back.
+    """
+    _write_and_rename(folder, name, content)
+    try:
+        os.fsync(folder)
+    except OSError:
+        if previous is None:
+            os.unlink(name, dir_fd=folder)
+        else:
+            _write_and_rename(folder, name, previous)
+        raise
+
+
+def is_leftover(name: str) -> bool:
+    """Say whether a file is what a write has left that was cut off."""
+    return name.startswith(".") and name.endswith(_BESIDE)
+
+
+def _write_and_rename(folder: int, name: str, content: bytes) -> None:
+    beside = f".{name}.{secrets.token_hex(8)}{_BESIDE}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(beside, flags, 0o600, dir_fd=folder)
     try:
@@ -180,7 +209,6 @@ def replace_in(folder: int, name: str, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(beside, dir_fd=folder)
         raise
-    os.fsync(folder)
 
 
 @contextmanager
@@ -234,14 +262,18 @@ def _wait_for_lock(descriptor: int, seconds: float) -> None:
 
 
 def _open_folder(path: Path, inside: Path, *, create: bool = False) -> int:
-    resolved, root = resolve_inside(str(path), [inside])
+    shown = path.relative_to(inside) if path.is_relative_to(inside) else path
+    try:
+        resolved, root = resolve_inside(str(path), [inside])
+    except PathRefused as error:
+        raise PathRefused(f"the folder {str(shown)!r} {error.message}") from None
     folder = os.open(root, _FOLDER)
     for part in resolved.relative_to(root).parts:
         try:
             below = _open_or_make(part, folder) if create else os.open(part, _FOLDER, dir_fd=folder)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise PathRefused(f"{path} is not a folder of {inside}") from None
+                raise PathRefused(f"{str(shown)!r} is not a folder") from None
             raise
         finally:
             os.close(folder)
@@ -268,6 +300,8 @@ def _open_file(resolved: Path, root: Path) -> int:
             os.close(folder)
     except FileNotFoundError:
         raise
+    except PathRefused:
+        raise PathRefused("lies in something that is not a folder") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise PathRefused("was swapped for a link while it was opened") from None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from typing import Self
 
 from anyio import to_thread
 from pydantic import ValidationError
@@ -22,14 +25,21 @@ from deepwork.api import (
     StateStoreSpec,
     StorageError,
     Workspace,
+    is_leftover,
     locked,
     open_folder,
+    read_in,
     replace_in,
 )
 
 _FILE = re.compile(r"session_([0-9A-Za-z_-]{1,64})\.json")
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _LOCKS = 16
+_HEAD_BYTES = 4096
+_AFTER_HEAD = b',\n  "instance_id":'
+_KEPT_BESIDE = 3600.0
+_ASIDE = ".corrupt"
+_ARCHIVE = "archive"
 
 
 class JsonStore(StateStore):
@@ -56,12 +66,26 @@ class JsonStore(StateStore):
         """List sessions by reading their files; those that cannot be read are left out."""
         return await to_thread.run_sync(self._find, status, before, limit)
 
-    def _load(self, session_id: str) -> Session | None:
+    async def damaged(self) -> list[str]:
+        """Name the files that could not be read and were set aside."""
+        names = await to_thread.run_sync(self._names)
+        return [self._workspace.shown(self._workspace.state_dir / name) for name in names if name.endswith(_ASIDE)]
+
+    async def archive(self, session_id: str) -> None:
+        """Move the files of a session to the folder `archive`."""
+        await to_thread.run_sync(self._archive, session_id)
+
+    async def __aenter__(self) -> Self:
+        """Remove what writes have left that were cut off, once nobody can be writing it any more."""
+        await to_thread.run_sync(self._sweep)
+        return self
+
+    def _load(self, session_id: str, *, whole: bool = True) -> Session | None:
         if not _ID.fullmatch(session_id):
             return None
         try:
             with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
-                return _read(folder, session_id)
+                return _read(folder, session_id, whole=whole)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -78,10 +102,11 @@ class JsonStore(StateStore):
                 open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder,
                 locked(folder, f"sessions.{_slot(session.session_id)}.lock"),
             ):
-                current = _read(folder, session.session_id)
+                previous = read_in(folder, name)
+                current = None if previous is None else _parse(folder, session.session_id, previous)
                 if (current.revision if current else None) != expected:
                     raise StaleSession(f"Session {session.session_id!r} was changed meanwhile")
-                replace_in(folder, name, content)
+                replace_in(folder, name, content, previous=previous)
         except OSError as error:
             raise StorageError(
                 f"The session could not be saved: {error.strerror or error}; nothing was changed",
@@ -98,18 +123,58 @@ class JsonStore(StateStore):
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
     def _summaries(self) -> Iterator[SessionSummary]:
-        try:
-            names = sorted(os.listdir(self._workspace.state_dir))
-        except OSError:
-            return
-        for name in names:
+        for name in self._names():
             match = _FILE.fullmatch(name)
+            if match is None:
+                continue
             try:
-                session = self._load(match[1]) if match else None
+                session = self._load(match[1], whole=False)
             except (CorruptSession, StorageError):
                 continue
             if session:
                 yield session.summary()
+
+    def _names(self) -> list[str]:
+        try:
+            with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
+                return sorted(os.listdir(folder))
+        except OSError:
+            return []
+
+    def _archive(self, session_id: str) -> None:
+        try:
+            with (
+                open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder,
+                locked(folder, f"sessions.{_slot(session_id)}.lock"),
+                _archive_of(folder) as archive,
+            ):
+                for name in os.listdir(folder):
+                    if session_id in name and not is_leftover(name):
+                        os.replace(name, name, src_dir_fd=folder, dst_dir_fd=archive)
+                os.fsync(archive)
+                os.fsync(folder)
+        except OSError as error:
+            raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
+
+    def _sweep(self) -> None:
+        try:
+            with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
+                for name in filter(is_leftover, os.listdir(folder)):
+                    if time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > _KEPT_BESIDE:
+                        os.unlink(name, dir_fd=folder)
+        except OSError:
+            return
+
+
+@contextmanager
+def _archive_of(folder: int) -> Iterator[int]:
+    with suppress(FileExistsError):
+        os.mkdir(_ARCHIVE, 0o700, dir_fd=folder)
+    archive = os.open(_ARCHIVE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        yield archive
+    finally:
+        os.close(archive)
 
 
 def _slot(session_id: str) -> int:
@@ -117,15 +182,22 @@ def _slot(session_id: str) -> int:
     return sum(session_id.encode()) % _LOCKS
 
 
-def _read(folder: int, session_id: str) -> Session | None:
-    """Read a session from an open folder; a torn file is set aside, and never taken for none."""
-    name = f"session_{session_id}.json"
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except FileNotFoundError:
+def _read(folder: int, session_id: str, *, whole: bool) -> Session | None:
+    """Read a session; without `whole` only what stands before `_AFTER_HEAD` is sure to be filled in."""
+    content = read_in(folder, f"session_{session_id}.json")
+    if content is None:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read()
+    head, cut, _ = content[: 0 if whole else _HEAD_BYTES].partition(_AFTER_HEAD)
+    if cut:
+        # Files of other releases have another order; only the whole of a file says whether it is damaged.
+        with suppress(ValueError):
+            return Session.model_validate_json(head + b"\n}")
+    return _parse(folder, session_id, content)
+
+
+def _parse(folder: int, session_id: str, content: bytes) -> Session:
+    """Make a session of its file; a torn one is set aside, and never taken for none."""
+    name = f"session_{session_id}.json"
     try:
         session = Session.model_validate_json(content)
         if session.session_id != session_id:
@@ -142,7 +214,7 @@ def _read(folder: int, session_id: str) -> Session | None:
 
 
 def _set_aside(folder: int, name: str, error: Exception) -> CorruptSession:
-    aside = f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S}.corrupt"
+    aside = f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S}{_ASIDE}"
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
     return CorruptSession(

@@ -12,6 +12,7 @@ from deepwork.api import (
     AbortedWorkflow,
     Engine,
     FinishedStep,
+    ResourceSpec,
     StartedWorkflow,
     ToolCall,
     ToolSet,
@@ -105,8 +106,20 @@ def tool_set(engine: Engine) -> ToolSet:
         """Abort a workflow that cannot be completed, and return to the one below it."""
         return await engine.abort(call, explanation=explanation, session_id=session_id)
 
+    async def session_text(session_id: str) -> str:
+        return await engine.resume_text(session_id)
+
     return ToolSet(
         name="core",
+        resources=[
+            ResourceSpec(
+                "deepwork://sessions/{session_id}",
+                session_text,
+                name="session",
+                description="What is needed to go on with a session: goal, step, instructions, outputs",
+                mime_type="text/markdown",
+            )
+        ],
         instructions=INSTRUCTIONS,
         tools=[
             ToolSpec(

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from deepwork.cli.house import House
 from deepwork.cli.project import path_option
-from deepwork.config import load_config, resolve_root
+from deepwork.config import resolve_root
 from deepwork.errors import JobLoadError
-from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.parse import FILE_NAME, parse_job
 from deepwork.models.jobs import Job
 
@@ -26,9 +26,9 @@ def jobs() -> None:
 @jobs.command("list")
 @path_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_jobs(root: str, as_json: bool) -> None:  # noqa: FBT001 - click gives what the user typed
+def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
-    listing = _catalogue(root).list()
+    listing = House(root).catalogue().list()
     if as_json:
         click.echo(
             json.dumps(
@@ -55,11 +55,21 @@ def list_jobs(root: str, as_json: bool) -> None:  # noqa: FBT001 - click gives w
         click.echo("No jobs. `deepwork init` makes a first one.")
 
 
+@jobs.command("get-stack")
+@path_option
+@click.option("--all", "everything", is_flag=True, help="All active sessions, not the ten newest.")
+def get_stack(root: str, everything: bool) -> None:
+    """Print the active sessions as JSON, for hooks that put an agent back on its way after compaction."""
+    from deepwork.cli.sessions import stack_report
+
+    click.echo(json.dumps(stack_report(root, everything=everything), indent=2))
+
+
 @jobs.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @path_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:  # noqa: FBT001 - click gives what the user typed
+def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
     """Check job files: job folders, job.yml files, or all jobs of the project.
 
     Prints `file:line: message` for every error and warning, and exits with 1 if there are errors.
@@ -93,16 +103,6 @@ def _given(paths: tuple[Path, ...] | list[Path]) -> Iterator[Path]:
             yield path
         else:
             yield from sorted(folder for folder in path.iterdir() if os.path.lexists(folder / FILE_NAME))
-
-
-def _catalogue(root: str) -> Catalogue:
-    from deepwork.loading.catalog import by_name
-    from deepwork.loading.contexts import contexts
-    from deepwork.loading.manager import PluginManager
-
-    config, workspace, _ = load_config(resolve_root(root), os.environ)
-    provided = PluginManager(blocked=config.plugins.block).job_sources(contexts(config, workspace))
-    return Catalogue(one.item for one in by_name("job source", provided, lambda source: source.name).values())
 
 
 def _facts(job: Job) -> dict[str, Any]:

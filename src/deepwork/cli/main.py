@@ -22,6 +22,7 @@ COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
     "init": "deepwork.cli.init:init",
     "jobs": "deepwork.cli.jobs:jobs",
+    "sessions": "deepwork.cli.sessions:sessions",
     "completion": "deepwork.cli.completion:completion",
 }
 

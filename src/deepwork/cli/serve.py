@@ -50,7 +50,7 @@ from deepwork.logs import LEVELS, set_up_logging
 @click.option("--log-json", type=click.Path(dir_okay=False, path_type=Path), help="Write the log there as JSON lines.")
 def serve(
     root: str,
-    no_quality_gate: bool,  # noqa: FBT001 - click gives what the user typed
+    no_quality_gate: bool,
     transport: str,
     port: int,
     external_runner: str | None,

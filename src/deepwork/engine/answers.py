@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from anyio import to_thread
+
 from deepwork.engine.begin import begin_step, entry_of, pin
-from deepwork.engine.resume import active_sessions, resume_text
+from deepwork.engine.progress import back_to
+from deepwork.engine.resume import active_sessions, resume_text, shortened
 from deepwork.engine.sessions import StateManager
 from deepwork.errors import NoActiveSession, StateError, ToolError, UnknownSession
 from deepwork.jobs.catalogue import Catalogue
@@ -15,8 +18,7 @@ from deepwork.models.jobs import Job
 from deepwork.models.replies import FinishedStep
 from deepwork.models.sessions import Session, StepProgress
 from deepwork.ports.call import ToolCall
-
-LISTED_SESSIONS = 10
+from deepwork.workspace import Workspace, write_durably
 
 
 def ended(session: Session) -> StateError:
@@ -48,30 +50,16 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
     raise StateError(f"Step {step_id!r} is not open in session {session.session_id!r}; {now}")
 
 
-def rejected(
-    session: Session, error: ToolError, outputs: Mapping[str, Any], *, named: str | None, adopted: bool
-) -> ToolError:
-    """Add to a refusal what an agent that lost its memory, or a reply, has to know."""
-    if not session.is_active:
-        return error
-    message = error.message
-    repeated = _last_completed(session) if named is None else None
-    if repeated and repeated.outputs == dict(outputs):
-        message += (
-            f". These are the outputs of step {repeated.step_id!r}, which is already completed: the reply was lost, "
-            f"the step is done"
-        )
-    elif not adopted and (named is None or named in entry_of(session.pinned, session.current_step_id)):
-        return error
-    return type(error)(message, hint=resume_text(session))
-
-
-def back_to(parent: Session | None) -> list[str]:
-    """Tell which workflow goes on when the one above it has ended."""
-    if parent is None:
-        return []
-    where = f"session_id={parent.session_id!r}, step_id={parent.current_step_id!r}"
-    return [f"Back in {parent.workflow}: {where}."]
+def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
+    """Say that these are the outputs of the step that was completed last; None if they are not."""
+    done = _last_completed(session)
+    if done is None or done.outputs != dict(outputs):
+        return None
+    over = "" if session.is_active else f", and with it the workflow {session.workflow} ({session.status})"
+    return (
+        f"These are the outputs of step {done.step_id!r}, which is already completed{over}: if its reply was lost, "
+        "nothing else was"
+    )
 
 
 def _last_completed(session: Session) -> StepProgress | None:
@@ -85,7 +73,10 @@ def _last_completed(session: Session) -> StepProgress | None:
 class Answers:
     """Answers that need the store or the jobs."""
 
-    def __init__(self, sessions: StateManager, catalogue: Catalogue, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, workspace: Workspace, sessions: StateManager, catalogue: Catalogue, clock: Callable[[], datetime]
+    ) -> None:
+        self._workspace = workspace
         self._sessions = sessions
         self._catalogue = catalogue
         self._clock = clock
@@ -104,16 +95,55 @@ class Answers:
             all_outputs=reply.all_outputs,
             outputs_by_step=reply.outputs_by_step,
             stack=await self._sessions.stack_entries(call),
-            notices=[*reply.notices, *await self._news(call, session, reply.begun_step)],
+            notices=[
+                *reply.notices,
+                *await self._news(call, session, reply.begun_step),
+                *self._sessions.damage_met(call),
+            ],
         )
 
-    async def no_session(self, error: ToolError) -> ToolError:
+    async def no_session(self, call: ToolCall, error: ToolError, outputs: Mapping[str, Any]) -> ToolError:
         """Add to the error of a call that meant no session those that can be resumed."""
         if not isinstance(error, NoActiveSession | UnknownSession):
             return error
+        message = error.message
+        ended_here = await self._sessions.last_ended(call)
+        if ended_here and (repeated := repeated_step(ended_here, outputs)):
+            message += f". {repeated}"
         active = await self._sessions.active()
-        text = active_sessions(active[:LISTED_SESSIONS], len(active), self._clock())
-        return type(error)(error.message, hint=text)
+        return type(error)(message, hint=active_sessions(active, await self._sessions.damaged(), self._clock()))
+
+    async def rejected(
+        self,
+        call: ToolCall,
+        session: Session,
+        error: ToolError,
+        outputs: Mapping[str, Any],
+        *,
+        named: str | None,
+        adopted: bool,
+    ) -> ToolError:
+        """Add to a refusal what an agent that lost its memory, or a reply, has to know."""
+        if not session.is_active:
+            repeated = repeated_step(session, outputs) if named is None else None
+            return type(error)(f"{error.message}. {repeated}", hint=error.hint) if repeated else error
+        ended_here = await self._sessions.last_ended(call)
+        before = [one for one in (session, ended_here) if one] if named is None else []
+        repeated = next((text for one in before if (text := repeated_step(one, outputs))), None)
+        lost = named is not None and named not in entry_of(session.pinned, session.current_step_id)
+        if not (repeated or lost or adopted):
+            return error
+        message = f"{error.message}. {repeated}" if repeated else error.message
+        return type(error)(message, hint=await self.resume_text(session))
+
+    async def resume_text(self, session: Session) -> str:
+        """Tell all that is needed to go on; what is too long for a reply is written to a file."""
+        text = resume_text(session)
+        path = self._workspace.state_dir / f"resume_{session.session_id}.md"
+        short = shortened(text, self._workspace.shown(path))
+        if short is not text:
+            await to_thread.run_sync(lambda: write_durably(path, text.encode(), inside=self._workspace.root))
+        return short
 
     async def _news(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
         if not session.is_active:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from anyio import to_thread
 
 from deepwork.engine import progress
-from deepwork.engine.answers import Answers, back_to, ended, recorded_step, rejected
+from deepwork.engine.answers import Answers, ended, recorded_step
 from deepwork.engine.arguments import check_names, check_texts
 from deepwork.engine.begin import begin_step, pin, read_entry
 from deepwork.engine.choose import choose_job, choose_workflow
@@ -65,7 +66,7 @@ class Engine:
         self.gate = gate
         self._workspace = workspace
         self._clock = clock
-        self._answers = Answers(sessions, catalogue, clock)
+        self._answers = Answers(workspace, sessions, catalogue, clock)
 
     def list_workflows(self) -> WorkflowList:
         """List all jobs; sync, because JOBS-REQ-001.2.1 wants the tool so."""
@@ -125,7 +126,7 @@ class Engine:
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call),
-            notices=[*notices, HOW_TO_REPORT],
+            notices=[*notices, HOW_TO_REPORT, *self.sessions.damage_met(call)],
         )
 
     async def finish_step(
@@ -146,7 +147,7 @@ class Engine:
         override = (quality_review_override_reason or "").strip() or None
         check_texts(notes=notes, quality_review_override_reason=quality_review_override_reason)
         check_names(session_id=session_id, step_id=step_id)
-        session, adopted = await self._target(call, session_id)
+        session, adopted = await self._target(call, session_id, outputs)
         named = step_id
         for _ in range(MAX_RACES):
             try:
@@ -158,7 +159,8 @@ class Engine:
                 # Somebody else was faster. What was meant stays meant: the answer is in what they left.
                 session = await self._reload(session)
             except ToolError as error:
-                raise rejected(session, error, outputs, named=named, adopted=adopted) from error
+                refused = self._answers.rejected(call, session, error, outputs, named=named, adopted=adopted)
+                raise await refused from error
         raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
 
     async def abort(self, call: ToolCall, *, explanation: str, session_id: str | None = None) -> AbortedWorkflow:
@@ -181,18 +183,39 @@ class Engine:
                 session = await self._reload(session)
         raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
 
+    async def resume_text(self, session_id: str) -> str:
+        """Tell what an agent needs that has to go on with a session and remembers nothing.
+
+        Raises:
+            StateError: There is no such session.
+        """
+        session = await self.sessions.load(session_id)
+        if session is None:
+            raise UnknownSession(f"Session {session_id!r} not found")
+        if not session.is_active:
+            return str(ended(session))
+        session = await to_thread.run_sync(upgraded, session, self.catalogue)
+        return await self._answers.resume_text(session)
+
     def _prepare(self, job_name: str, workflow_name: str) -> tuple[PinnedDefinition, list[BegunStep], list[str]]:
         job = choose_job(self.catalogue, job_name)
         workflow, notices = choose_workflow(job, workflow_name)
         definition = pin(job, workflow)
         return definition, read_entry(definition, workflow.entries[0], {}), notices
 
-    async def _target(self, call: ToolCall, session_id: str | None, *, upgrade: bool = True) -> Target:
+    async def _target(
+        self,
+        call: ToolCall,
+        session_id: str | None,
+        outputs: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        upgrade: bool = True,
+    ) -> Target:
         """Find the session that a call means; the error of a wrong one names those that can be resumed."""
         try:
             session, adopted = await self.sessions.target(call, session_id)
         except ToolError as error:
-            raise await self._answers.no_session(error) from None
+            raise await self._answers.no_session(call, error, outputs) from None
         if upgrade:
             session = await to_thread.run_sync(upgraded, session, self.catalogue)
         return Target(session, adopted)
@@ -240,18 +263,15 @@ class Engine:
     async def _abort(self, call: ToolCall, session: Session, explanation: str) -> AbortedWorkflow:
         remaining = [other for other in await self.sessions.stack(call) if other.session_id != session.session_id]
         resumed = remaining[-1] if remaining else None
-        reply = AbortedWorkflow(
-            aborted_workflow=session.workflow,
-            aborted_step=session.current_step_id,
-            explanation=explanation,
-            stack=[],
-            resumed_workflow=resumed.workflow if resumed else None,
-            resumed_step=resumed.current_step_id if resumed else None,
-            notices=back_to(resumed),
-        )
+        reply = progress.aborted_reply(session, explanation, resumed)
         await self.sessions.save(progress.abort(session, reply, now=self._now()))
         self.sessions.remove(call, session.session_id)
-        return reply.model_copy(update={"stack": await self.sessions.stack_entries(call)})
+        return reply.model_copy(
+            update={
+                "stack": await self.sessions.stack_entries(call),
+                "notices": [*reply.notices, *self.sessions.damage_met(call)],
+            }
+        )
 
     async def _reload(self, session: Session) -> Session:
         found = await self.sessions.load(session.session_id)

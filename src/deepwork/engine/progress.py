@@ -110,6 +110,27 @@ def complete_entry(
     return _record(session, now, EventKind.COMPLETED)
 
 
+def aborted_reply(session: Session, explanation: str, resumed: Session | None) -> AbortedWorkflow:
+    """Say what was aborted, and to which workflow that returns."""
+    return AbortedWorkflow(
+        aborted_workflow=session.workflow,
+        aborted_step=session.current_step_id,
+        explanation=explanation,
+        stack=[],
+        resumed_workflow=resumed.workflow if resumed else None,
+        resumed_step=resumed.current_step_id if resumed else None,
+        notices=back_to(resumed),
+    )
+
+
+def back_to(parent: Session | None) -> list[str]:
+    """Tell which workflow goes on when the one above it has ended."""
+    if parent is None:
+        return []
+    where = f"session_id={parent.session_id!r}, step_id={parent.current_step_id!r}"
+    return [f"Back in {parent.workflow}: {where}."]
+
+
 def abort(session: Session, reply: AbortedWorkflow, *, now: str) -> Session:
     """End a session before its end."""
     update = {

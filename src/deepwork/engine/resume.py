@@ -9,6 +9,7 @@ from deepwork.models.replies import ExpectedOutput, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
 
 MAX_CHARACTERS = 8000
+LISTED_SESSIONS = 10
 
 
 def resume_text(session: Session) -> str:
@@ -39,20 +40,32 @@ def resume_text(session: Session) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def active_sessions(summaries: list[SessionSummary], total: int, now: datetime) -> str:
-    """List sessions that can be resumed, with the call that resumes one."""
+def shortened(text: str, rest: str) -> str:
+    """Cut a text at a line so that agents can take it; `rest` is the file in which all of it stands."""
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    note = f"\n\n[Cut here. All of it is in {rest}: read that file before you go on.]"
+    room = MAX_CHARACTERS - len(note)
+    return text[: max(text.rfind("\n", 0, room), room // 2)] + note
+
+
+def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: datetime) -> str:
+    """List the sessions that can be resumed, with the call that resumes one, and damaged files."""
+    aside = [f"Damaged session files were set aside: {', '.join(damaged)}"] if damaged else []
     if not summaries:
-        return "No session of this project is active. start_workflow begins one; get_workflows lists what there is."
+        none = "No session of this project is active. start_workflow begins one; get_workflows lists what there is."
+        return "\n".join([none, *aside])
+    newest = summaries[:LISTED_SESSIONS]
     lines = [
         f"- {summary.session_id}  {summary.job_name}/{summary.workflow_name}, step {summary.step_id!r}, "
-        f"{_age(summary.updated_at, now)} ago: {_first_words(summary.goal)}"
-        for summary in summaries
+        f"{age(summary.updated_at, now)} ago: {_first_words(summary.goal)}"
+        for summary in newest
     ]
-    if total > len(summaries):
-        lines.append(f"- and {total - len(summaries)} more; `deepwork sessions list --all` shows them")
-    call = f'finished_step(session_id="{summaries[0].session_id}", step_id="?", outputs={{}})'
+    if len(summaries) > len(newest):
+        lines.append(f"- and {len(summaries) - len(newest)} more; `deepwork sessions list --all` shows them")
+    call = f'finished_step(session_id="{newest[0].session_id}", step_id="?", outputs={{}})'
     return "\n".join(
-        ["Active sessions of this project:", *lines, f"To resume one, call {call}: it answers where you are."]
+        ["Active sessions of this project:", *lines, *aside, f"To resume one, call {call}: it answers where you are."]
     )
 
 
@@ -78,7 +91,8 @@ def _first_words(text: str, limit: int = 80) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def _age(moment: str, now: datetime) -> str:
+def age(moment: str, now: datetime) -> str:
+    """Say how long ago something was."""
     seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:

@@ -40,6 +40,8 @@ class StateManager:
         self._store: StateStore | None = None
         self._stacks: WeakKeyDictionary[Connection, list[str]] = WeakKeyDictionary()
         self._seen: WeakKeyDictionary[Connection, list[StackEntry]] = WeakKeyDictionary()
+        self._ended: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
+        self._damaged: WeakKeyDictionary[Connection, list[str]] = WeakKeyDictionary()
 
     async def store(self) -> StateStore:
         """Give the store, opened at its first use."""
@@ -75,7 +77,7 @@ class StateManager:
 
     async def stack(self, call: ToolCall) -> list[Session]:
         """Read the active sessions of the connection, the newest last."""
-        sessions = [session for session_id in self._ids(call) if (session := await self._read(session_id))]
+        sessions = [session for session_id in [*self._ids(call)] if (session := await self._read(call, session_id))]
         active = [session for session in sessions if session.is_active]
         gone = set(self._ids(call)) - {session.session_id for session in active}
         self._drop(call, gone)
@@ -119,22 +121,39 @@ class StateManager:
         return Target(session, adopted=True)
 
     def remove(self, call: ToolCall, session_id: str) -> None:
-        """Take a session off the stack, wherever it stands."""
+        """Take a session that has ended off the stack, wherever it stands."""
         self._drop(call, {session_id})
+        self._ended[call.connection] = session_id
+
+    async def last_ended(self, call: ToolCall) -> Session | None:
+        """Read the session that ended last on this connection."""
+        session_id = self._ended.get(call.connection)
+        return await self._read(call, session_id) if session_id else None
+
+    def damage_met(self, call: ToolCall) -> list[str]:
+        """Tell, once, which damaged sessions were met while stacks of this connection were read."""
+        return self._damaged.pop(call.connection, [])
 
     async def active(self) -> list[SessionSummary]:
         """List the sessions of this project that can be resumed, the last changed first."""
         return await (await self.store()).find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
 
+    async def damaged(self) -> list[str]:
+        """Name the files that could not be read and were set aside."""
+        return await (await self.store()).damaged()
+
     async def _adopt(self, call: ToolCall, session: Session) -> None:
-        parents = [parent for parent in session.parents if (found := await self._read(parent)) and found.is_active]
+        parents = [
+            parent for parent in session.parents if (found := await self._read(call, parent)) and found.is_active
+        ]
         self._push(call.connection, [*parents, session.session_id])
 
-    async def _read(self, session_id: str) -> Session | None:
-        """Read one session among others: a broken one hides none of them."""
+    async def _read(self, call: ToolCall, session_id: str) -> Session | None:
+        """Read one session among others: a broken one is told of, and hides none of them."""
         try:
             return await self.load(session_id)
-        except CorruptSession:
+        except CorruptSession as error:
+            self._damaged.setdefault(call.connection, []).append(error.message)
             return None
 
     def _ids(self, call: ToolCall) -> list[str]:

@@ -109,17 +109,23 @@ class PluginManager:
     def _load(self, candidate: Candidate) -> None:
         try:
             module = candidate.load()
-            self._manager.register(module, name=candidate.name)
-            self._manager.check_pending()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign import does, the server runs
-            self._manager.unregister(name=candidate.name) if self._manager.has_plugin(candidate.name) else None
             cause = f"{type(error).__name__}: {error}".splitlines()[0]
             self.statuses.append(PluginStatus(candidate, "failed", cause=cause))
             log.warning("%s could not be loaded and is left out: %s", candidate, cause)
             return
+        self._register(candidate, module)
         self._known[candidate.name] = candidate
         callers = self._manager.get_hookcallers(module) or []
         self.statuses.append(PluginStatus(candidate, "active", tuple(sorted(caller.name for caller in callers))))
+
+    def _register(self, candidate: Candidate, module: Any) -> None:
+        try:
+            self._manager.register(module, name=candidate.name)
+            self._manager.check_pending()
+        except (pluggy.PluginValidationError, ValueError) as error:
+            cause = str(error).partition(" in plugin <")[0]
+            raise PluginLoadError(f"{candidate}: {cause}", hint=_block(candidate)) from error
 
     def _demand(self, required: Collection[str]) -> None:
         for name in required:

@@ -108,22 +108,23 @@ class SessionSummary(BaseModel):
 class Session(Stored):
     """One run of one workflow. Files of 0.9 lack what stands after `abort_reason`."""
 
+    # First what a listing needs: stores may read no further.
     schema_version: int = 0
     revision: int = 0
     session_id: str
     status: SessionStatus = SessionStatus.ACTIVE
     job_name: str
     workflow_name: str
-    instance_id: str | None = None
-    goal: str
     current_step_id: str
-    current_entry_index: int = 0
     started_at: str
     updated_at: str | None = None
     completed_at: str | None = None
+    principal: str = "local"
+    goal: str
+    instance_id: str | None = None
+    current_entry_index: int = 0
     abort_reason: str | None = None
     branch_name: str | None = None
-    principal: str = "local"
     parents: list[str] = []
     step_progress: dict[str, StepProgress] = {}
     abort_reply: AbortedWorkflow | None = None

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
+from deepwork.errors import StorageError
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 
 
@@ -51,6 +52,18 @@ class StateStore(ABC):
             before: Only sessions last changed before this time (`updated_at` of a summary).
             limit: At most this many.
         """
+
+    async def archive(self, session_id: str) -> None:
+        """Put a finished session where `load` and `find` no longer see it.
+
+        Raises:
+            StorageError: This store cannot do it, or failed.
+        """
+        raise StorageError(f"{type(self).__name__} has no archive")
+
+    async def damaged(self) -> list[str]:
+        """Name stored sessions that could not be read and were set aside."""
+        return []
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,0 +1,209 @@
+"""`deepwork sessions`: what runs, what ran, and how to go on with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import anyio
+import click
+
+from deepwork.cli.house import House
+from deepwork.cli.project import path_option
+from deepwork.engine import progress
+from deepwork.engine.answers import ended
+from deepwork.engine.resume import age, resume_text
+from deepwork.engine.upgrade import upgraded
+from deepwork.errors import UnknownSession
+from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+from deepwork.ports.state_store import StateStore
+
+NEWEST = 10
+
+ResultT = TypeVar("ResultT")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id will do)")
+def sessions() -> None:
+    """Look at the runs of this project, and end or archive them."""
+
+
+@sessions.command("list")
+@path_option
+@click.option("--all", "everything", is_flag=True, help=f"All sessions, not the {NEWEST} newest.")
+@click.option("--status", type=click.Choice([*SessionStatus]), help="Only sessions of this status.")
+@json_option
+def list_sessions(root: str, everything: bool, status: str | None, as_json: bool) -> None:
+    """List sessions, the last changed first."""
+    wanted = SessionStatus(status) if status else None
+    limit = sys.maxsize if everything else NEWEST
+    found, damaged = _with_store(root, lambda store: _find(store, wanted, limit))
+    if as_json:
+        listed = [summary.model_dump(mode="json") for summary in found]
+        click.echo(json.dumps({"sessions": listed, "damaged": damaged}, indent=2))
+        return
+    now = datetime.now(UTC)
+    for summary in found:
+        name = f"{summary.job_name}/{summary.workflow_name}"
+        when = f"{age(summary.updated_at, now)} ago"
+        goal = " ".join(summary.goal.split())[:60]
+        click.echo(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {summary.step_id}: {goal}")
+    for name in damaged:
+        click.echo(f"damaged   {name}")
+    if not (found or damaged):
+        click.echo("No sessions.", err=True)
+
+
+@sessions.command()
+@click.argument("session_id")
+@path_option
+@json_option
+def show(session_id: str, root: str, as_json: bool) -> None:
+    """Show one session: its goal, and each step with its outputs."""
+    session = _with_store(root, lambda store: _the(store, session_id))
+    if as_json:
+        click.echo(session.model_dump_json(indent=2))
+        return
+    click.echo(f"{session.session_id}  {session.workflow}  {session.status}")
+    click.echo(f"goal     {session.goal}")
+    click.echo(f"started  {session.started_at} by {session.principal}")
+    if session.completed_at:
+        click.echo(f"ended    {session.completed_at} {session.abort_reason or ''}".rstrip())
+    for step in session.step_progress.values():
+        here = session.is_active and step.step_id == session.current_step_id
+        state = "done" if step.completed_at else "now" if here else "open"
+        click.echo(f"  {state:4}  {step.step_id}  {json.dumps(step.outputs) if step.outputs else ''}".rstrip())
+        if step.override_reason:
+            click.echo(f"        review overridden: {step.override_reason}")
+
+
+@sessions.command()
+@click.argument("session_id")
+@path_option
+@json_option
+def history(session_id: str, root: str, as_json: bool) -> None:
+    """Show what happened in a session, in order."""
+    session = _with_store(root, lambda store: _the(store, session_id))
+    if as_json:
+        click.echo(json.dumps([entry.model_dump(mode="json") for entry in session.history], indent=2))
+        return
+    for entry in session.history:
+        detail = f"  {json.dumps(entry.detail, ensure_ascii=False)}" if entry.detail else ""
+        click.echo(f"{entry.at}  {entry.kind}  {entry.step_id or ''}{detail}".rstrip())
+
+
+@sessions.command("resume-text")
+@click.argument("session_id")
+@path_option
+def print_resume_text(session_id: str, root: str) -> None:
+    """Print what an agent needs that has to go on with a session and remembers nothing."""
+    session = _with_store(root, lambda store: _the(store, session_id))
+    if not session.is_active:
+        raise ended(session)
+    click.echo(resume_text(upgraded(session, House(root).catalogue())))
+
+
+@sessions.command()
+@click.argument("session_id")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept with the session.")
+@path_option
+def abort(session_id: str, reason: str, root: str) -> None:
+    """End a session that nobody will go on with."""
+
+    async def end(store: StateStore) -> Session:
+        session = await _the(store, session_id)
+        if not session.is_active:
+            raise ended(session)
+        reply = progress.aborted_reply(session, reason, None)
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        await store.save(progress.abort(session, reply, now=now), expected=session.revision)
+        return session
+
+    session = _with_store(root, end)
+    click.echo(f"aborted  {session.session_id}  {session.workflow}")
+
+
+@sessions.command()
+@click.option("--older-than", "days", type=click.IntRange(0), default=30, show_default=True, metavar="DAYS")
+@click.option("--dry-run", is_flag=True, help="Only say what would be archived.")
+@path_option
+@json_option
+def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
+    """Archive sessions that ended long ago; nothing is deleted."""
+    before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
+
+    async def archive(store: StateStore) -> list[SessionSummary]:
+        old = await store.find(before=before, limit=sys.maxsize)
+        over = [summary for summary in old if summary.status is not SessionStatus.ACTIVE]
+        for summary in [] if dry_run else over:
+            await store.archive(summary.session_id)
+        return over
+
+    archived = _with_store(root, archive)
+    if as_json:
+        ids = [summary.session_id for summary in archived]
+        click.echo(json.dumps({"archived": ids, "dry_run": dry_run}, indent=2))
+        return
+    for summary in archived:
+        click.echo(f"{'would archive' if dry_run else 'archived'}  {summary.session_id}")
+    click.echo(f"{len(archived)} sessions.", err=True)
+
+
+async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> tuple[list[SessionSummary], list[str]]:
+    return await store.find(status=status, limit=limit), await store.damaged()
+
+
+async def _the(store: StateStore, given: str) -> Session:
+    """Load a session by its id, or by a beginning of it that only one session has."""
+    if session := await store.load(given):
+        return session
+    ids = [summary.session_id for summary in await store.find(limit=sys.maxsize)]
+    meant = [session_id for session_id in ids if session_id.startswith(given)]
+    if len(meant) == 1 and (session := await store.load(meant[0])):
+        return session
+    what = f"is the beginning of {len(meant)} ids" if meant else "not found"
+    raise UnknownSession(f"Session {given!r} {what}", hint="`deepwork sessions list --all` shows all of them.")
+
+
+def _with_store(root: str, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
+    async def run() -> ResultT:
+        async with House(root).store() as store:
+            return await use(store)
+
+    return anyio.run(run)
+
+
+def stack_report(root: str, *, everything: bool) -> dict[str, Any]:
+    """Tell of the active sessions what a hook needs after compaction, the last changed first."""
+
+    async def load(store: StateStore) -> list[Session]:
+        limit = sys.maxsize if everything else NEWEST
+        found = await store.find(status=SessionStatus.ACTIVE, limit=limit)
+        return [session for summary in found if (session := await store.load(summary.session_id))]
+
+    return {"active_sessions": [_stack_item(session) for session in _with_store(root, load)]}
+
+
+def _stack_item(session: Session) -> dict[str, Any]:
+    definition = session.definition
+    begun = session.step_progress[session.current_step_id].begun if definition else None
+    item: dict[str, Any] = {
+        "session_id": session.session_id,
+        "job_name": session.job_name,
+        "workflow_name": session.workflow_name,
+        "goal": session.goal,
+        "current_step_id": session.current_step_id,
+        "instance_id": session.instance_id,
+        "completed_steps": [step.step_id for step in session.step_progress.values() if step.completed_at],
+        "common_job_info": definition.common_job_info if definition else None,
+        "current_step_instructions": begun.instructions if begun else None,
+    }
+    if definition:
+        item["step_number"] = session.current_entry_index + 1
+        item["total_steps"] = len(definition.workflow.entries)
+    return item
