@@ -10,9 +10,13 @@ import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,7 @@ from deepwork.cli.connect import mcp_json
 NOTES = "README.md: a command that counts words\nwords.py: all of the code\n"
 FIRST_DRAFT = "# Tour\n\nThis project counts words. The code is in `words.py`.\n"
 SECOND_DRAFT = FIRST_DRAFT + "\nTry it: `python words.py README.md`\n"
+PID_FILE = "server.pid"
 PATHS = "words.py exists\nREADME.md exists\n"
 
 
@@ -39,15 +44,18 @@ class Transcript:
         self._console.print(f"\n[bold]{title}[/bold]")
 
     def agent(self, text: str) -> None:
-        self._console.print(f"  [cyan]agent  [/cyan] {escape(text)}")
+        self._say("cyan", "agent  ", text)
 
     def server(self, text: str, style: str = "green") -> None:
-        for number, line in enumerate(text.splitlines() or [""]):
-            who = "server " if number == 0 else "       "
-            self._console.print(f"  [{style}]{who}[/{style}] {escape(line)}")
+        self._say(style, "server ", text)
 
     def reviewer(self, text: str, style: str) -> None:
         self._console.print(f"  [magenta]sub-agent[/magenta] [{style}]{escape(text)}[/{style}]")
+
+    def _say(self, style: str, who: str, text: str) -> None:
+        lines = [piece for line in text.splitlines() for piece in textwrap.wrap(line, 106, subsequent_indent="  ")]
+        for number, line in enumerate(lines):
+            self._console.print(f"  [{style}]{who if number == 0 else '       '}[/{style}] {escape(line)}")
 
 
 class ScriptedAgent:
@@ -63,11 +71,17 @@ class ScriptedAgent:
         self._show.agent(f"{tool}({shown})")
         result = await self._client.call_tool(tool, arguments, raise_on_error=False)
         if result.is_error:
-            self._show.server(result.content[0].text, "red")
+            self._show.server(shortened(result.content[0].text), "red")
             return {}
         reply = dict(result.structured_content)
         self._show_reply(reply)
         return reply
+
+    async def start(self, workflow: str) -> str:
+        reply = await self.call(
+            "start_workflow", job_name="project_tour", workflow_name=workflow, goal="A tour for newcomers"
+        )
+        return str(reply["begin_step"]["session_id"])
 
     def write(self, path: str, text: str) -> None:
         file = self._project / path
@@ -99,38 +113,62 @@ class ScriptedAgent:
 
 
 async def play(project: Path, transcript: Transcript) -> None:
-    """Let the agent work through the sample job."""
-    log = project / "server.log"
-    serve = ["-m", "deepwork", "serve", "--path", str(project)]
-    transport = StdioTransport(sys.executable, serve, keep_alive=False, log_file=log)
-    async with Client(transport) as client:
-        agent = ScriptedAgent(client, transcript, project)
+    """Let the agent work through the sample job, with a crash in the middle."""
+    async with connected(project, transcript) as agent:
         transcript.act("1. Discover and start")
         await agent.call("get_workflows")
-        goal = {"goal": "A tour for newcomers", "job_name": "project_tour"}
-        tour = (await agent.call("start_workflow", workflow_name="write_tour", **goal))["begin_step"]["session_id"]
+        tour = await agent.start("write_tour")
 
         transcript.act("2. A step is done when its outputs are there, not when the agent says so")
         await agent.call("finished_step", outputs={"notes": "tour/notes.md"}, session_id=tour, step_id="survey")
         agent.write("tour/notes.md", NOTES)
         await agent.call("finished_step", outputs={"notes": "tour/notes.md"}, session_id=tour, step_id="survey")
 
-        transcript.act("3. The quality gate holds the step until its review has passed")
+        transcript.act("3. The server is killed, and the agent has forgotten everything")
+        os.kill(int((project / PID_FILE).read_text()), signal.SIGKILL)
+        transcript.server("killed (SIGKILL)", "red")
+    async with connected(project, transcript) as agent:
+        await agent.call("finished_step", outputs={})
+        await agent.call("finished_step", outputs={}, session_id=tour, step_id="?")
+        transcript.agent("reads where it was, and goes on")
+
+        transcript.act("4. The quality gate holds the step until its review has passed")
         agent.write("TOUR.md", FIRST_DRAFT)
         await agent.call("finished_step", outputs={"tour": "TOUR.md"}, session_id=tour, step_id="write")
         show_criteria(project, transcript)
         transcript.reviewer("Complete FAILED: it does not say how to try it.   overall FAILED", "red")
         agent.write("TOUR.md", SECOND_DRAFT)
 
-        transcript.act("4. A workflow inside a workflow")
-        check = (await agent.call("start_workflow", workflow_name="check_paths", **goal))["begin_step"]["session_id"]
+        transcript.act("5. A workflow inside a workflow")
+        check = await agent.start("check_paths")
         agent.write("tour/paths.md", PATHS)
         await agent.call("finished_step", outputs={"report": "tour/paths.md"}, session_id=check, step_id="check")
 
-        transcript.act("5. Done")
+        transcript.act("6. Done")
         transcript.reviewer("Complete PASSED. Short PASSED. True PASSED.   overall PASSED", "green")
         passed = {"quality_review_override_reason": "All criteria passed"}
         await agent.call("finished_step", outputs={"tour": "TOUR.md"}, session_id=tour, step_id="write", **passed)
+
+
+@asynccontextmanager
+async def connected(project: Path, transcript: Transcript) -> AsyncIterator[ScriptedAgent]:
+    """Start a server process of its own, as an agent's client does, and connect to it."""
+    start = f"import os; open({PID_FILE!r}, 'w').write(str(os.getpid())); from deepwork.cli.main import run; run()"
+    transport = StdioTransport(
+        sys.executable,
+        ["-c", start, "serve", "--path", "."],
+        cwd=str(project),
+        keep_alive=False,
+        log_file=project / "server.log",
+    )
+    async with Client(transport) as client:
+        yield ScriptedAgent(client, transcript, project)
+
+
+def shortened(text: str) -> str:
+    """Keep the beginning of a long answer, and its ids short."""
+    lines = [line for line in re.sub(r"\b([0-9a-f]{8})[0-9a-f]{24}\b", r"\1…", text).splitlines() if line]
+    return "\n".join([*lines[:9], f"… {len(lines) - 9} more lines"] if len(lines) > 9 else lines)
 
 
 def show_criteria(project: Path, transcript: Transcript) -> None:

@@ -47,7 +47,7 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
     if done and done.completed_at:
         how = "with other outputs" if done.reply else "with its group, never reported"
         raise StateError(f"Step {step_id!r} was already completed {how}; {now}")
-    raise StateError(f"Step {step_id!r} is not open in session {session.session_id!r}; {now}")
+    raise StateError(f"Step {step_id!r} is not the one to report in session {session.session_id!r}; {now}")
 
 
 def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
