@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from deepwork.documents import MAX_BYTES, DocumentError, read_document
 from deepwork.errors import ConfigError, PathRefused
-from deepwork.workspace import Workspace, describe, read_regular
+from deepwork.workspace import Workspace, describe, is_utf8, read_regular
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 
@@ -104,6 +104,8 @@ def resolve_root(project_root: str | Path) -> Path:
     root = Path(os.path.realpath(project_root))
     if not root.is_dir():
         raise ConfigError(f"project root {str(project_root)!r} is not a folder", hint="Give an existing one: --path.")
+    if not is_utf8(str(root)):
+        raise ConfigError(f"project root {str(root)!r} is not UTF-8, which replies could not carry", hint="Rename it.")
     return root
 
 

@@ -106,6 +106,15 @@ def resolve_inside(given: str, roots: Sequence[Path]) -> tuple[Path, Path]:
     raise PathRefused(f"lies outside of {where}")
 
 
+def is_utf8(name: str) -> bool:
+    """Say whether the bytes of a file name are UTF-8; where they are not, Python has put surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def describe(error: PathRefused | OSError) -> str:
     """Say why a file cannot be used, without naming a place of this machine."""
     if isinstance(error, OSError):

@@ -141,8 +141,12 @@ class Answers:
         text = resume_text(session)
         path = self._workspace.state_dir / f"resume_{session.session_id}.md"
         short = shortened(text, self._workspace.shown(path))
-        if short is not text:
+        if short is text:
+            return text
+        try:
             await to_thread.run_sync(lambda: write_durably(path, text.encode(), inside=self._workspace.root))
+        except OSError as error:
+            return shortened(text, f"no file, for it could not be written ({error.strerror})")
         return short
 
     async def _news(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
@@ -151,7 +155,7 @@ class Answers:
             return over + back_to(await self._sessions.top(call))
         if begun_step != session.current_step_id:
             return [f"This step was completed before; the current step is {session.current_step_id!r}."]
-        return self._edited(session)
+        return await to_thread.run_sync(self._edited, session)
 
     def _edited(self, session: Session) -> list[str]:
         """Say that the job file is no longer what the session runs on."""

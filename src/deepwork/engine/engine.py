@@ -157,7 +157,7 @@ class Engine:
                 return await self._finish(call, session, step_id, outputs, notes=notes, override=override)
             except StaleSession:
                 # Somebody else was faster. What was meant stays meant: the answer is in what they left.
-                session = await self._reload(session)
+                session = await to_thread.run_sync(upgraded, await self._reload(session), self.catalogue)
             except ToolError as error:
                 refused = self._answers.rejected(call, session, error, outputs, named=named, adopted=adopted)
                 raise await refused from error
@@ -251,6 +251,7 @@ class Engine:
                     status=StepStatus.NEEDS_WORK,
                     feedback=verdict.feedback,
                     stack=await self.sessions.stack_entries(call),
+                    notices=self.sessions.damage_met(call),
                 )
         now = self._now()
         if is_primary:
@@ -277,7 +278,7 @@ class Engine:
         found = await self.sessions.load(session.session_id)
         if found is None:
             raise UnknownSession(f"Session {session.session_id!r} not found: it was removed meanwhile")
-        return await to_thread.run_sync(upgraded, found, self.catalogue)
+        return found
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")

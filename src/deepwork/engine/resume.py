@@ -44,7 +44,7 @@ def shortened(text: str, rest: str) -> str:
     """Cut a text at a line so that agents can take it; `rest` is the file in which all of it stands."""
     if len(text) <= MAX_CHARACTERS:
         return text
-    note = f"\n\n[Cut here. All of it is in {rest}: read that file before you go on.]"
+    note = f"\n\n[Cut here; read the whole of it before you go on. It is in {rest}.]"
     room = MAX_CHARACTERS - len(note)
     return text[: max(text.rfind("\n", 0, room), room // 2)] + note
 

@@ -13,7 +13,7 @@ from deepwork.documents import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, parse_job
 from deepwork.models.jobs import Job
-from deepwork.workspace import describe, open_regular
+from deepwork.workspace import describe, is_utf8, open_regular
 
 log = logging.getLogger("deepwork.jobs")
 
@@ -70,6 +70,8 @@ class JobReader:
         job_dir = self.folder / name
         if not _is_plain(name) or self.escapes:
             return None
+        if not is_utf8(name):
+            return load_error(job_dir, f"the folder's name {name!r} is not UTF-8, which replies could not carry")
         try:
             known = self._reads.get(name)
             if known and known.settled and known.signature == _signature(os.stat(job_dir / FILE_NAME)):
