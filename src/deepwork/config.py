@@ -127,7 +127,7 @@ def _read(file: Path, *, inside: Path | None = None) -> Config:
     except (PathRefused, OSError) as error:
         raise ConfigError(f"{file} {describe(error)}") from None
     except DocumentError as error:
-        raise ConfigError("\n".join(problem.at(file) for problem in error.problems)) from None
+        raise ConfigError(error.at(file)) from None
 
 
 def _from_environment(environment: Mapping[str, str]) -> list[str] | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import types
 import typing
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 import yaml
@@ -17,42 +18,75 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER = 500
+MAX_DIRECTIVES = 100
+MAX_PROBLEMS = 20
+MAX_MESSAGE = 1000
+MAX_NAME = 100
 
 Location = Sequence[str | int]
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+_MAPPING = "input should be a mapping"  # pydantic says "dictionary or instance of" one of our classes
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong in a document; `line` counts from 1."""
+    """One thing that is wrong in a document; `line` counts from 1.
+
+    `meant` is an unknown name with the valid ones: the nearest is looked for when the problem is shown.
+    """
 
     message: str
     line: int | None = None
+    meant: tuple[str, Sequence[str]] | None = None
 
     def at(self, file: object) -> str:
-        """`file:line: message`, the form that editors jump to."""
+        """`file:line: message`, the form that editors jump to: one line, whatever the document holds."""
         place = f"{file}:{self.line}" if self.line else str(file)
-        return f"{place}: {self.message}"
+        message = self.message + (nearest(*self.meant) if self.meant else "")
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[: MAX_MESSAGE - 1]}…"
+        return f"{place}: " + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
 
 
 class DocumentError(Exception):
-    """A document that cannot be used, with everything that is wrong in it."""
+    """A document that cannot be used: the first things that are wrong in it, and how many more there are."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: Problem, more: int = 0) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = problems
+        self.more = more
+
+    def at(self, file: object) -> str:
+        """Every problem on a line of its own."""
+        lines = [problem.at(file) for problem in self.problems]
+        if self.more:
+            lines.append(f"{file}: and {self.more:,} more")
+        return "\n".join(lines)
+
+
+def refuse(problems: Iterator[Problem]) -> None:
+    """Raise an error with the first problems; the others are only counted, a document can have very many."""
+    first = list(islice(problems, MAX_PROBLEMS))
+    if first:
+        raise DocumentError(*first, more=sum(1 for _ in problems))
 
 
 class _StrictLoader(_Loader):  # type: ignore[misc]  # chosen at run time: PyYAML may lack libyaml
     """Plain YAML 1.1 types only, and no key twice in one mapping."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's own signature
-        if isinstance(node, yaml.MappingNode):
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._flat: set[int] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put merged keys before a mapping's own, once: a mapping can be merged before it is built itself."""
+        if id(node) not in self._flat:
+            self._flat.add(id(node))
             self._refuse_duplicates(node)
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
-        return mapping
+            super().flatten_mapping(node)
 
     def _refuse_duplicates(self, node: yaml.MappingNode) -> None:
         seen: dict[tuple[str, Any], int] = {}
@@ -70,19 +104,24 @@ class _StrictLoader(_Loader):  # type: ignore[misc]  # chosen at run time: PyYAM
 def _bounded(read: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[[Any, yaml.ScalarNode], Any]:
     """Read a number or date; PyYAML alone takes quadratic time for long ones and names no line."""
 
-    def construct(loader: Any, node: yaml.ScalarNode) -> Any:
-        line = node.start_mark.line + 1
+    def construct(loader: Any, node: yaml.Node) -> Any:
+        line, kind = node.start_mark.line + 1, node.tag.rpartition(":")[2]
+        if not isinstance(node, yaml.ScalarNode):
+            raise DocumentError(Problem(f"a collection cannot be read as {kind}", line))
         if len(node.value) > MAX_NUMBER:
             raise DocumentError(Problem(f"a number of more than {MAX_NUMBER} digits", line))
         try:
             return read(loader, node)
         except (ValueError, OverflowError) as error:
             raise DocumentError(Problem(f"{_short(node.value)} cannot be read: {error}", line)) from None
+        except (LookupError, AttributeError):  # what PyYAML lets through, as for `!!bool perhaps`
+            raise DocumentError(Problem(f"{_short(node.value)} cannot be read as {kind}", line)) from None
 
     return construct
 
 
 for _tag, _read in (
+    ("bool", yaml.SafeLoader.construct_yaml_bool),
     ("int", yaml.SafeLoader.construct_yaml_int),
     ("float", yaml.SafeLoader.construct_yaml_float),
     ("timestamp", yaml.SafeLoader.construct_yaml_timestamp),
@@ -116,21 +155,35 @@ class Document:
         try:
             return model.model_validate({} if self.data is None else self.data)
         except ValidationError as error:
-            problems = [self._problem(model, detail) for detail in error.errors(include_url=False)]
-            raise DocumentError(*problems) from None
+            details = error.errors(include_url=False)
+            problems = [self._problem(model, detail) for detail in details[:MAX_PROBLEMS]]
+            raise DocumentError(*problems, more=len(details) - len(problems)) from None
 
     def _problem(self, model: type[BaseModel], detail: Any) -> Problem:
-        location = location_in(self.data, detail["loc"])
-        message = detail["msg"].removeprefix("Value error, ")
+        location = location_in({} if self.data is None else self.data, detail["loc"])
+        given = "" if isinstance(detail["input"], dict | list) else f" (found {_short(detail['input'])})"
         if detail["type"] == "extra_forbidden":
             key = str(location[-1])
-            message = f"unknown key {_short(key)}{nearest(key, _keys_at(model, detail['loc'][:-1]))}"
-            return Problem(_inside(location[:-1]) + message, self.line(*location))
+            message = f"{_inside(location[:-1])}unknown key {_short(key)}"
+            return Problem(message, self.line(*location), (key, _keys_at(model, detail["loc"][:-1])))
         if detail["type"] == "missing":
             return Problem(f"{_inside(location[:-1])}{location[-1]!r} is missing", self.line(*location[:-1]))
-        message = message[:1].lower() + message[1:]
-        given = "" if isinstance(detail["input"], dict | list) else f" (found {_short(detail['input'])})"
-        return Problem(f"{_inside(location)}{message}{given}", self.line(*location))
+        if detail["type"] == "invalid_key" or detail["loc"][-1] == "[key]":
+            above = location_in(self.data, detail["loc"][: -2 if detail["loc"][-1] == "[key]" else -1])
+            return Problem(f"{_inside(above)}a key is no text{given}; put it in quotes", self._line_of_odd_key(above))
+        words = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
+        words = _MAPPING if detail["type"] in ("model_type", "dict_type") else words[:1].lower() + words[1:]
+        return Problem(f"{_inside(location)}{words}{given}", self.line(*location))
+
+    def _line_of_odd_key(self, location: Location) -> int | None:
+        """Find the first key of a mapping that is no text: PyYAML has made a number or the like of it."""
+        node = self._root
+        for part in location:
+            found = _child(node, part)
+            node = found[1] if found else None
+        keys = [key for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        odd = [key for key in keys if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")]
+        return odd[0].start_mark.line + 1 if odd else self.line(*location)
 
 
 def read_document(content: bytes) -> Document:
@@ -152,9 +205,8 @@ def read_document(content: bytes) -> Document:
         mark = error.problem_mark or error.context_mark
         parts = [part for part in (error.context, error.problem) if part]
         raise DocumentError(Problem(", ".join(parts), mark.line + 1 if mark else None)) from None
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise DocumentError(Problem(f"character #x{ord(text[error.position]):04x} is not allowed", line)) from None
+    except yaml.reader.ReaderError:
+        raise DocumentError(_odd_character(text)) from None
     except (ValueError, OverflowError, yaml.YAMLError, RecursionError) as error:
         raise DocumentError(Problem(f"a value cannot be read: {error}")) from None
     return Document(data, root)
@@ -162,10 +214,11 @@ def read_document(content: bytes) -> Document:
 
 def nearest(name: str, valid: Sequence[str]) -> str:
     """Say which valid name was probably meant, or list them all; for the end of a message."""
-    close = difflib.get_close_matches(name, valid, n=1)
+    close = difflib.get_close_matches(name, valid, n=1) if len(name) <= MAX_NAME else []
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; valid: {', '.join(sorted(valid))}" if valid else ""
+    some = sorted(valid)[:MAX_PROBLEMS]
+    return f"; valid: {', '.join(some)}{', …' if len(some) < len(valid) else ''}" if valid else ""
 
 
 def _decode(content: bytes) -> str:
@@ -178,45 +231,59 @@ def _decode(content: bytes) -> str:
         raise DocumentError(Problem(f"byte 0x{content[error.start]:02x} is not UTF-8", line)) from None
 
 
+def _odd_character(text: str) -> Problem:
+    """Find what the reader has stumbled over; libyaml counts bytes, not characters."""
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if found is None:
+        return Problem("a character is not allowed")
+    line = text.count("\n", 0, found.start()) + 1
+    return Problem(f"character #x{ord(found.group()):04x} is not allowed", line)
+
+
 def _refuse_bombs(text: str) -> None:
     """Walk the events, which costs no memory, before anything is built of them."""
-    total = 0  # values so far, those of aliases counted anew
-    open_collections: list[tuple[str | None, int]] = []  # anchor, and total before it
+    # libyaml compares each %TAG directive with all before it.
+    if sum(text.count(f"{end}%") for end in "\n\r\x85\u2028\u2029") > MAX_DIRECTIVES:
+        raise DocumentError(Problem(f"more than {MAX_DIRECTIVES} lines begin with %"))
+    total, length = 0, 0  # values and their characters so far, those of aliases counted anew
+    open_collections: list[tuple[str | None, int, int]] = []  # anchor, and total and length before it
     depths = [0]  # of what is inside each open collection, the document itself first
-    anchors: dict[str, tuple[int, int]] = {}
+    anchors: dict[str, tuple[int, int, int]] = {}
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1 if event.start_mark else None
         if isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in open_collections):
+            if any(anchor == event.anchor for anchor, _, _ in open_collections):
                 raise DocumentError(Problem(f"alias *{event.anchor} contains itself", line))
-            size, depth = anchors.get(event.anchor or "", (0, 0))
-            total += size
+            size, characters, depth = anchors.get(event.anchor or "", (0, 0, 0))
+            total, length = total + size, length + characters
         elif isinstance(event, yaml.CollectionStartEvent):
-            open_collections.append((event.anchor, total))
+            open_collections.append((event.anchor, total, length))
             depths.append(0)
             total += 1
             depth = 0
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_collections.pop()
+            anchor, before, shorter = open_collections.pop()
             depth = depths.pop() + 1
             if anchor:
-                anchors[anchor] = (total - before, depth)
+                anchors[anchor] = (total - before, length - shorter, depth)
         elif isinstance(event, yaml.ScalarEvent):
-            total, depth = total + 1, 0
+            total, length, depth = total + 1, length + len(event.value), 0
             if event.anchor:
-                anchors[event.anchor] = (1, 0)
+                anchors[event.anchor] = (1, len(event.value), 0)
         else:
             continue
         depths[-1] = max(depths[-1], depth)
         if total > MAX_NODES:
             raise DocumentError(Problem(f"more than {MAX_NODES:,} values, aliases counted in full", line))
+        if length > MAX_BYTES:
+            raise DocumentError(Problem(f"more than {MAX_BYTES:,} characters, aliases counted in full", line))
         if len(open_collections) + depths[-1] > MAX_DEPTH:
             raise DocumentError(Problem(f"nested deeper than {MAX_DEPTH} levels, aliases included", line))
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
     if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
+        for key, value in reversed(node.value):  # merged keys stand before the mapping's own
             if isinstance(key, yaml.ScalarNode) and key.value == str(part):
                 return key.start_mark.line + 1, value
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
@@ -234,7 +301,7 @@ def location_in(data: Any, loc: Location) -> list[str | int]:
             data = data.get(part)
         elif isinstance(data, list) and isinstance(part, int) and part < len(data):
             data = data[part]
-        elif not (last and data is None and isinstance(part, str)):
+        else:
             continue
         location.append(part)
     return location
@@ -293,5 +360,5 @@ def _is_model(annotation: Any) -> bool:
 
 def _short(value: object, limit: int = 60) -> str:
     """Quote a value for a message: escaped, and cut where it is long."""
-    text = ascii(value) if not isinstance(value, str) else repr(value)
+    text = repr(value[:limit]) if isinstance(value, str) else ascii(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

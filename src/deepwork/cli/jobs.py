@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from deepwork.cli.house import House
 from deepwork.cli.project import path_option
 from deepwork.config import resolve_root
 from deepwork.errors import JobLoadError
+from deepwork.house import House
 from deepwork.jobs.parse import FILE_NAME, parse_job
 from deepwork.models.jobs import Job
 

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.cli.house import House
 from deepwork.cli.project import path_option
 from deepwork.engine import progress
 from deepwork.engine.answers import ended
 from deepwork.engine.resume import age, resume_text
 from deepwork.engine.upgrade import upgraded
 from deepwork.errors import UnknownSession
+from deepwork.house import House
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 
@@ -172,7 +172,8 @@ async def _the(store: StateStore, given: str) -> Session:
 
 def _with_store(root: str, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
     async def run() -> ResultT:
-        async with House(root).store() as store:
+        house = House(root)
+        async with house.store().open(house.workspace) as store:
             return await use(store)
 
     return anyio.run(run)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 from pathlib import Path
 
-from deepwork.documents import MAX_BYTES, Document, DocumentError, Problem, nearest, read_document
+from deepwork.documents import MAX_BYTES, MAX_PROBLEMS, Document, DocumentError, Problem, read_document, refuse
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.models.jobs import FileInput, Job, JobFile, Step
 from deepwork.workspace import describe, read_regular
 
 FILE_NAME = "job.yml"
-MAX_PROBLEMS = 20
 
 
 def parse_job(path: Path) -> Job | JobLoadError:
@@ -22,13 +22,12 @@ def parse_job(path: Path) -> Job | JobLoadError:
     Whatever is wrong with the file, the answer is a `JobLoadError`; nothing is raised.
     """
     job_dir = path.parent if path.name == FILE_NAME else path
+    if not os.path.isdir(job_dir):
+        return load_error(job_dir, f"{job_dir} is not a directory")
     try:
         content = read_regular(FILE_NAME, [job_dir], limit=MAX_BYTES)
-    except FileNotFoundError:
-        found = job_dir.is_dir()
-        return load_error(job_dir, f"{FILE_NAME} not found" if found else f"{job_dir} is not a directory")
     except (PathRefused, OSError) as error:
-        return load_error(job_dir, f"{FILE_NAME} {describe(error)}")
+        return unreadable(job_dir, error)
     return parse_content(content, job_dir)
 
 
@@ -38,15 +37,10 @@ def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
     try:
         document = read_document(content)
         definition = document.validate(JobFile)
-        problems = list(_contradictions(definition, document))
-        if problems:
-            raise DocumentError(*problems)
-        warnings = [problem.at(file) for problem in _doubts(definition, document, job_dir)]
+        refuse(_contradictions(definition, document))
+        warnings = [problem.at(file) for problem in islice(_doubts(definition, document, job_dir), MAX_PROBLEMS)]
     except DocumentError as error:
-        shown = [problem.at(file) for problem in error.problems[:MAX_PROBLEMS]]
-        if len(error.problems) > MAX_PROBLEMS:
-            shown.append(f"{file}: and {len(error.problems) - MAX_PROBLEMS} more problems")
-        return load_error(job_dir, "\n".join(shown))
+        return load_error(job_dir, error.at(file))
     except Exception as error:  # noqa: BLE001 - whatever a hostile file brings about harms that job alone
         return load_error(job_dir, Problem(f"cannot be read ({type(error).__name__})").at(file))
     return Job(definition=definition, job_dir=job_dir, warnings=tuple(warnings))
@@ -54,7 +48,18 @@ def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
 
 def load_error(job_dir: Path, message: str) -> JobLoadError:
     """Make the error of one job."""
-    return JobLoadError(f"Failed to load: {message}", job_name=job_dir.name, job_dir=job_dir)
+    return JobLoadError(f"Failed to load: {message}", job_name=_folder_name(job_dir), job_dir=job_dir)
+
+
+def unreadable(job_dir: Path, error: PathRefused | OSError) -> JobLoadError:
+    """Make the error of a job whose file cannot be read."""
+    reason = "not found" if isinstance(error, FileNotFoundError) else describe(error)
+    return load_error(job_dir, f"{job_dir / FILE_NAME} {reason.replace('the project', 'the folder of its job')}")
+
+
+def _folder_name(job_dir: Path) -> str:
+    """The name of a folder that may be given as `.`."""
+    return os.path.basename(os.path.abspath(job_dir))
 
 
 def _contradictions(job: JobFile, document: Document) -> Iterator[Problem]:
@@ -71,12 +76,13 @@ def _contradictions(job: JobFile, document: Document) -> Iterator[Problem]:
 
 
 def _wrong_dependencies(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
+    ids = list(steps)
     for index, step in enumerate(job.steps):
         for position, dependency in enumerate(step.dependencies):
             if dependency not in steps:
                 line = document.line("steps", index, "dependencies", position)
                 text = f"step {step.id!r} depends on non-existent step {dependency!r}"
-                yield Problem(text + nearest(dependency, list(steps)), line)
+                yield Problem(text, line, (dependency, ids))
     try:
         TopologicalSorter({step.id: step.dependencies for step in job.steps}).prepare()
     except CycleError as error:
@@ -86,6 +92,7 @@ def _wrong_dependencies(job: JobFile, steps: dict[str, Step], document: Document
 
 
 def _wrong_inputs(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
+    ids = list(steps)
     for index, step in enumerate(job.steps):
         for position, given in enumerate(step.inputs):
             if not isinstance(given, FileInput):
@@ -94,7 +101,7 @@ def _wrong_inputs(job: JobFile, steps: dict[str, Step], document: Document) -> I
             what = f"step {step.id!r}: input {given.file!r}"
             if given.from_step not in steps:
                 text = f"{what} references non-existent step {given.from_step!r}"
-                yield Problem(text + nearest(given.from_step, list(steps)), line)
+                yield Problem(text, line, (given.from_step, ids))
             elif given.from_step not in step.dependencies:
                 yield Problem(f"{what} comes from {given.from_step!r}, which is not in dependencies", line)
 
@@ -109,7 +116,7 @@ def _wrong_reviews(job: JobFile, document: Document) -> Iterator[Problem]:
 
 
 def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
-    names: set[str] = set()
+    ids, names = list(steps), set[str]()
     for index, workflow in enumerate(job.workflows):
         here = document.line("workflows", index, "name")
         if workflow.name in names:
@@ -125,7 +132,7 @@ def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -
             for step_id in entry:
                 if step_id not in steps:
                     text = f"workflow {workflow.name!r} references non-existent step {step_id!r}"
-                    yield Problem(text + nearest(step_id, list(steps)), line)
+                    yield Problem(text, line, (step_id, ids))
                 if step_id in seen:
                     yield Problem(f"workflow {workflow.name!r} has step {step_id!r} twice", line)
                 seen.add(step_id)
@@ -133,8 +140,8 @@ def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -
 
 def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem]:
     """Yield what is probably a mistake, but bites only when the step is reached."""
-    if job.name != job_dir.name:
-        yield Problem(f"the job is named {job.name!r}, its folder {job_dir.name!r}", document.line("name"))
+    if job.name != _folder_name(job_dir):
+        yield Problem(f"the job is named {job.name!r}, its folder {_folder_name(job_dir)!r}", document.line("name"))
     outputs = {step.id: step.outputs for step in job.steps}
     for index, step in enumerate(job.steps):
         line = document.line("steps", index, "instructions_file")

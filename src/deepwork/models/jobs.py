@@ -42,8 +42,8 @@ class FileInput(Written):
 
 
 def _input_kind(value: Any) -> str:
-    keys = value.keys() if isinstance(value, dict) else vars(value).keys()
-    return "FileInput" if {"file", "from_step"} & set(keys) else "UserInput"
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
+    return "FileInput" if "file" in keys or "from_step" in keys else "UserInput"
 
 
 StepInput = Annotated[
@@ -69,7 +69,7 @@ class HookAction(Written):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> HookAction:
-        if len(self.model_fields_set) != 1:
+        if sum(value is not None for value in (self.prompt, self.prompt_file, self.script)) != 1:
             raise ValueError("a hook has exactly one of prompt, prompt_file, script")
         return self
 
@@ -100,12 +100,19 @@ class Step(Written):
     agent: Text | None = None
 
 
+# One step, or a concurrent group; told apart by hand, or an error is reported once for each of the two.
+Entry = Annotated[
+    Annotated[Name, Tag("step")] | Annotated[list[Name], Tag("group")],
+    Discriminator(lambda value: "group" if isinstance(value, list) else "step"),
+]
+
+
 class Workflow(Written):
     """An order in which steps are done; an entry with several ids is a concurrent group."""
 
     name: Name
     summary: Summary
-    steps: list[Name | list[Name]]
+    steps: list[Entry]
     agent: Text | None = None
 
     @property

@@ -65,7 +65,8 @@ def named_tools(sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]) 
             if other is not one or sum(f"{prefix}{each.name}" == name for each in one.item.tools) > 1:
                 foreign = one if other.by.builtin else other
                 line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
-                raise clash("tool name", name, other.by, one.by, lambda _, line=line: line)  # type: ignore[misc]
+                cure = None if other is one else lambda _, line=line: line
+                raise clash("tool name", name, other.by, one.by, cure)
             yield name, spec
 
 
