@@ -19,6 +19,10 @@ from deepwork.errors import (
     PathRefused,
     PluginError,
     PluginLoadError,
+    ProgramError,
+    ProgramFlood,
+    ProgramMissing,
+    ProgramTimeout,
     ReviewExhausted,
     RunnerError,
     StaleSession,
@@ -53,9 +57,21 @@ from deepwork.models.sessions import (
 from deepwork.ports.call import ToolCall
 from deepwork.ports.context import PluginContext
 from deepwork.ports.job_source import JobSource
-from deepwork.ports.records import ResourceSpec, ReviewRunnerSpec, StateStoreSpec, ToolSet, ToolSpec
+from deepwork.ports.records import (
+    Check,
+    Finding,
+    Level,
+    PromptSpec,
+    ResourceSpec,
+    ReviewRunnerSpec,
+    StateStoreSpec,
+    ToolSet,
+    ToolSpec,
+)
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
+from deepwork.processes import Completed, run_program
+from deepwork.settings import NeedsTrust
 from deepwork.workspace import (
     Workspace,
     is_leftover,
@@ -74,6 +90,8 @@ __all__ = [
     "AbortedWorkflow",
     "ArgumentError",
     "BeginStep",
+    "Check",
+    "Completed",
     "ConfigError",
     "CorruptSession",
     "DeepWorkError",
@@ -81,6 +99,7 @@ __all__ = [
     "DocumentError",
     "EmptyWorkflow",
     "Engine",
+    "Finding",
     "FinishedStep",
     "HandedBack",
     "HistoryEntry",
@@ -90,8 +109,10 @@ __all__ = [
     "JobLoadError",
     "JobReader",
     "JobSource",
+    "Level",
     "MissingInstructions",
     "NameClash",
+    "NeedsTrust",
     "NoActiveSession",
     "OutputError",
     "PathRefused",
@@ -99,6 +120,11 @@ __all__ = [
     "PluginError",
     "PluginLoadError",
     "Problem",
+    "ProgramError",
+    "ProgramFlood",
+    "ProgramMissing",
+    "ProgramTimeout",
+    "PromptSpec",
     "ResourceSpec",
     "Review",
     "ReviewExhausted",
@@ -142,5 +168,6 @@ __all__ = [
     "read_regular",
     "replace_in",
     "resolve_inside",
+    "run_program",
     "write_durably",
 ]

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from deepwork.documents import MAX_BYTES, DocumentError, read_document
 from deepwork.errors import ConfigError, PathRefused
+from deepwork.settings import NeedsTrust, join, trusted_part
+from deepwork.trust import Trust
 from deepwork.workspace import Workspace, describe, is_utf8, read_regular
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
@@ -61,38 +63,38 @@ class Config(Section):
     quality_gate: GateSection = GateSection()
     tools: ToolsSection = ToolsSection()
     plugins: PluginsSection = PluginsSection()
-    allowed_output_roots: list[str] = []
+    allowed_output_roots: Annotated[list[str], NeedsTrust()] = []
 
 
 class Loaded(NamedTuple):
-    """The configuration, the workspace that follows from it, and what the user should be told."""
+    """The configuration, the workspace that follows from it, and what a plugin's settings are made of."""
 
     config: Config
     workspace: Workspace
-    remarks: list[str]
+    trust: Trust
+    user_settings: Mapping[str, Mapping[str, Any]]
+    project_settings: Mapping[str, Mapping[str, Any]]
 
 
 def load_config(root: Path, environment: Mapping[str, str]) -> Loaded:
     """Join defaults, the user's file, the project's file and the environment, the later winning.
 
+    Settings of the project that need trust are left out until the user has trusted them.
+
     Raises:
         ConfigError: A file cannot be used; the error has file, line and the nearest valid key.
     """
-    workspace = Workspace(root)
+    trust = Trust(root, user_state_dir(environment))
     user = _read(user_config_file(environment))
-    project = _read(workspace.config_file, inside=root)
-    remarks = []
-    if "allowed_output_roots" in project.model_fields_set:
-        remarks.append(
-            f"allowed_output_roots in {workspace.shown(workspace.config_file)} has no effect: a project cannot widen "
-            f"what it may touch. Put it into {user_config_file(environment)} or into {OUTPUT_ROOTS}"
-        )
-    joined = _join(user.model_dump(exclude_unset=True), project.model_dump(exclude_unset=True))
+    project = _read(Workspace(root).config_file, inside=root)
+    theirs = trusted_part(Config, project.model_dump(exclude_unset=True), trust.allows)
+    joined = join(user.model_dump(exclude_unset=True), theirs)
     roots = _from_environment(environment)
-    joined["allowed_output_roots"] = user.allowed_output_roots if roots is None else roots
+    if roots is not None:
+        joined["allowed_output_roots"] = roots
     config = Config.model_validate(joined)
     extra = tuple(Path(os.path.expanduser(given)).absolute() for given in config.allowed_output_roots)
-    return Loaded(config, Workspace(root, extra), remarks)
+    return Loaded(config, Workspace(root, extra), trust, user.plugins.settings, project.plugins.settings)
 
 
 def resolve_root(project_root: str | Path) -> Path:
@@ -115,6 +117,12 @@ def user_config_file(environment: Mapping[str, str]) -> Path:
     return Path(home) / "deepwork" / "config.yml"
 
 
+def user_state_dir(environment: Mapping[str, str]) -> Path:
+    """Say where decisions and reports of the user are kept."""
+    home = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(home) / "deepwork"
+
+
 def _read(file: Path, *, inside: Path | None = None) -> Config:
     """Read one file; the project's must lie in the project, links resolved."""
     roots = [inside] if inside else [Path(os.path.realpath(file)).parent]
@@ -133,12 +141,3 @@ def _read(file: Path, *, inside: Path | None = None) -> Config:
 def _from_environment(environment: Mapping[str, str]) -> list[str] | None:
     given = environment.get(OUTPUT_ROOTS)
     return None if given is None else [part for part in given.split(os.pathsep) if part.strip()]
-
-
-def _join(weaker: dict[str, Any], stronger: dict[str, Any]) -> dict[str, Any]:
-    """Put mappings into each other; everything else is replaced."""
-    joined = dict(weaker)
-    for key, value in stronger.items():
-        both = isinstance(value, dict) and isinstance(joined.get(key), dict)
-        joined[key] = _join(joined[key], value) if both else value
-    return joined

@@ -31,6 +31,22 @@ class PathRefused(DeepWorkError):
     """A path that leaves its folder, or is not a regular file."""
 
 
+class ProgramError(DeepWorkError):
+    """A program that was run gave no result."""
+
+
+class ProgramMissing(ProgramError):
+    """The program cannot be started."""
+
+
+class ProgramTimeout(ProgramError):
+    """The program did not end in time, and was killed with everything that it had started."""
+
+
+class ProgramFlood(ProgramError):
+    """The program printed more than it may, and was killed."""
+
+
 class PluginError(DeepWorkError):
     """Something is wrong with an installed plugin or with a selection among them."""
 

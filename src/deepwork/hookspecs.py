@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from pluggy import HookspecMarker
 
 if TYPE_CHECKING:
+    from click import Command
+
     from deepwork.engine.engine import Engine
     from deepwork.ports.context import PluginContext
     from deepwork.ports.job_source import JobSource
-    from deepwork.ports.records import ReviewRunnerSpec, StateStoreSpec, ToolSet
+    from deepwork.ports.records import Check, ReviewRunnerSpec, StateStoreSpec, ToolSet
 
 hookspec = HookspecMarker("deepwork")
 
@@ -38,4 +40,17 @@ def deepwork_review_runners(context: PluginContext) -> Iterable[ReviewRunnerSpec
 
 @hookspec
 def deepwork_tool_sets(context: PluginContext, engine: Engine) -> Iterable[ToolSet]:  # type: ignore[empty-body]
-    """Offer tools and resources. All sets are served, or those chosen by name (`--tools`)."""
+    """Offer tools, resources and prompts. All sets are served, or those chosen by name (`--tools`)."""
+
+
+@hookspec
+def deepwork_commands() -> Iterable[Command]:  # type: ignore[empty-body]
+    """Offer commands of the terminal: `click.Command` objects, which stand under `deepwork`.
+
+    The core's own names win; of two plugins with one name neither is shown.
+    """
+
+
+@hookspec
+def deepwork_checks(context: PluginContext) -> Iterable[Check]:  # type: ignore[empty-body]
+    """Offer checks for `deepwork doctor`. They run one after the other, and must end by themselves."""

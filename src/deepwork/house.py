@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from deepwork.config import load_config, resolve_root
+from deepwork.config import Config, load_config, resolve_root
 from deepwork.engine.engine import Engine
 from deepwork.engine.gate import QualityGate
 from deepwork.engine.sessions import StateManager
@@ -15,9 +15,20 @@ from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.catalog import by_name, choose
 from deepwork.loading.contexts import contexts
 from deepwork.loading.manager import PluginManager, Provided
-from deepwork.ports.records import StateStoreSpec, ToolSet
+from deepwork.ports.records import Check, StateStoreSpec, ToolSet
+from deepwork.ports.shared import SharedObjects
 
 SELF_REVIEW = "self"
+
+
+def load_plugins(config: Config, environment: Mapping[str, str], blocked: Iterable[str] = ()) -> PluginManager:
+    """Load the installed plugins, without those that the configuration, the environment or the caller blocks."""
+    named = environment.get("DEEPWORK_NO_PLUGINS", "").split(",")
+    return PluginManager(
+        blocked={*config.plugins.block, *blocked, *(name.strip() for name in named)},
+        required=config.plugins.require,
+        strict=environment.get("DEEPWORK_STRICT_PLUGINS", "") not in ("", "0"),
+    )
 
 
 class House:
@@ -29,10 +40,11 @@ class House:
     """
 
     def __init__(self, root: str | Path, *, platform: str | None = None, plugins: PluginManager | None = None) -> None:
-        self.config, self.workspace, self.remarks = load_config(resolve_root(root), os.environ)
-        chosen = self.config.plugins
-        self.plugins = plugins or PluginManager(blocked=chosen.block, required=chosen.require)
-        self._contexts = contexts(self.config, self.workspace, platform)
+        loaded = load_config(resolve_root(root), os.environ)
+        self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
+        self.plugins = plugins or load_plugins(self.config, os.environ)
+        self.shared = SharedObjects()
+        self._contexts = contexts(loaded, self.shared, platform)
 
     def catalogue(self) -> Catalogue:
         """Join all job sources."""
@@ -66,6 +78,10 @@ class House:
         """Make the engine on the jobs and the store of this project."""
         sessions = StateManager(self.store(store), self.workspace)
         return Engine(workspace=self.workspace, catalogue=self.catalogue(), sessions=sessions, gate=gate)
+
+    def checks(self) -> list[Provided[Check]]:
+        """Ask for the checks of `deepwork doctor`."""
+        return self.plugins.checks(self._contexts)
 
     def tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets; those of the configuration, or all, if none are named."""

@@ -10,7 +10,6 @@ import os
 import sys
 import traceback
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -88,7 +87,9 @@ def _run() -> int:
 
 def _keep_traceback() -> str:
     text = f"deepwork {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n{traceback.format_exc()}"
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "deepwork"
+    from deepwork.config import user_state_dir
+
+    folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -39,6 +39,9 @@ from deepwork.logs import LEVELS, set_up_logging
 @click.option("--quality-gate-max-attempts", type=click.IntRange(1), metavar="N", help="Failed reviews (default: 3).")
 @click.option("--platform", metavar="NAME", help="The agent's platform, e.g. claude; plugins word answers by it.")
 @click.option("--tools", metavar="SET[,SET…]", help="Tool sets to serve (default: every installed one).")
+@click.option(
+    "--no-plugin", "no_plugins", multiple=True, metavar="NAME", help="Load no plugin of this name or distribution."
+)
 @click.option("--state-store", metavar="NAME", help="Where sessions are kept (default: json).")
 @click.option(
     "--log-level",
@@ -58,6 +61,7 @@ def serve(
     quality_gate_max_attempts: int | None,
     platform: str | None,
     tools: str | None,
+    no_plugins: tuple[str, ...],
     state_store: str | None,
     log_level: str,
     log_json: Path | None,
@@ -77,8 +81,10 @@ def serve(
     meant = probable_root(project)
     if meant:
         logging.getLogger("deepwork").warning("%s has no .deepwork; perhaps --path %s was meant", project, meant)
-    gate = load_config(project, os.environ).config.quality_gate
+    config = load_config(project, os.environ).config
+    gate = config.quality_gate
 
+    from deepwork.house import load_plugins
     from deepwork.server import create_server
 
     server = create_server(
@@ -90,6 +96,7 @@ def serve(
         tools=[name.strip() for name in tools.split(",") if name.strip()] if tools is not None else None,
         state_store=state_store,
         platform=platform,
+        plugins=load_plugins(config, os.environ, no_plugins),
     )
     if transport == "stdio":
         from deepwork.server.stdio import run_stdio
@@ -110,6 +117,7 @@ def _take_stdout() -> int:
 
 
 for _parameter in serve.params:
-    if isinstance(_parameter, click.Option) and _parameter.name != "root":
+    # DEEPWORK_NO_PLUGINS is read with the configuration, by every command.
+    if isinstance(_parameter, click.Option) and _parameter.name not in ("root", "no_plugins"):
         _parameter.envvar = "DEEPWORK_" + _parameter.opts[0].removeprefix("--").replace("-", "_").upper()
         _parameter.show_envvar = True

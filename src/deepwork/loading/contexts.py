@@ -5,18 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from deepwork.config import Config
+from deepwork.config import Loaded
 from deepwork.ports.context import PluginContext
-from deepwork.workspace import Workspace
+from deepwork.ports.shared import SharedObjects
 
 ContextOf = Callable[[str], PluginContext]
 
 
-def contexts(config: Config, workspace: Workspace, platform: str | None = None) -> ContextOf:
+def contexts(loaded: Loaded, shared: SharedObjects, platform: str | None = None) -> ContextOf:
     """Give the function that makes a plugin's context of its name."""
 
     def context_of(plugin: str) -> PluginContext:
-        settings = config.plugins.settings.get(plugin, {})
-        return PluginContext(plugin, workspace, platform, os.environ, settings)
+        return PluginContext(
+            plugin,
+            loaded.workspace,
+            loaded.trust,
+            platform,
+            os.environ,
+            loaded.user_settings.get(plugin, {}),
+            loaded.project_settings.get(plugin, {}),
+            shared,
+        )
 
     return context_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -70,8 +71,43 @@ class ResourceSpec:
 
 
 @dataclass(frozen=True)
+class PromptSpec:
+    """An MCP prompt: a function whose parameters are the prompt's, and which gives its text."""
+
+    name: str
+    fn: Callable[..., Any]
+    description: str
+
+
+class Level(StrEnum):
+    """How much a finding matters. Information is never a warning."""
+
+    OK = "ok"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a check has found; `cure` is the command or line that mends it."""
+
+    level: Level
+    text: str
+    cure: str | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check for `deepwork doctor`; `run` gives what it has found."""
+
+    name: str
+    run: Callable[[], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
 class ToolSet:
-    """Tools and resources that are served or left out together.
+    """Tools, resources and prompts that are served or left out together.
 
     Attributes:
         prefix: Put before every tool name when other sets are served beside this one.
@@ -81,5 +117,6 @@ class ToolSet:
     name: str
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec] = ()
+    prompts: Sequence[PromptSpec] = ()
     prefix: str | None = None
     instructions: str = ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ from deepwork.engine.sessions import StateManager
 from deepwork.house import House
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.ports.records import ToolSet
+from deepwork.ports.shared import SharedObjects
 from deepwork.server.calls import Calls
 from deepwork.server.instructions import join_instructions
-from deepwork.server.tools import add_resource, add_tool, named_tools
-
-log = logging.getLogger("deepwork.server")
+from deepwork.server.tools import add_prompt, add_resource, add_tool, named_tools
 
 
 def create_server(
@@ -53,37 +51,38 @@ def create_server(
         PluginError: A plugin is broken, or a name is unknown or offered twice.
     """
     house = House(project_root, platform=platform, plugins=plugins)
-    for remark in house.remarks:
-        log.warning(remark)
+    house.plugins.demand()
     gate = None
     if enable_quality_gate:
         gate = house.gate(external_runner, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts)
     engine = house.engine(gate, store=state_store)
-    return _serve(engine, house.tool_sets(engine, tools), house.config.tools.prefix)
+    return _serve(house, engine, house.tool_sets(engine, tools))
 
 
-def _serve(engine: Engine, sets: list[Provided[ToolSet]], prefixes: Mapping[str, str]) -> FastMCP[Any]:
+def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
     calls = Calls(engine.sessions)
     server: FastMCP[Any] = FastMCP(
         "deepwork",
         join_instructions(one.item for one in sets),
         version=__version__,
         middleware=[calls],
-        lifespan=_lifespan(engine.sessions),
+        lifespan=_lifespan(engine.sessions, house.shared),
         mask_error_details=True,
         dereference_schemas=False,
         on_duplicate="error",
     )
-    for name, spec in named_tools(sets, prefixes):
+    for name, spec in named_tools(sets, house.config.tools.prefix):
         add_tool(server, name, spec, calls)
     for one in sets:
         for resource in one.item.resources:
             add_resource(server, resource, calls)
+        for prompt in one.item.prompts:
+            add_prompt(server, prompt)
     return server
 
 
-def _lifespan(sessions: StateManager) -> Callable[[Any], Any]:
-    """Close the store when the last of those who use the server is gone; in-memory clients enter anew."""
+def _lifespan(sessions: StateManager, shared: SharedObjects) -> Callable[[Any], Any]:
+    """Close the store, and what plugins share, when the last user is gone; in-memory clients enter anew."""
     users = 0
 
     @asynccontextmanager
@@ -96,5 +95,6 @@ def _lifespan(sessions: StateManager) -> Callable[[Any], Any]:
             users -= 1
             if not users:
                 await sessions.close()
+                await shared.close()
 
     return lifespan

@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import pydantic_core
 from fastmcp import FastMCP
 from fastmcp.exceptions import ValidationError
+from fastmcp.prompts import Prompt
 from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
 from mcp_types import TextContent, ToolAnnotations
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 from deepwork.loading.catalog import clash
 from deepwork.loading.manager import Provided
 from deepwork.ports.call import ToolCall
-from deepwork.ports.records import ResourceSpec, ToolSet, ToolSpec
+from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSet, ToolSpec
 from deepwork.server.calls import Calls, argument_error, translated
 
 
@@ -99,6 +100,11 @@ def add_resource(server: FastMCP[Any], spec: ResourceSpec, calls: Calls) -> None
         server.add_template(ResourceTemplate.from_function(fn, uri_template=spec.uri, **about))  # type: ignore[arg-type]
     else:
         server.add_resource(Resource.from_function(fn, uri=spec.uri, **about))  # type: ignore[arg-type]
+
+
+def add_prompt(server: FastMCP[Any], spec: PromptSpec) -> None:
+    """Register a prompt."""
+    server.add_prompt(Prompt.from_function(spec.fn, name=spec.name, description=spec.description))
 
 
 def _without_call(fn: Callable[..., Any], calls: Calls) -> Callable[..., Any]:

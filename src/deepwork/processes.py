@@ -1,0 +1,132 @@
+"""Programs run for a plugin: bounded in time and output, and never outliving the call."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import PIPE
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+
+from deepwork.errors import ProgramFlood, ProgramMissing, ProgramTimeout
+
+MAX_OUTPUT = 16 * 1024 * 1024
+# What a program's children may still print after it has ended.
+GRACE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a program that has ended leaves."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+async def run_program(
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    stdin: bytes = b"",
+    max_output: int = MAX_OUTPUT,
+) -> Completed:
+    """Run a program to its end.
+
+    It gets a process group of its own and exactly this environment. However the call ends (by itself, at the limit,
+    cancelled because the client has gone or the server is stopping), the whole group is killed and reaped.
+
+    Args:
+        arguments: The program and its arguments; no shell is involved.
+        cwd: Where it runs.
+        environment: All that it sees of the environment.
+        seconds: A hard limit.
+        stdin: What it can read; closed after that.
+        max_output: Bytes that it may print on each of stdout and stderr.
+
+    Raises:
+        ProgramMissing: It cannot be started.
+        ProgramTimeout: The limit was reached.
+        ProgramFlood: It printed too much.
+    """
+    name = arguments[0]
+    try:
+        process = await anyio.open_process(
+            arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=environment, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ProgramMissing(f"{name!r} cannot be started: {reason}") from error
+    try:
+        with anyio.fail_after(seconds):
+            return await _communicate(process, stdin, max_output)
+    except TimeoutError:
+        raise ProgramTimeout(f"{name!r} did not end within {seconds:g} s and was killed") from None
+    except _Flood:
+        raise ProgramFlood(f"{name!r} printed more than {max_output:,} bytes and was killed") from None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process)
+
+
+class _Flood(Exception):
+    pass
+
+
+async def _communicate(process: Process, stdin: bytes, max_output: int) -> Completed:
+    out, err = bytearray(), bytearray()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_feed, process.stdin, stdin)
+            tasks.start_soon(_collect, process.stdout, out, max_output)
+            tasks.start_soon(_collect, process.stderr, err, max_output)
+            returncode = await process.wait()
+            # A child that was left behind may hold the pipes open for ever.
+            tasks.cancel_scope.deadline = anyio.current_time() + GRACE_SECONDS
+    except* _Flood:
+        raise _Flood from None
+    return Completed(returncode, bytes(out), bytes(err))
+
+
+async def _feed(stream: ByteSendStream | None, content: bytes) -> None:
+    if stream is None:
+        return
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await stream.send(content)
+    with suppress(OSError):
+        await stream.aclose()
+
+
+async def _collect(stream: ByteReceiveStream | None, into: bytearray, limit: int) -> None:
+    if stream is None:
+        return
+    with suppress(anyio.ClosedResourceError):
+        async for chunk in stream:
+            into += chunk
+            if len(into) > limit:
+                raise _Flood
+
+
+async def _end(process: Process) -> None:
+    """Kill whatever is left of the group, reap the program, and close the pipes."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+    # Read what is left in the pipes, or asyncio never sees that they are closed.
+    with anyio.move_on_after(GRACE_SECONDS):
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                with suppress(anyio.ClosedResourceError):
+                    async for _ in stream:
+                        pass
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with suppress(OSError, anyio.BrokenResourceError):
+                await stream.aclose()
