@@ -121,10 +121,10 @@ async def _end(process: Process) -> None:
     await process.wait()
     # Read what is left in the pipes, or asyncio never sees that they are closed.
     with anyio.move_on_after(GRACE_SECONDS):
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
                 with suppress(anyio.ClosedResourceError):
-                    async for _ in stream:
+                    async for _ in pipe:
                         pass
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
