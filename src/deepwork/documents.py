@@ -168,8 +168,9 @@ class Document:
             return Problem(message, self.line(*location), (key, _keys_at(model, detail["loc"][:-1])))
         if detail["type"] == "missing":
             return Problem(f"{_inside(location[:-1])}{location[-1]!r} is missing", self.line(*location[:-1]))
-        if detail["type"] == "invalid_key" or detail["loc"][-1] == "[key]":
-            above = location_in(self.data, detail["loc"][: -2 if detail["loc"][-1] == "[key]" else -1])
+        in_key = detail["loc"][-1:] == ("[key]",)
+        if detail["type"] == "invalid_key" or in_key:
+            above = location_in(self.data, detail["loc"][: -2 if in_key else -1])
             return Problem(f"{_inside(above)}a key is no text{given}; put it in quotes", self._line_of_odd_key(above))
         words = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
         words = _MAPPING if detail["type"] in ("model_type", "dict_type") else words[:1].lower() + words[1:]

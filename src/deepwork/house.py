@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from deepwork.config import Config, load_config, resolve_root
 from deepwork.engine.engine import Engine
 from deepwork.engine.gate import QualityGate
 from deepwork.engine.sessions import StateManager
-from deepwork.errors import ConfigError
+from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.catalog import by_name, choose
 from deepwork.loading.contexts import contexts
+from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.ports.records import Check, StateStoreSpec, ToolSet
 from deepwork.ports.shared import SharedObjects
@@ -82,6 +84,29 @@ class House:
     def checks(self) -> list[Provided[Check]]:
         """Ask for the checks of `deepwork doctor`."""
         return self.plugins.checks(self._contexts)
+
+    def offers(self) -> tuple[list[tuple[Candidate, str, str]], list[DeepWorkError]]:
+        """List what every plugin adds, as plugin, kind and name, and what went wrong while they were asked."""
+        found: list[tuple[Candidate, str, str]] = []
+        errors: list[DeepWorkError] = list(self.plugins.problems)
+
+        def add(kind: str, ask: Callable[[], Iterable[Provided[Any]]], names: Callable[[Any], Iterable[str]]) -> None:
+            try:
+                found.extend((one.by, kind, name) for one in ask() for name in names(one.item))
+            except DeepWorkError as error:
+                errors.append(error)
+
+        def tool_sets() -> list[Provided[ToolSet]]:
+            return self.plugins.tool_sets(self._contexts, self.engine(None))
+
+        add("job source", lambda: self.plugins.job_sources(self._contexts), lambda one: [one.name])
+        add("state store", lambda: self.plugins.state_stores(self._contexts), lambda one: [one.name])
+        add("review runner", lambda: self.plugins.review_runners(self._contexts), lambda one: [one.name])
+        add("check", self.checks, lambda one: [one.name])
+        add("tool", tool_sets, lambda one: [spec.name for spec in one.tools])
+        add("resource", tool_sets, lambda one: [spec.uri for spec in one.resources])
+        add("prompt", tool_sets, lambda one: [spec.name for spec in one.prompts])
+        return found, list({str(error): error for error in errors}.values())
 
     def tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets; those of the configuration, or all, if none are named."""

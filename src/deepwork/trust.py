@@ -22,21 +22,23 @@ Record = dict[str, dict[str, Any]]
 
 
 class Trust:
-    """The decisions of one user about one project. Content is trusted, not names: what changes is asked again."""
+    """The decisions of one user about one project. Content is trusted, not names: what changes is asked again.
+
+    Attributes:
+        off: The labels that were refused here, for whoever tells the user.
+    """
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._project = str(root)
         self._folder = folder
-        self._told: set[str] = set()
+        self.off: set[str] = set()
 
     def allows(self, label: str, content: Any) -> bool:
         """Say whether the user has trusted exactly this content; a refusal is remembered for `deepwork trust`."""
         record = self._record()
         if record["granted"].get(label) == _digest(content):
             return True
-        if label not in self._told:
-            self._told.add(label)
-            log.warning("%s has no effect until you run `deepwork trust`: this project asks for it", label)
+        self.off.add(label)
         if record["refused"].get(label) != content:
             self._change(lambda kept: kept["refused"].update({label: content}))
         return False

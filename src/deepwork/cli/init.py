@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from importlib.resources import as_file, files
-from pathlib import Path
 
 import click
 
 from deepwork.cli.connect import mcp_json
 from deepwork.cli.project import path_option
+from deepwork.cli.schema import MODELS, schema_text
 from deepwork.config import resolve_root
 from deepwork.errors import ConfigError
 from deepwork.workspace import Workspace, open_folder
@@ -17,6 +17,7 @@ from deepwork.workspace import Workspace, open_folder
 SAMPLE = "project_tour"
 
 CONFIG = """\
+# yaml-language-server: $schema=schema/config.schema.json
 # Settings of DeepWork for this project. Everything is optional; what is set here is the default.
 version: "1.0"
 
@@ -51,11 +52,8 @@ def init(root: str) -> None:
     try:
         workspace.prepare_state_dir()
         with open_folder(workspace.home, inside=workspace.root):
-            for name, made in (
-                ("config.yml", _write_config(workspace)),
-                (f"jobs/{SAMPLE}", _copy_sample(workspace)),
-            ):
-                click.echo(f"{'created' if made else 'kept   '}  .deepwork/{name}")
+            for name, what in _make(workspace).items():
+                click.echo(f"{what:8} .deepwork/{name}")
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     click.echo(
@@ -65,19 +63,23 @@ def init(root: str) -> None:
     )
 
 
-def _write_config(workspace: Workspace) -> bool:
-    try:
-        with workspace.config_file.open("x", encoding="utf-8") as file:
-            file.write(CONFIG)
-    except FileExistsError:
-        return False
-    return True
-
-
-def _copy_sample(workspace: Workspace) -> bool:
-    target: Path = workspace.home / "jobs" / SAMPLE
-    if target.exists():
-        return False
-    with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
-        shutil.copytree(source, target)
-    return True
+def _make(workspace: Workspace) -> dict[str, str]:
+    """Write what is missing; schemas are ours, so older ones are replaced."""
+    done = {
+        "config.yml": "kept" if workspace.config_file.exists() else "created",
+        f"jobs/{SAMPLE}": "kept" if (workspace.home / "jobs" / SAMPLE).exists() else "created",
+    }
+    if done["config.yml"] == "created":
+        workspace.config_file.write_text(CONFIG, encoding="utf-8")
+    if done[f"jobs/{SAMPLE}"] == "created":
+        with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
+            shutil.copytree(source, workspace.home / "jobs" / SAMPLE)
+    (workspace.home / "schema").mkdir(exist_ok=True)
+    for kind in MODELS:
+        file = workspace.home / "schema" / f"{kind}.schema.json"
+        text = schema_text(kind)
+        before = file.read_text(encoding="utf-8") if file.exists() else None
+        done[f"schema/{file.name}"] = "created" if before is None else "kept" if before == text else "updated"
+        if before != text:
+            file.write_text(text, encoding="utf-8")
+    return done

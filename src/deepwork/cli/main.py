@@ -22,24 +22,37 @@ COMMANDS = {
     "init": "deepwork.cli.init:init",
     "jobs": "deepwork.cli.jobs:jobs",
     "sessions": "deepwork.cli.sessions:sessions",
+    "plugins": "deepwork.cli.plugins:plugins",
+    "trust": "deepwork.cli.trust:trust",
+    "doctor": "deepwork.cli.doctor:doctor",
+    "schema": "deepwork.cli.schema:schema",
     "completion": "deepwork.cli.completion:completion",
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used."""
+    """A group whose commands are imported when they are used; no plugin is for those of the core."""
+
+    _extensions: dict[str, click.Command] | None = None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order in which a newcomer needs them."""
-        return list(COMMANDS)
+        """Name the commands in the order in which a newcomer needs them, then those of plugins."""
+        return [*COMMANDS, *self._of_plugins()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
         if cmd_name not in COMMANDS:
-            return None
+            return self._of_plugins().get(cmd_name)
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def _of_plugins(self) -> dict[str, click.Command]:
+        if self._extensions is None:
+            from deepwork.cli.extensions import plugin_commands
+
+            self._extensions = plugin_commands(COMMANDS)
+        return self._extensions
 
 
 @click.group(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -101,38 +103,53 @@ class PluginManager:
         """Ask for tool sets."""
         return self._collect("deepwork_tool_sets", ToolSet, context, engine=engine)
 
-    def commands(self, kind: type[ItemT]) -> list[Provided[ItemT]]:
-        """Ask for commands of the terminal; what a command is, the terminal knows."""
-        return self._collect("deepwork_commands", kind)
-
     def checks(self, context: ContextOf) -> list[Provided[Check]]:
         """Ask for checks of `deepwork doctor`."""
         return self._collect("deepwork_checks", Check, context)
+
+    def commands(self, kind: type[ItemT]) -> list[Provided[ItemT]]:
+        """Ask for commands of the terminal, whose type the terminal knows; a plugin that fails is only warned of."""
+        found, errors = self._gather("deepwork_commands", kind, None, {})
+        for error in errors:
+            log.warning("%s", error.message)
+        return found
 
     @property
     def failures(self) -> list[PluginStatus]:
         """The plugins that could not be loaded."""
         return [status for status in self.statuses if status.status == "failed"]
 
-    def _collect(
-        self, hook: str, kind: type[ItemT], context: ContextOf | None = None, **arguments: Any
-    ) -> list[Provided[ItemT]]:
+    def _collect(self, hook: str, kind: type[ItemT], context: ContextOf, **arguments: Any) -> list[Provided[ItemT]]:
+        found, errors = self._gather(hook, kind, context, arguments)
+        if errors:
+            raise errors[0]
+        return found
+
+    def _gather(
+        self, hook: str, kind: type[ItemT], context: ContextOf | None, arguments: dict[str, Any]
+    ) -> tuple[list[Provided[ItemT]], list[PluginLoadError]]:
+        """Ask plugin by plugin, so that each item knows its plugin and none is silenced by another."""
         found: list[Provided[ItemT]] = []
+        errors: list[PluginLoadError] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             candidate = self._known[implementation.plugin_name]
             given = {"context": context(candidate.name), **arguments} if context else arguments
-            for item in _ask(implementation, candidate, hook, given):
-                if not isinstance(item, kind):
-                    raise PluginLoadError(
-                        f"{candidate}: hook {hook} gave {type(item).__name__}, not {kind.__name__}",
-                        hint=_block(candidate),
-                    )
-                found.append(Provided(item, candidate))
-        return found
+            try:
+                items = _ask(implementation, candidate, hook, given)
+            except PluginLoadError as error:
+                errors.append(error)
+                continue
+            strange = [item for item in items if not isinstance(item, kind)]
+            if strange:
+                text = f"{candidate}: hook {hook} gave {type(strange[0]).__name__}, not {kind.__name__}"
+                errors.append(PluginLoadError(text, hint=_block(candidate)))
+            found += [Provided(item, candidate) for item in items if isinstance(item, kind)]
+        return found, errors
 
     def _load(self, candidate: Candidate) -> None:
         try:
-            module = candidate.load()
+            with redirect_stdout(sys.stderr):
+                module = candidate.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign import does, the server runs
             cause = f"{type(error).__name__}: {error}".splitlines()[0]
             self._fail(candidate, cause)
@@ -198,11 +215,13 @@ class PluginManager:
 
 def _ask(implementation: Any, candidate: Candidate, hook: str, given: Mapping[str, Any]) -> list[Any]:
     try:
-        result = implementation.function(**{name: given[name] for name in implementation.argnames})
-        if inspect.isawaitable(result):
-            result.close() if inspect.iscoroutine(result) else None
-            raise TypeError("the hook is async; hooks declare, and the objects they give may be async")
-        return [] if result is None else list(result)
+        with redirect_stdout(sys.stderr):
+            result = implementation.function(**{name: given[name] for name in implementation.argnames})
+            if not inspect.isawaitable(result):
+                return [] if result is None else list(result)
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError("the hook is async; hooks declare, and the objects they give may be async")
     except ConfigError:
         raise
     except (Exception, SystemExit) as error:

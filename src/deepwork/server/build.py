@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from deepwork.ports.shared import SharedObjects
 from deepwork.server.calls import Calls
 from deepwork.server.instructions import join_instructions
 from deepwork.server.tools import add_prompt, add_resource, add_tool, named_tools
+
+log = logging.getLogger("deepwork.server")
 
 
 def create_server(
@@ -56,7 +59,10 @@ def create_server(
     if enable_quality_gate:
         gate = house.gate(external_runner, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts)
     engine = house.engine(gate, store=state_store)
-    return _serve(house, engine, house.tool_sets(engine, tools))
+    server = _serve(house, engine, house.tool_sets(engine, tools))
+    for label in sorted(house.trust.off):
+        log.warning("%s of this project has no effect until you run `deepwork trust`", label)
+    return server
 
 
 def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:

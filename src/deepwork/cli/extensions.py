@@ -1,0 +1,36 @@
+"""Commands that plugins add to the terminal."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection
+
+import click
+
+from deepwork.config import Config, load_config, resolve_root
+from deepwork.errors import DeepWorkError
+from deepwork.house import load_plugins
+from deepwork.loading.discovery import Candidate
+
+log = logging.getLogger("deepwork.cli")
+
+
+def plugin_commands(core: Collection[str]) -> dict[str, click.Command]:
+    """Load the commands of all plugins. The core's names win; of two plugins with one name neither is shown."""
+    try:
+        config = load_config(resolve_root(os.environ.get("DEEPWORK_PROJECT", ".")), os.environ).config
+    except DeepWorkError:
+        config = Config()  # what is wrong with it, the command that needs it says
+    found: dict[str, click.Command] = {}
+    owners: dict[str, list[Candidate]] = {}
+    for one in load_plugins(config, os.environ).commands(click.Command):
+        name = one.item.name or ""
+        owners.setdefault(name, []).append(one.by)
+        found[name] = one.item
+    for name, plugins in owners.items():
+        if name in core:
+            log.warning("the command %r of %s is hidden by the core's own", name, plugins[0])
+        elif len(plugins) > 1:
+            log.warning("the command %r is hidden, for it is offered twice: %s", name, " and ".join(map(str, plugins)))
+    return {name: found[name] for name in sorted(found) if name not in core and len(owners[name]) == 1}

@@ -1,0 +1,91 @@
+"""`deepwork plugins`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from deepwork.cli.project import path_option
+from deepwork.errors import DeepWorkError
+from deepwork.house import House
+from deepwork.loading.manager import PluginStatus
+
+COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
+
+
+@click.command(epilog="Example: deepwork plugins --all --cost")
+@path_option
+@click.option("--all", "everything", is_flag=True, help="The core's own plugins too.")
+@click.option("--cost", is_flag=True, help="Also what the tools of each cost an agent, in tokens.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
+    """List the installed plugins: where each comes from, what it adds, and what is wrong with it."""
+    house = House(root)
+    offers, errors = house.offers()
+    costs = _costs(root) if cost else {}
+    rows = [
+        _row(status, [(kind, name) for by, kind, name in offers if by == status.plugin], costs)
+        for status in house.plugins.statuses
+        if everything or not status.plugin.builtin
+    ]
+    if as_json:
+        click.echo(json.dumps({"plugins": rows, "errors": [str(error) for error in errors]}, indent=2))
+        return
+    for row in rows:
+        _print(row)
+    if not rows:
+        click.echo("No plugins beside the core's own, which --all shows.")
+    for error in errors:
+        click.echo(f"\n{error}", err=True)
+
+
+def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[str, int]) -> dict[str, Any]:
+    adds: dict[str, list[str]] = {}
+    for kind, name in offers:
+        adds.setdefault(kind, []).append(name)
+    row: dict[str, Any] = {
+        "name": status.plugin.name,
+        "distribution": status.plugin.distribution,
+        "version": status.plugin.version,
+        "status": status.status,
+        "hooks": list(status.hooks),
+        "adds": adds,
+        "cause": status.cause,
+    }
+    if costs:
+        row["tokens"] = sum(costs.get(name, 0) for name in adds.get("tool", []))
+    return row
+
+
+def _print(row: Mapping[str, Any]) -> None:
+    status = click.style(row["status"], fg=COLOURS[row["status"]])
+    tokens = f"  {row['tokens']} tokens of tools" if row.get("tokens") else ""
+    click.echo(f"{click.style(row['name'], bold=True)}  {row['distribution']} {row['version']}  {status}{tokens}")
+    for kind, names in row["adds"].items():
+        click.echo(f"    {kind}: {', '.join(names)}")
+    if row["cause"]:
+        click.echo(f"    {row['cause']}")
+
+
+def _costs(root: str) -> dict[str, int]:
+    """Estimate what a model reads of each tool: name, description and input schema, three bytes to a token."""
+    import anyio
+
+    from deepwork.server import create_server
+
+    async def measure() -> dict[str, int]:
+        tools = await create_server(root).list_tools()
+        texts = {
+            tool.name: [tool.name, tool.description or "", json.dumps(tool.parameters, separators=(",", ":"))]
+            for tool in tools
+        }
+        return {name: len("".join(parts).encode()) // 3 for name, parts in texts.items()}
+
+    try:
+        return anyio.run(measure)
+    except DeepWorkError as error:
+        click.echo(f"The cost of tools cannot be told: {error.message}", err=True)
+        return {}

@@ -1,0 +1,27 @@
+"""`deepwork schema`: the JSON Schemas of the files that people write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from pydantic import BaseModel
+
+from deepwork.config import Config
+from deepwork.models.jobs import JobFile
+
+MODELS: dict[str, type[BaseModel]] = {"config": Config, "job": JobFile}
+
+
+@click.command(epilog="`deepwork init` writes both to .deepwork/schema/, where the files' first lines name them.")
+@click.argument("kind", type=click.Choice([*MODELS]))
+def schema(kind: str) -> None:
+    """Print the JSON Schema of job.yml or of config.yml, for editors that complete and check."""
+    click.echo(schema_text(kind), nl=False)
+
+
+def schema_text(kind: str) -> str:
+    """Write the schema of a kind of file, as it is in `.deepwork/schema/<kind>.schema.json`."""
+    made: dict[str, Any] = MODELS[kind].model_json_schema()
+    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **made}, indent=2) + "\n"
