@@ -62,7 +62,7 @@ def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[str
 
 def _print(row: Mapping[str, Any]) -> None:
     status = click.style(row["status"], fg=COLOURS[row["status"]])
-    tokens = f"  {row['tokens']} tokens of tools" if row.get("tokens") else ""
+    tokens = f"  tools of about {row['tokens']} tokens" if row.get("tokens") else ""
     click.echo(f"{click.style(row['name'], bold=True)}  {row['distribution']} {row['version']}  {status}{tokens}")
     for kind, names in row["adds"].items():
         click.echo(f"    {kind}: {', '.join(names)}")
@@ -71,18 +71,17 @@ def _print(row: Mapping[str, Any]) -> None:
 
 
 def _costs(root: str) -> dict[str, int]:
-    """Estimate what a model reads of each tool: name, description and input schema, three bytes to a token."""
+    """Estimate what a model reads of each tool: name, description and input schema, four characters to a token."""
     import anyio
 
     from deepwork.server import create_server
 
     async def measure() -> dict[str, int]:
-        tools = await create_server(root).list_tools()
-        texts = {
-            tool.name: [tool.name, tool.description or "", json.dumps(tool.parameters, separators=(",", ":"))]
-            for tool in tools
-        }
-        return {name: len("".join(parts).encode()) // 3 for name, parts in texts.items()}
+        costs = {}
+        for tool in await create_server(root).list_tools():
+            schema = json.dumps(tool.parameters, separators=(",", ":"))
+            costs[tool.name] = len(f"{tool.name}{tool.description}{schema}") // 4
+        return costs
 
     try:
         return anyio.run(measure)

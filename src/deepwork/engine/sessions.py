@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import sys
 from contextlib import AsyncExitStack
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import anyio
 
 from deepwork.errors import CorruptSession, NoActiveSession, UnknownSession
 from deepwork.models.replies import StackEntry
-from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+from deepwork.models.sessions import Session, SessionSummary
 from deepwork.ports.call import Connection, ToolCall
 from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import StateStore
 from deepwork.workspace import Workspace
-
-
-class Target(NamedTuple):
-    """The session that a call means, and whether this call has put it on the stack."""
-
-    session: Session
-    adopted: bool
 
 
 class StateManager:
@@ -42,6 +34,7 @@ class StateManager:
         self._seen: WeakKeyDictionary[Connection, list[StackEntry]] = WeakKeyDictionary()
         self._ended: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
         self._damaged: WeakKeyDictionary[Connection, list[str]] = WeakKeyDictionary()
+        self._untold: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
 
     async def store(self) -> StateStore:
         """Give the store, opened at its first use."""
@@ -70,17 +63,21 @@ class StateManager:
         return session.model_copy(update={"revision": revision})
 
     async def create(self, call: ToolCall, session: Session) -> Session:
-        """Save a new session and put it on top of the stack."""
+        """Save a new session and put it on top of the stack, its parents below it if they are not there yet."""
         revision = await (await self.store()).save(session, expected=None)
-        self._push(call.connection, [session.session_id])
+        await self._put_on_stack(call, session)
         return session.model_copy(update={"revision": revision})
 
     async def stack(self, call: ToolCall) -> list[Session]:
         """Read the active sessions of the connection, the newest last."""
-        sessions = [session for session_id in [*self._ids(call)] if (session := await self._read(call, session_id))]
-        active = [session for session in sessions if session.is_active]
-        gone = set(self._ids(call)) - {session.session_id for session in active}
-        self._drop(call, gone)
+        # Only what was there before: a call that runs beside this one may push meanwhile.
+        ids = [*self._ids(call)]
+        found = [session for session_id in ids if (session := await self._read(call, session_id))]
+        active = [session for session in found if session.is_active]
+        self._drop(call, set(ids) - {session.session_id for session in active})
+        for session in found:
+            if not session.is_active:
+                self._ended[call.connection] = session.session_id
         return active
 
     async def stack_entries(self, call: ToolCall) -> list[StackEntry]:
@@ -100,25 +97,44 @@ class StateManager:
         stack = await self.stack(call)
         return stack[-1] if stack else None
 
-    async def target(self, call: ToolCall, session_id: str | None) -> Target:
+    async def named(self, session_id: str) -> Session:
+        """Read a session that must exist.
+
+        Raises:
+            UnknownSession: There is none of that id.
+        """
+        session = await self.load(session_id)
+        if session is None:
+            raise UnknownSession(f"Session {session_id!r} not found")
+        return session
+
+    async def target(self, call: ToolCall, session_id: str | None) -> Session:
         """Find the session that a call means; an active one that is not on the stack is adopted.
 
         Raises:
             NoActiveSession: None was named and the stack is empty.
             UnknownSession: There is none of that id.
+            CorruptSession: None was named, and a session of the stack is damaged: it may be the one that was meant.
         """
         if not session_id:
             top = await self.top(call)
+            if damaged := self.damage_met(call):
+                raise CorruptSession(" ".join(damaged), hint="Nothing else was changed. Call again with a session_id.")
             if top is None:
                 raise NoActiveSession("No active workflow session")
-            return Target(top, adopted=False)
-        session = await self.load(session_id)
-        if session is None:
-            raise UnknownSession(f"Session {session_id!r} not found")
-        if not session.is_active or session_id in self._ids(call):
-            return Target(session, adopted=False)
-        await self._adopt(call, session)
-        return Target(session, adopted=True)
+            return top
+        session = await self.named(session_id)
+        if session.is_active and session_id not in self._ids(call):
+            await self._put_on_stack(call, session)
+            self._untold.setdefault(call.connection, set()).add(session_id)
+        return session
+
+    def is_first_refusal(self, call: ToolCall, session_id: str) -> bool:
+        """Say, once for each adopted session, whether its agent has not been told yet where it is."""
+        untold = self._untold.get(call.connection, set())
+        is_first = session_id in untold
+        untold.discard(session_id)
+        return is_first
 
     def remove(self, call: ToolCall, session_id: str) -> None:
         """Take a session that has ended off the stack, wherever it stands."""
@@ -134,19 +150,21 @@ class StateManager:
         """Tell, once, which damaged sessions were met while stacks of this connection were read."""
         return self._damaged.pop(call.connection, [])
 
-    async def active(self) -> list[SessionSummary]:
-        """List the sessions of this project that can be resumed, the last changed first."""
-        return await (await self.store()).find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
+    async def summaries(self) -> list[SessionSummary]:
+        """List all sessions of this project, the last changed first."""
+        return await (await self.store()).find(limit=sys.maxsize)
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
         return await (await self.store()).damaged()
 
-    async def _adopt(self, call: ToolCall, session: Session) -> None:
-        parents = [
-            parent for parent in session.parents if (found := await self._read(call, parent)) and found.is_active
-        ]
-        self._push(call.connection, [*parents, session.session_id])
+    async def _put_on_stack(self, call: ToolCall, session: Session) -> None:
+        """Put a session on top, below it those of its parents that are active; what is already there stays there."""
+        missing = [parent for parent in session.parents if parent not in self._ids(call)]
+        parents = [parent for parent in missing if (found := await self._read(call, parent)) and found.is_active]
+        stack = self._stacks.setdefault(call.connection, [])
+        stack.extend(one for one in [*parents, session.session_id] if one not in stack)
+        self._untold.setdefault(call.connection, set()).update(parents)
 
     async def _read(self, call: ToolCall, session_id: str) -> Session | None:
         """Read one session among others: a broken one is told of, and hides none of them."""
@@ -158,11 +176,6 @@ class StateManager:
 
     def _ids(self, call: ToolCall) -> list[str]:
         return self._stacks.get(call.connection, [])
-
-    def _push(self, connection: Connection, session_ids: list[str]) -> None:
-        """Put sessions on top; what is already there keeps its place."""
-        stack = self._stacks.setdefault(connection, [])
-        stack.extend(session_id for session_id in session_ids if session_id not in stack)
 
     def _drop(self, call: ToolCall, session_ids: set[str]) -> None:
         # In place and by filter: a call that runs beside this one may hold or extend the same list.
