@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from deepwork.documents import Document, DocumentError, Problem, read_document
 from deepwork.engine.engine import Engine
+from deepwork.engine.verdicts import read_verdict, verdict_schema
 from deepwork.errors import (
     ArgumentError,
+    BadVerdict,
     ConfigError,
     CorruptSession,
     DeepWorkError,
@@ -25,6 +27,8 @@ from deepwork.errors import (
     ProgramTimeout,
     ReviewExhausted,
     RunnerError,
+    RunnerTimeout,
+    RunnerUnavailable,
     StaleSession,
     StateError,
     StorageError,
@@ -36,6 +40,7 @@ from deepwork.errors import (
 )
 from deepwork.jobs.parse import parse_job
 from deepwork.jobs.reader import JobReader
+from deepwork.loading.contexts import open_context
 from deepwork.models.jobs import Job, JobFile, Review, Step, StepOutput, Workflow
 from deepwork.models.replies import (
     AbortedWorkflow,
@@ -45,7 +50,16 @@ from deepwork.models.replies import (
     StepStatus,
     WorkflowList,
 )
-from deepwork.models.reviews import HandedBack, ReviewRequest, ReviewTask, Verdict
+from deepwork.models.reviews import (
+    CriterionResult,
+    HandedBack,
+    NeedsWork,
+    Passed,
+    ReviewRequest,
+    ReviewTask,
+    Usage,
+    Verdict,
+)
 from deepwork.models.sessions import (
     SCHEMA_VERSION,
     HistoryEntry,
@@ -54,7 +68,7 @@ from deepwork.models.sessions import (
     SessionSummary,
     StepProgress,
 )
-from deepwork.ports.call import ToolCall
+from deepwork.ports.call import ClientInfo, ToolCall
 from deepwork.ports.context import PluginContext
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
@@ -70,11 +84,12 @@ from deepwork.ports.records import (
 )
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
-from deepwork.processes import Completed, run_program
+from deepwork.processes import Completed, allowed_environment, run_program
 from deepwork.settings import NeedsTrust
 from deepwork.workspace import (
     Workspace,
     is_leftover,
+    is_utf8,
     locked,
     open_folder,
     open_regular,
@@ -89,11 +104,14 @@ __all__ = [
     "SCHEMA_VERSION",
     "AbortedWorkflow",
     "ArgumentError",
+    "BadVerdict",
     "BeginStep",
     "Check",
+    "ClientInfo",
     "Completed",
     "ConfigError",
     "CorruptSession",
+    "CriterionResult",
     "DeepWorkError",
     "Document",
     "DocumentError",
@@ -113,8 +131,10 @@ __all__ = [
     "MissingInstructions",
     "NameClash",
     "NeedsTrust",
+    "NeedsWork",
     "NoActiveSession",
     "OutputError",
+    "Passed",
     "PathRefused",
     "PluginContext",
     "PluginError",
@@ -133,6 +153,8 @@ __all__ = [
     "ReviewRunnerSpec",
     "ReviewTask",
     "RunnerError",
+    "RunnerTimeout",
+    "RunnerUnavailable",
     "Session",
     "SessionStatus",
     "SessionSummary",
@@ -154,20 +176,26 @@ __all__ = [
     "UnknownName",
     "UnknownSession",
     "UnknownWorkflow",
+    "Usage",
     "Verdict",
     "Workflow",
     "WorkflowList",
     "Workspace",
+    "allowed_environment",
     "is_leftover",
+    "is_utf8",
     "locked",
+    "open_context",
     "open_folder",
     "open_regular",
     "parse_job",
     "read_document",
     "read_in",
     "read_regular",
+    "read_verdict",
     "replace_in",
     "resolve_inside",
     "run_program",
+    "verdict_schema",
     "write_durably",
 ]

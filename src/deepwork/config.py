@@ -30,6 +30,22 @@ class StateSection(Section):
     store: str = "json"
 
 
+class CommandSection(Section):
+    """A program that reviews."""
+
+    run: Annotated[list[str], Field(min_length=1)]
+    pass_env: list[str] = []
+
+
+class RouteSection(Section):
+    """Sends reviews to a runner; what is not given fits all."""
+
+    job: str | None = None
+    step: str | None = None
+    review: str | None = None
+    runner: str
+
+
 class GateSection(Section):
     """How outputs are reviewed."""
 
@@ -37,6 +53,9 @@ class GateSection(Section):
     runner: str | None = None
     timeout: Annotated[int, Field(gt=0)] = 120
     max_attempts: Annotated[int, Field(gt=0)] = 3
+    concurrency: Annotated[int, Field(gt=0)] = 4
+    runners: list[RouteSection] = []
+    commands: Annotated[dict[str, CommandSection], NeedsTrust()] = {}
 
 
 class ToolsSection(Section):
@@ -67,13 +86,17 @@ class Config(Section):
 
 
 class Loaded(NamedTuple):
-    """The configuration, the workspace that follows from it, and what a plugin's settings are made of."""
+    """The configuration, the workspace that follows from it, and what a plugin's settings are made of.
+
+    `asked` is what the project's file says, trusted or not.
+    """
 
     config: Config
     workspace: Workspace
     trust: Trust
     user_settings: Mapping[str, Mapping[str, Any]]
     project_settings: Mapping[str, Mapping[str, Any]]
+    asked: Config
 
 
 def load_config(root: Path, environment: Mapping[str, str]) -> Loaded:
@@ -94,7 +117,7 @@ def load_config(root: Path, environment: Mapping[str, str]) -> Loaded:
         joined["allowed_output_roots"] = roots
     config = Config.model_validate(joined)
     extra = tuple(Path(os.path.expanduser(given)).absolute() for given in config.allowed_output_roots)
-    return Loaded(config, Workspace(root, extra), trust, user.plugins.settings, project.plugins.settings)
+    return Loaded(config, Workspace(root, extra), trust, user.plugins.settings, project.plugins.settings, project)
 
 
 def resolve_root(project_root: str | Path) -> Path:

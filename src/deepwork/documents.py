@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
@@ -138,13 +138,13 @@ class Document:
 
     def line(self, *location: str | int) -> int | None:
         """Find the line of the value at this location, or of the nearest value above it."""
-        node, line = self._root, None
+        node, line = self._root, self._root.start_mark.line + 1 if self._root else None
         for part in location:
             found = _child(node, part)
             if found is None:
                 break
             line, node = found
-        return line if line is not None else (1 if self._root is not None else None)
+        return line
 
     def validate(self, model: type[ModelT]) -> ModelT:
         """Make a model of the document.
@@ -160,16 +160,17 @@ class Document:
             raise DocumentError(*problems, more=len(details) - len(problems)) from None
 
     def _problem(self, model: type[BaseModel], detail: Any) -> Problem:
-        location = location_in({} if self.data is None else self.data, detail["loc"])
+        missing = detail["type"] == "missing"
+        location = location_in({} if self.data is None else self.data, detail["loc"], missing=missing)
         given = "" if isinstance(detail["input"], dict | list) else f" (found {_short(detail['input'])})"
         if detail["type"] == "extra_forbidden":
             key = str(location[-1])
             message = f"{_inside(location[:-1])}unknown key {_short(key)}"
             return Problem(message, self.line(*location), (key, _keys_at(model, detail["loc"][:-1])))
-        if detail["type"] == "missing":
+        if missing:
             return Problem(f"{_inside(location[:-1])}{location[-1]!r} is missing", self.line(*location[:-1]))
         in_key = detail["loc"][-1:] == ("[key]",)
-        if detail["type"] == "invalid_key" or in_key:
+        if detail["type"] == "invalid_key" or (in_key and detail["type"] == "string_type"):
             above = location_in(self.data, detail["loc"][: -2 if in_key else -1])
             return Problem(f"{_inside(above)}a key is no text{given}; put it in quotes", self._line_of_odd_key(above))
         words = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
@@ -268,6 +269,10 @@ def _refuse_bombs(text: str) -> None:
             if anchor:
                 anchors[anchor] = (total - before, length - shorter, depth)
         elif isinstance(event, yaml.ScalarEvent):
+            # PyYAML's patterns for numbers take forty times the memory of the text.
+            start = event.value[:MAX_NUMBER] if event.implicit[0] and len(event.value) > MAX_NUMBER else "text"
+            if not start.strip("0123456789_:.+-"):
+                raise DocumentError(Problem(f"a number of more than {MAX_NUMBER} digits", line))
             total, length, depth = total + 1, length + len(event.value), 0
             if event.anchor:
                 anchors[event.anchor] = (1, len(event.value), 0)
@@ -293,12 +298,15 @@ def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | N
     return None
 
 
-def location_in(data: Any, loc: Location) -> list[str | int]:
-    """Say where in the data an error of pydantic stands: without the parts that it adds for unions and keys."""
+def location_in(data: Any, loc: Location, *, missing: bool = False) -> list[str | int]:
+    """Say where in the data an error of pydantic stands: without the parts that it adds for unions and keys.
+
+    `missing` says that the last part is what is not there.
+    """
     location: list[str | int] = []
     for position, part in enumerate(loc):
         last = position == len(loc) - 1
-        if isinstance(data, dict) and (part in data or last) and part != "[key]":
+        if isinstance(data, dict) and (part in data or (missing and last)):
             data = data.get(part)
         elif isinstance(data, list) and isinstance(part, int) and part < len(data):
             data = data[part]
@@ -330,6 +338,10 @@ def _keys_at(model: type[BaseModel], loc: Location) -> tuple[str, ...]:
 def _step(annotation: Any, part: str | int) -> Iterator[Any]:
     """Descend one part of a location; a part that is a union's tag stays where it is."""
     if _is_model(annotation):
+        if issubclass(annotation, RootModel):
+            annotation = annotation.model_fields["root"].annotation
+            yield from (found for inner in _unwrap(annotation) for found in _step(inner, part))
+            return
         field = annotation.model_fields.get(part)
         if field is not None:
             yield from _unwrap(field.annotation)

@@ -118,6 +118,18 @@ class RunnerError(ToolError):
     """A review runner gave no verdict."""
 
 
+class RunnerUnavailable(RunnerError):
+    """The runner cannot work: its program is missing, not logged in, or waits for trust."""
+
+
+class RunnerTimeout(RunnerError):
+    """The runner gave no verdict in time."""
+
+
+class BadVerdict(RunnerError):
+    """What the runner answered is no verdict."""
+
+
 class StateError(ToolError):
     """A call that does not fit the state of the sessions."""
 

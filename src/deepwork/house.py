@@ -5,36 +5,44 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deepwork.config import Config, load_config, resolve_root
-from deepwork.engine.engine import Engine
-from deepwork.engine.gate import QualityGate
-from deepwork.engine.sessions import StateManager
+from deepwork.config import CommandSection, Config, load_config, resolve_root
 from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.catalog import by_name, choose
 from deepwork.loading.contexts import contexts
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginManager, Provided
-from deepwork.ports.records import Check, StateStoreSpec, ToolSet
+from deepwork.ports.records import Check, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.shared import SharedObjects
+
+if TYPE_CHECKING:
+    from deepwork.engine.engine import Engine
+    from deepwork.engine.gate import QualityGate
 
 SELF_REVIEW = "self"
 
 
-def load_plugins(config: Config, environment: Mapping[str, str], blocked: Iterable[str] = ()) -> PluginManager:
+def load_plugins(
+    config: Config,
+    environment: Mapping[str, str],
+    blocked: Iterable[str] = (),
+    candidates: Iterable[Candidate] | None = None,
+) -> PluginManager:
     """Load the installed plugins, without those that the configuration, the environment or the caller blocks."""
     named = environment.get("DEEPWORK_NO_PLUGINS", "").split(",")
     return PluginManager(
         blocked={*config.plugins.block, *blocked, *(name.strip() for name in named)},
         required=config.plugins.require,
         strict=environment.get("DEEPWORK_STRICT_PLUGINS", "") not in ("", "0"),
+        candidates=candidates,
     )
 
 
 class House:
-    """Asks the plugins for what one project needs, each part when it is wanted.
+    """Asks the plugins for what one project needs, each part when it is wanted, and imports it then.
 
     Raises:
         ConfigError: The project or its configuration cannot be used.
@@ -47,6 +55,7 @@ class House:
         self.plugins = plugins or load_plugins(self.config, os.environ)
         self.shared = SharedObjects()
         self._contexts = contexts(loaded, self.shared, platform)
+        self._asked = loaded.asked
 
     def catalogue(self) -> Catalogue:
         """Join all job sources."""
@@ -62,22 +71,64 @@ class House:
 
     def gate(self, runner: str | None, *, timeout: int, max_attempts: int) -> QualityGate:
         """Make the quality gate, with self-review if no runner is named."""
-        runners = by_name("review runner", self.plugins.review_runners(self._contexts), lambda spec: spec.name)
-        option = "--external-runner or quality_gate.runner"
-        name = runner or SELF_REVIEW
-        spec = choose("review runner", name, runners, option=option, failures=self.plugins.failures).item
-        created = spec.create()
+        from deepwork.engine.gate import QualityGate
+        from deepwork.engine.panel import Panel, Reviewer, Route
+
+        known = self._runners()
+        made: dict[str, Reviewer] = {}
+
+        def reviewer(name: str, option: str) -> Reviewer:
+            spec = choose("review runner", name, known, option=option, failures=self.plugins.failures)
+            return made.get(name) or made.setdefault(name, Reviewer.made_by(spec))
+
+        otherwise = reviewer(runner or SELF_REVIEW, "--external-runner or quality_gate.runner")
+        routes = [
+            Route(reviewer(one.runner, "quality_gate.runners"), one.job, one.step, one.review)
+            for one in self.config.quality_gate.runners
+        ]
         return QualityGate(
-            cli=None if spec.name == SELF_REVIEW else created,
-            max_inline_files=spec.max_inline_files,
-            self_review=created,
+            cli=None if otherwise.name == SELF_REVIEW else otherwise.runner,
+            max_inline_files=otherwise.max_inline_files,
+            panel=Panel(otherwise, routes),
             workspace=self.workspace,
             timeout=timeout,
             max_attempts=max_attempts,
+            concurrency=self.config.quality_gate.concurrency,
         )
+
+    def _runners(self) -> dict[str, ReviewRunnerSpec]:
+        """Join the runners of plugins and the commands of the configuration, those that wait for trust included."""
+        provided = by_name("review runner", self.plugins.review_runners(self._contexts), lambda spec: spec.name)
+        runners = {name: one.item for name, one in provided.items()}
+        asked = self._asked.quality_gate.commands
+        for name, command in {**asked, **self.config.quality_gate.commands}.items():
+            if name in provided:
+                raise ConfigError(
+                    f"quality_gate.commands.{name}: this name is taken by the runner of {provided[name].by}",
+                    hint="Give the command another name.",
+                )
+            waits = name not in self.config.quality_gate.commands
+            runners[name] = self._command(name, command, waits=waits)
+        return dict(sorted(runners.items()))
+
+    def _command(self, name: str, command: CommandSection, *, waits: bool) -> ReviewRunnerSpec:
+        from deepwork.command_runner import MAX_INLINE_FILES, CommandRunner
+
+        content = self._asked.model_dump(exclude_unset=True).get("quality_gate", {}).get("commands")
+
+        def is_trusted() -> bool:
+            return not waits or self.trust.allows("setting quality_gate.commands", content)
+
+        def create() -> ReviewRunner:
+            return CommandRunner(name, command, environment=os.environ, is_trusted=is_trusted)
+
+        return ReviewRunnerSpec(name=name, create=create, max_inline_files=MAX_INLINE_FILES)
 
     def engine(self, gate: QualityGate | None, *, store: str | None = None) -> Engine:
         """Make the engine on the jobs and the store of this project."""
+        from deepwork.engine.engine import Engine
+        from deepwork.engine.sessions import StateManager
+
         sessions = StateManager(self.store(store), self.workspace)
         return Engine(workspace=self.workspace, catalogue=self.catalogue(), sessions=sessions, gate=gate)
 

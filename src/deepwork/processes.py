@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,13 @@ MAX_OUTPUT = 16 * 1024 * 1024
 # What a program's children may still print after it has ended.
 GRACE_SECONDS = 0.5
 
+# What a program needs to find itself, its user's language, and the way to the net.
+ENVIRONMENT = (
+    *("PATH", "HOME", "USER", "LANG", "LC_*", "TMPDIR", "XDG_*"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+)
+
 
 @dataclass(frozen=True)
 class Completed:
@@ -27,6 +34,19 @@ class Completed:
     returncode: int
     stdout: bytes
     stderr: bytes
+
+
+def allowed_environment(environment: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
+    """Give what a program may see of an environment.
+
+    Args:
+        environment: All of it, such as `PluginContext.environment`.
+        more: Names beside the usual ones; `*` at the end of one stands for any rest.
+    """
+    allowed = (*ENVIRONMENT, *more)
+    names = {name for name in allowed if not name.endswith("*")}
+    beginnings = tuple(name[:-1] for name in allowed if name.endswith("*"))
+    return {name: value for name, value in environment.items() if name in names or name.startswith(beginnings)}
 
 
 async def run_program(
@@ -58,9 +78,10 @@ async def run_program(
     """
     name = arguments[0]
     try:
-        process = await anyio.open_process(
-            arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=environment, start_new_session=True
-        )
+        with anyio.CancelScope(shield=True):  # between start and `try` nobody would end it
+            process = await anyio.open_process(
+                arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=environment, start_new_session=True
+            )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ProgramMissing(f"{name!r} cannot be started: {reason}") from error

@@ -24,7 +24,7 @@ if sys.platform != "win32":
     import fcntl
 
 MAX_PATH_BYTES = 4096
-LOCK_SECONDS = 5.0
+LOCK_SECONDS = 4.0
 
 _BESIDE = ".tmp"
 _WINDOWS_FORM = re.compile(r"^([A-Za-z]:|[\\/]{2})")
@@ -71,11 +71,10 @@ class Workspace:
         try:
             if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
                 os.fchmod(folder, 0o700)
-            with suppress(FileExistsError):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                note = os.open(".gitignore", flags, 0o600, dir_fd=folder)
-                with os.fdopen(note, "wb") as file:
-                    file.write(b"*\n")
+            try:
+                os.stat(".gitignore", dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                replace_in(folder, ".gitignore", b"*\n", previous=None)
         finally:
             os.close(folder)
 
@@ -188,12 +187,22 @@ def replace_in(folder: int, name: str, content: bytes, *, previous: bytes | None
     _write_and_rename(folder, name, content)
     try:
         os.fsync(folder)
-    except OSError:
+    except OSError as error:
+        _put_back(folder, name, previous, error)
+        raise
+
+
+def _put_back(folder: int, name: str, previous: bytes | None, error: OSError) -> None:
+    try:
         if previous is None:
             os.unlink(name, dir_fd=folder)
         else:
             _write_and_rename(folder, name, previous)
-        raise
+    except OSError as second:
+        raise StorageError(
+            f"{name} was written, but could neither be synced ({error.strerror}) nor put back ({second.strerror})",
+            hint="A power cut may undo it. Mend the cause, then call again.",
+        ) from second
 
 
 def is_leftover(name: str) -> bool:
@@ -296,7 +305,13 @@ def _open_or_make(part: str, parent: int) -> int:
     except FileNotFoundError:
         with suppress(FileExistsError):
             os.mkdir(part, dir_fd=parent)
-        os.fsync(parent)
+        try:
+            os.fsync(parent)
+        except OSError:
+            # So that the next call makes and syncs it anew, instead of finding it there and trusting it.
+            with suppress(OSError):
+                os.rmdir(part, dir_fd=parent)
+            raise
         return os.open(part, _FOLDER, dir_fd=parent)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from anyio import to_thread
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from deepwork import hookimpl
 from deepwork.api import (
@@ -37,9 +37,16 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _LOCKS = 16
 _HEAD_BYTES = 4096
 _AFTER_HEAD = b',\n  "instance_id":'
+_END = b"\n}\n"
 _KEPT_BESIDE = 3600.0
 _ASIDE = ".corrupt"
 _ARCHIVE = "archive"
+
+
+class _Version(BaseModel):
+    """What is read first: of a file of a newer release the rest may make no sense."""
+
+    schema_version: int = 0
 
 
 class JsonStore(StateStore):
@@ -68,8 +75,9 @@ class JsonStore(StateStore):
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
-        names = await to_thread.run_sync(self._names)
-        return [self._workspace.shown(self._workspace.state_dir / name) for name in names if name.endswith(_ASIDE)]
+        aside = [name for name in await to_thread.run_sync(self._names) if name.endswith(_ASIDE)]
+        in_time = sorted(aside, key=lambda name: name.rpartition(".json.")[2])
+        return [self._workspace.shown(self._workspace.state_dir / name) for name in in_time]
 
     async def archive(self, session_id: str) -> None:
         """Move the files of a session to the folder `archive`."""
@@ -92,6 +100,8 @@ class JsonStore(StateStore):
             raise _unreadable(error) from error
 
     def _save(self, session: Session, expected: int | None) -> int:
+        if not _ID.fullmatch(session.session_id):
+            raise StorageError(f"Session id {session.session_id!r} cannot stand in a file name; nothing was changed")
         name = f"session_{session.session_id}.json"
         revision = (expected or 0) + 1
         stored = session.model_copy(update={"revision": revision})
@@ -138,18 +148,21 @@ class JsonStore(StateStore):
         try:
             with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
                 return sorted(os.listdir(folder))
-        except OSError:
+        except FileNotFoundError:
             return []
+        except OSError as error:
+            raise StorageError(f"The sessions could not be listed: {error.strerror or error}") from error
 
     def _archive(self, session_id: str) -> None:
+        own = f"session_{session_id}.json"
         try:
             with (
                 open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder,
                 locked(folder, f"sessions.{_slot(session_id)}.lock"),
                 _archive_of(folder) as archive,
             ):
-                for name in os.listdir(folder):
-                    if session_id in name and not is_leftover(name):
+                for name in sorted(os.listdir(folder), key=lambda name: name != own):  # the session itself first
+                    if name.startswith((own, f"quality_review_{session_id}_", f"resume_{session_id}.")):
                         os.replace(name, name, src_dir_fd=folder, dst_dir_fd=archive)
                 os.fsync(archive)
                 os.fsync(folder)
@@ -187,9 +200,9 @@ def _read(folder: int, session_id: str, *, whole: bool) -> Session | None:
     content = read_in(folder, f"session_{session_id}.json")
     if content is None:
         return None
-    head, cut, _ = content[: 0 if whole else _HEAD_BYTES].partition(_AFTER_HEAD)
+    # A file that was cut off lacks its end. Those of other releases have another order.
+    head, cut, _ = content[: 0 if whole or not content.endswith(_END) else _HEAD_BYTES].partition(_AFTER_HEAD)
     if cut:
-        # Files of other releases have another order; only the whole of a file says whether it is damaged.
         with suppress(ValueError):
             return Session.model_validate_json(head + b"\n}")
     return _parse(folder, session_id, content)
@@ -199,23 +212,25 @@ def _parse(folder: int, session_id: str, content: bytes) -> Session:
     """Make a session of its file; a torn one is set aside, and never taken for none."""
     name = f"session_{session_id}.json"
     try:
-        session = Session.model_validate_json(content)
+        version = _Version.model_validate_json(content).schema_version
+        if version > SCHEMA_VERSION:
+            raise CorruptSession(
+                f"Session {session_id!r} was written by a newer release (schema_version {version}; this one knows "
+                f"{SCHEMA_VERSION}); it was left as it is",
+                hint="Install that release to go on with this session.",
+            )
+        session = Session.model_validate_json(content, extra="allow")
         if session.session_id != session_id:
             raise ValueError(f"it is of session {session.session_id!r}")
+        return session
     except ValueError as error:
         raise _set_aside(folder, name, error) from None
-    if session.schema_version > SCHEMA_VERSION:
-        raise CorruptSession(
-            f"Session {session_id!r} was written by a newer release (schema_version {session.schema_version}; "
-            f"this one knows {SCHEMA_VERSION}); it was left as it is",
-            hint="Install that release to go on with this session.",
-        )
-    return session
 
 
 def _set_aside(folder: int, name: str, error: Exception) -> CorruptSession:
     aside = f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S}{_ASIDE}"
-    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+    with suppress(FileNotFoundError):  # somebody else has met it at the same time
+        os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
     return CorruptSession(
         f"The file of this session is damaged ({reason}) and was renamed to .deepwork/tmp/{aside}",

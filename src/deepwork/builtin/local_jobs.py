@@ -62,4 +62,5 @@ def deepwork_job_sources(context: PluginContext) -> Iterator[JobSource]:
     root = context.project_root
     yield FolderJobs("project", 0, [JobReader(root / ".deepwork" / "jobs", inside=root)])
     yield FolderJobs("packaged", 50, [JobReader(PACKAGED)])
-    yield FolderJobs("additional", 60, [JobReader(root / part) for part in extra if part])
+    folders = {os.path.realpath(root / part): root / part for part in reversed(extra) if part}  # each once
+    yield FolderJobs("additional", 60, [JobReader(folder) for folder in reversed(folders.values())])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from anyio import to_thread
 
@@ -15,7 +18,9 @@ from deepwork.api import (
     ReviewRunnerSpec,
     ReviewTask,
     StorageError,
-    write_durably,
+    open_folder,
+    read_in,
+    replace_in,
 )
 
 GUIDELINES = """\
@@ -47,19 +52,38 @@ class SelfReview(ReviewRunner):
         path = self._workspace.state_dir / f"quality_review_{request.session_id}_{request.step_id}.md"
         text = render(request).encode()
         try:
-            await to_thread.run_sync(lambda: write_durably(path, text, inside=self._workspace.root))
+            previous = await to_thread.run_sync(self._replace, path, text)
         except OSError as error:
             raise StorageError(
                 f"The review file could not be written: {error.strerror}; nothing was changed"
             ) from error
+
+        async def undo() -> None:
+            await to_thread.run_sync(self._put_back, path, previous)
+
         shown = self._workspace.shown(path)
         return HandedBack(
             f"Quality review required: step {request.step_id!r} is not finished before its reviews have passed. "
             f"Instructions are in {shown}. Spawn a subagent that reads this file, does what it says and reports to "
             "you. If it reports FAILED, mend the work and have it reviewed again; repeat until all criteria pass. "
             "Then call finished_step again with the same outputs and quality_review_override_reason saying what "
-            "the review found."
+            "the review found.",
+            undo,
         )
+
+    def _replace(self, path: Path, text: bytes) -> bytes | None:
+        self._workspace.prepare_state_dir()
+        with open_folder(path.parent, inside=self._workspace.root) as folder:
+            previous = read_in(folder, path.name)
+            replace_in(folder, path.name, text, previous=previous)
+        return previous
+
+    def _put_back(self, path: Path, previous: bytes | None) -> None:
+        with suppress(OSError), open_folder(path.parent, inside=self._workspace.root) as folder:
+            if previous is None:
+                os.unlink(path.name, dir_fd=folder)
+            else:
+                replace_in(folder, path.name, previous, previous=None)
 
 
 def render(request: ReviewRequest) -> str:
@@ -99,4 +123,4 @@ def _section(title: str, task: ReviewTask) -> str:
 @hookimpl
 def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec]:
     """The runner `self`, which the gate uses when no external one is chosen."""
-    yield ReviewRunnerSpec(name="self", create=lambda: SelfReview(context), max_inline_files=0)
+    yield ReviewRunnerSpec(name="self", create=lambda: SelfReview(context), max_inline_files=0, counts_attempts=False)

@@ -33,8 +33,8 @@ done in any other way.
 7. Complete: on workflow_complete report all_outputs; if another workflow is on the stack, go on with that one.
 
 Workflows nest: starting one during another puts it on top of the stack; abort_workflow ends one that cannot be \
-completed. If you have lost track, call finished_step with the session_id and step_id "?": it answers where you are. \
-Errors say what to do next; notices in replies are for you.
+completed. If you have lost track, call finished_step with outputs {} and step_id "?", and the session_id if you \
+know it: it answers where you are. Errors say what to do next; notices in replies are for you.
 """
 
 SessionId = Annotated[str | None, Field(description="From begin_step. Default: the top of the stack.")]

@@ -11,7 +11,7 @@ import click
 from deepwork.config import Config, load_config, resolve_root
 from deepwork.errors import DeepWorkError
 from deepwork.house import load_plugins
-from deepwork.loading.discovery import Candidate
+from deepwork.loading.discovery import Candidate, installed
 
 log = logging.getLogger("deepwork.cli")
 
@@ -24,7 +24,8 @@ def plugin_commands(core: Collection[str]) -> dict[str, click.Command]:
         config = Config()  # what is wrong with it, the command that needs it says
     found: dict[str, click.Command] = {}
     owners: dict[str, list[Candidate]] = {}
-    for one in load_plugins(config, os.environ).commands(click.Command):
+    foreign = [candidate for candidate in installed() if not candidate.builtin]  # the core's have no commands
+    for one in load_plugins(config, os.environ, candidates=foreign).commands(click.Command):
         name = one.item.name or ""
         owners.setdefault(name, []).append(one.by)
         found[name] = one.item

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from importlib.resources import as_file, files
 
 import click
@@ -12,7 +14,7 @@ from deepwork.cli.project import path_option
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.config import resolve_root
 from deepwork.errors import ConfigError
-from deepwork.workspace import Workspace, open_folder
+from deepwork.workspace import Workspace, open_folder, read_in
 
 SAMPLE = "project_tour"
 
@@ -51,11 +53,11 @@ def init(root: str) -> None:
     workspace = Workspace(resolve_root(root))
     try:
         workspace.prepare_state_dir()
-        with open_folder(workspace.home, inside=workspace.root):
-            for name, what in _make(workspace).items():
-                click.echo(f"{what:8} .deepwork/{name}")
+        done = _make(workspace)
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
+    for name, what in done.items():
+        click.echo(f"{what:8} .deepwork/{name}")
     click.echo(
         "\nNext: connect your agent. For Claude Code, put this into .mcp.json in the project's folder:\n\n"
         f"{mcp_json()}\n\n"
@@ -64,22 +66,40 @@ def init(root: str) -> None:
 
 
 def _make(workspace: Workspace) -> dict[str, str]:
-    """Write what is missing; schemas are ours, so older ones are replaced."""
-    done = {
-        "config.yml": "kept" if workspace.config_file.exists() else "created",
-        f"jobs/{SAMPLE}": "kept" if (workspace.home / "jobs" / SAMPLE).exists() else "created",
-    }
-    if done["config.yml"] == "created":
-        workspace.config_file.write_text(CONFIG, encoding="utf-8")
-    if done[f"jobs/{SAMPLE}"] == "created":
+    """Write what is missing; schemas are ours, so older ones are replaced. No link is written through."""
+    done = {}
+    with open_folder(workspace.home, inside=workspace.root) as home:
+        done["config.yml"] = _write(home, "config.yml", CONFIG, replace=False)
+        for name in ("jobs", "schema"):
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=home)
+    with open_folder(workspace.home / "jobs", inside=workspace.root) as jobs:
+        there = SAMPLE in os.listdir(jobs)
+    done[f"jobs/{SAMPLE}"] = "kept" if there else "created"
+    if not there:
         with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
             shutil.copytree(source, workspace.home / "jobs" / SAMPLE)
-    (workspace.home / "schema").mkdir(exist_ok=True)
-    for kind in MODELS:
-        file = workspace.home / "schema" / f"{kind}.schema.json"
-        text = schema_text(kind)
-        before = file.read_text(encoding="utf-8") if file.exists() else None
-        done[f"schema/{file.name}"] = "created" if before is None else "kept" if before == text else "updated"
-        if before != text:
-            file.write_text(text, encoding="utf-8")
+    with open_folder(workspace.home / "schema", inside=workspace.root) as schema:
+        for kind in MODELS:
+            name = f"{kind}.schema.json"
+            done[f"schema/{name}"] = _write(schema, name, schema_text(kind), replace=True)
     return done
+
+
+def _write(folder: int, name: str, text: str, *, replace: bool) -> str:
+    there = name in os.listdir(folder)
+    if there and not (replace and _differs(folder, name, text)):
+        return "kept"
+    if there:
+        os.unlink(name, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, 0o666, dir_fd=folder), "w", encoding="utf-8") as file:
+        file.write(text)
+    return "updated" if there else "created"
+
+
+def _differs(folder: int, name: str, text: str) -> bool:
+    try:
+        return read_in(folder, name) != text.encode()
+    except OSError:
+        return True  # a link, say

@@ -99,7 +99,8 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
 def _given(paths: tuple[Path, ...] | list[Path]) -> Iterator[Path]:
     """Turn what the user named into job folders: a folder of jobs stands for all of them."""
     for path in paths:
-        if path.name == FILE_NAME or os.path.lexists(path / FILE_NAME) or not path.is_dir():
+        listable = os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)
+        if path.name == FILE_NAME or os.path.lexists(path / FILE_NAME) or not listable:
             yield path
         else:
             yield from sorted(folder for folder in path.iterdir() if os.path.lexists(folder / FILE_NAME))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -22,10 +23,12 @@ COMMANDS = {
     "init": "deepwork.cli.init:init",
     "jobs": "deepwork.cli.jobs:jobs",
     "sessions": "deepwork.cli.sessions:sessions",
+    "gate": "deepwork.cli.gate:gate",
     "plugins": "deepwork.cli.plugins:plugins",
     "trust": "deepwork.cli.trust:trust",
     "doctor": "deepwork.cli.doctor:doctor",
     "schema": "deepwork.cli.schema:schema",
+    "new-plugin": "deepwork.cli.new_plugin:new_plugin",
     "completion": "deepwork.cli.completion:completion",
 }
 
@@ -70,6 +73,8 @@ def run() -> NoReturn:
     if sys.platform == "win32":
         sys.stderr.write("Error: deepwork is untested on Windows and does not start there.\nHint: Use WSL.\n")
         sys.exit(1)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no bug
     sys.exit(_run())
 
 

@@ -16,7 +16,7 @@ from deepwork.engine import progress
 from deepwork.engine.answers import ended
 from deepwork.engine.resume import age, resume_text
 from deepwork.engine.upgrade import upgraded
-from deepwork.errors import UnknownSession
+from deepwork.errors import CorruptSession, StaleSession, StateError, UnknownSession
 from deepwork.house import House
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
@@ -36,13 +36,13 @@ def sessions() -> None:
 @sessions.command("list")
 @path_option
 @click.option("--all", "everything", is_flag=True, help=f"All sessions, not the {NEWEST} newest.")
-@click.option("--status", type=click.Choice([*SessionStatus]), help="Only sessions of this status.")
+@click.option("--status", type=click.Choice([status.value for status in SessionStatus]), help="Only sessions of this status.")
 @json_option
 def list_sessions(root: str, everything: bool, status: str | None, as_json: bool) -> None:
     """List sessions, the last changed first."""
     wanted = SessionStatus(status) if status else None
     limit = sys.maxsize if everything else NEWEST
-    found, damaged = _with_store(root, lambda store: _find(store, wanted, limit))
+    found, damaged = with_store(root, lambda store: _find(store, wanted, limit))
     if as_json:
         listed = [summary.model_dump(mode="json") for summary in found]
         click.echo(json.dumps({"sessions": listed, "damaged": damaged}, indent=2))
@@ -65,7 +65,7 @@ def list_sessions(root: str, everything: bool, status: str | None, as_json: bool
 @json_option
 def show(session_id: str, root: str, as_json: bool) -> None:
     """Show one session: its goal, and each step with its outputs."""
-    session = _with_store(root, lambda store: _the(store, session_id))
+    session = with_store(root, lambda store: the_session(store, session_id))
     if as_json:
         click.echo(session.model_dump_json(indent=2))
         return
@@ -88,7 +88,7 @@ def show(session_id: str, root: str, as_json: bool) -> None:
 @json_option
 def history(session_id: str, root: str, as_json: bool) -> None:
     """Show what happened in a session, in order."""
-    session = _with_store(root, lambda store: _the(store, session_id))
+    session = with_store(root, lambda store: the_session(store, session_id))
     if as_json:
         click.echo(json.dumps([entry.model_dump(mode="json") for entry in session.history], indent=2))
         return
@@ -100,31 +100,41 @@ def history(session_id: str, root: str, as_json: bool) -> None:
 @sessions.command("resume-text")
 @click.argument("session_id")
 @path_option
-def print_resume_text(session_id: str, root: str) -> None:
+@json_option
+def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     """Print what an agent needs that has to go on with a session and remembers nothing."""
-    session = _with_store(root, lambda store: _the(store, session_id))
+    house = House(root)
+    session = with_store(root, lambda store: the_session(store, session_id))
     if not session.is_active:
         raise ended(session)
-    click.echo(resume_text(upgraded(session, House(root).catalogue())))
+    text = resume_text(upgraded(session, house.catalogue()), house.workspace)
+    click.echo(json.dumps({"session_id": session.session_id, "text": text}, indent=2) if as_json else text)
 
 
 @sessions.command()
 @click.argument("session_id")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept with the session.")
 @path_option
-def abort(session_id: str, reason: str, root: str) -> None:
+@json_option
+def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
     """End a session that nobody will go on with."""
 
     async def end(store: StateStore) -> Session:
-        session = await _the(store, session_id)
+        session = await the_session(store, session_id)
         if not session.is_active:
             raise ended(session)
         reply = progress.aborted_reply(session, reason, None)
-        now = datetime.now(UTC).isoformat(timespec="microseconds")
-        await store.save(progress.abort(session, reply, now=now), expected=session.revision)
-        return session
+        aborted = progress.abort(session, reply, now=datetime.now(UTC).isoformat(timespec="microseconds"))
+        try:
+            await store.save(aborted, expected=session.revision)
+        except StaleSession:  # its agent is at work: what it has just done belongs to what is ended
+            return await end(store)
+        return aborted
 
-    session = _with_store(root, end)
+    session = with_store(root, end)
+    if as_json:
+        click.echo(session.summary().model_dump_json(indent=2))
+        return
     click.echo(f"aborted  {session.session_id}  {session.workflow}")
 
 
@@ -144,7 +154,7 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
             await store.archive(summary.session_id)
         return over
 
-    archived = _with_store(root, archive)
+    archived = with_store(root, archive)
     if as_json:
         ids = [summary.session_id for summary in archived]
         click.echo(json.dumps({"archived": ids, "dry_run": dry_run}, indent=2))
@@ -158,7 +168,7 @@ async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> 
     return await store.find(status=status, limit=limit), await store.damaged()
 
 
-async def _the(store: StateStore, given: str) -> Session:
+async def the_session(store: StateStore, given: str) -> Session:
     """Load a session by its id, or by a beginning of it that only one session has."""
     if session := await store.load(given):
         return session
@@ -170,7 +180,7 @@ async def _the(store: StateStore, given: str) -> Session:
     raise UnknownSession(f"Session {given!r} {what}", hint="`deepwork sessions list --all` shows all of them.")
 
 
-def _with_store(root: str, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
+def with_store(root: str, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
     async def run() -> ResultT:
         house = House(root)
         async with house.store().open(house.workspace) as store:
@@ -183,11 +193,26 @@ def stack_report(root: str, *, everything: bool) -> dict[str, Any]:
     """Tell of the active sessions what a hook needs after compaction, the last changed first."""
 
     async def load(store: StateStore) -> list[Session]:
-        limit = sys.maxsize if everything else NEWEST
-        found = await store.find(status=SessionStatus.ACTIVE, limit=limit)
-        return [session for summary in found if (session := await store.load(summary.session_id))]
+        found = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize if everything else NEWEST)
+        sessions = [await _if_readable(store, summary.session_id) for summary in found]
+        return [session for session in sessions if session]
 
-    return {"active_sessions": [_stack_item(session) for session in _with_store(root, load)]}
+    return {"active_sessions": [_stack_item(_filled(session, root)) for session in with_store(root, load)]}
+
+
+async def _if_readable(store: StateStore, session_id: str) -> Session | None:
+    try:
+        return await store.load(session_id)
+    except CorruptSession:
+        return None
+
+
+def _filled(session: Session, root: str) -> Session:
+    """Give a session of 0.9 what its job says now, if the job is still there."""
+    try:
+        return session if session.definition else upgraded(session, House(root).catalogue())
+    except StateError:
+        return session
 
 
 def _stack_item(session: Session) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from anyio import to_thread
 
 from deepwork.engine.begin import begin_step, entry_of, pin
 from deepwork.engine.progress import back_to
-from deepwork.engine.resume import active_sessions, resume_text, shortened
+from deepwork.engine.resume import active_sessions, resume_text
 from deepwork.engine.sessions import StateManager
-from deepwork.errors import NoActiveSession, StateError, ToolError, UnknownSession
+from deepwork.errors import CorruptSession, NoActiveSession, StateError, ToolError, UnknownSession
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job
 from deepwork.models.replies import FinishedStep
-from deepwork.models.sessions import Session, StepProgress
+from deepwork.models.sessions import Session, SessionStatus, StepProgress
 from deepwork.ports.call import ToolCall
-from deepwork.workspace import Workspace, write_durably
+from deepwork.workspace import Workspace
 
 
 def ended(session: Session) -> StateError:
@@ -63,11 +63,16 @@ def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
 
 
 def _last_completed(session: Session) -> StepProgress | None:
-    """Find the step that was completed last, by the order of the history."""
+    """Find the step that was reported last, by the order of the history; members completed with it do not count."""
     for entry in reversed(session.history):
-        if entry.kind == "step_completed" and entry.step_id:
-            return session.step_progress.get(entry.step_id)
+        done = session.step_progress.get(entry.step_id or "")
+        if entry.kind == "step_completed" and done and done.reply:
+            return done
     return None
+
+
+def _joined(sentences: list[str]) -> str:
+    return ". ".join(sentence.removesuffix(".") for sentence in sentences)
 
 
 class Answers:
@@ -98,56 +103,45 @@ class Answers:
             notices=[
                 *reply.notices,
                 *await self._news(call, session, reply.begun_step),
-                *self._sessions.damage_met(call),
+                *self._sessions.remarks(call),
             ],
         )
 
-    async def no_session(self, call: ToolCall, error: ToolError, outputs: Mapping[str, Any]) -> ToolError:
-        """Add to the error of a call that meant no session those that can be resumed."""
-        if not isinstance(error, NoActiveSession | UnknownSession):
+    async def no_session(self, call: ToolCall, error: ToolError, reported: Mapping[str, Any] | None) -> ToolError:
+        """Add to the error of a call that meant no session those that can be resumed.
+
+        `reported` are the outputs of a call that named no step: they may be those of a session that has just ended.
+        """
+        if not isinstance(error, NoActiveSession | UnknownSession | CorruptSession):
             return error
-        message = error.message
-        ended_here = await self._sessions.last_ended(call)
-        if ended_here and (repeated := repeated_step(ended_here, outputs)):
-            message += f". {repeated}"
-        active = await self._sessions.active()
-        return type(error)(message, hint=active_sessions(active, await self._sessions.damaged(), self._clock()))
+        summaries = await self._sessions.summaries()
+        parts = [error.message, *self._sessions.remarks(call)]
+        if reported is not None:
+            over = [summary.session_id for summary in summaries if summary.status is not SessionStatus.ACTIVE]
+            # A new connection, after a crash say, has ended none itself: then it is the one that ended last of all.
+            last = await self._sessions.last_ended(call, otherwise=next(iter(over), None))
+            parts += [text] if last and (text := repeated_step(last, reported)) else []
+        active = [summary for summary in summaries if summary.status is SessionStatus.ACTIVE]
+        known = active_sessions(active, await self._sessions.damaged(), self._clock())
+        return type(error)(_joined(parts), hint=f"{error.hint}\n{known}" if error.hint else known)
 
     async def rejected(
-        self,
-        call: ToolCall,
-        session: Session,
-        error: ToolError,
-        outputs: Mapping[str, Any],
-        *,
-        named: str | None,
-        adopted: bool,
+        self, call: ToolCall, session: Session, error: ToolError, outputs: Mapping[str, Any], *, named: str | None
     ) -> ToolError:
         """Add to a refusal what an agent that lost its memory, or a reply, has to know."""
+        told_first = self._sessions.is_first_refusal(call, session.session_id)
+        before = [session, await self._sessions.last_ended(call)] if named is None else []
+        repeated = [text for one in before if one and (text := repeated_step(one, outputs))][:1]
+        message = _joined([error.message, *repeated, *self._sessions.remarks(call)])
         if not session.is_active:
-            repeated = repeated_step(session, outputs) if named is None else None
-            return type(error)(f"{error.message}. {repeated}", hint=error.hint) if repeated else error
-        ended_here = await self._sessions.last_ended(call)
-        before = [one for one in (session, ended_here) if one] if named is None else []
-        repeated = next((text for one in before if (text := repeated_step(one, outputs))), None)
+            return type(error)(message, hint=error.hint)
         lost = named is not None and named not in entry_of(session.pinned, session.current_step_id)
-        if not (repeated or lost or adopted):
-            return error
-        message = f"{error.message}. {repeated}" if repeated else error.message
-        return type(error)(message, hint=await self.resume_text(session))
+        to_be_told = repeated or lost or told_first
+        return type(error)(message, hint=await self.resume_text(session) if to_be_told else error.hint)
 
     async def resume_text(self, session: Session) -> str:
-        """Tell all that is needed to go on; what is too long for a reply is written to a file."""
-        text = resume_text(session)
-        path = self._workspace.state_dir / f"resume_{session.session_id}.md"
-        short = shortened(text, self._workspace.shown(path))
-        if short is text:
-            return text
-        try:
-            await to_thread.run_sync(lambda: write_durably(path, text.encode(), inside=self._workspace.root))
-        except OSError as error:
-            return shortened(text, f"no file, for it could not be written ({error.strerror})")
-        return short
+        """Tell all that is needed to go on."""
+        return await to_thread.run_sync(resume_text, session, self._workspace)
 
     async def _news(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
         if not session.is_active:

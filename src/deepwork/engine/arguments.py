@@ -20,6 +20,9 @@ def check_names(**names: str | None) -> None:
 
 def _check(limit: int, shown: str, values: dict[str, str | None]) -> None:
     for name, value in values.items():
-        size = len((value or "").encode(errors="replace"))
+        try:
+            size = len((value or "").encode())
+        except UnicodeEncodeError:
+            raise ArgumentError(f"{name} holds a surrogate, which is no character; send it as UTF-8 text") from None
         if size > limit:
             raise ArgumentError(f"{name} has {size:,} bytes; the limit is {shown}. Put details into a file.")

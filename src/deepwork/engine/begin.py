@@ -7,8 +7,8 @@ from pathlib import Path
 
 from deepwork.errors import MissingInstructions, PathRefused
 from deepwork.models.jobs import FileInput, Job, Review, Step, StepOutput, UserInput, Workflow
-from deepwork.models.replies import BeginStep, ExpectedOutput, GroupMember, Outputs, ReviewInfo, StepInputInfo
-from deepwork.models.sessions import BegunStep, PinnedDefinition, Session
+from deepwork.models.replies import BeginStep, ExpectedOutput, GroupMember, Outputs, ReviewInfo
+from deepwork.models.sessions import BegunInput, BegunStep, PinnedDefinition, Session
 from deepwork.workspace import describe, read_regular
 
 MAX_INSTRUCTIONS = 1024 * 1024
@@ -129,11 +129,11 @@ def _reviews(reviews: list[Review]) -> list[ReviewInfo]:
     ]
 
 
-def _input(given: UserInput | FileInput, outputs_by_step: dict[str, Outputs]) -> StepInputInfo:
+def _input(given: UserInput | FileInput, outputs_by_step: dict[str, Outputs]) -> BegunInput:
     if isinstance(given, UserInput):
-        return StepInputInfo(name=given.name, description=given.description)
+        return BegunInput(name=given.name, description=given.description)
     path = outputs_by_step.get(given.from_step, {}).get(given.file)
-    return StepInputInfo(name=given.file, from_step=given.from_step, path=path)
+    return BegunInput(name=given.file, from_step=given.from_step, path=path)
 
 
 def _read_instructions(definition: PinnedDefinition, step: Step) -> str:

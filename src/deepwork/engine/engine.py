@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any
 
+import anyio
 from anyio import to_thread
 
 from deepwork.engine import progress
@@ -15,12 +15,15 @@ from deepwork.engine.answers import Answers, ended, recorded_step
 from deepwork.engine.arguments import check_names, check_texts
 from deepwork.engine.begin import begin_step, pin, read_entry
 from deepwork.engine.choose import choose_job, choose_workflow
-from deepwork.engine.gate import QualityGate
+from deepwork.engine.gate import Case, QualityGate
 from deepwork.engine.outputs import check_outputs
-from deepwork.engine.sessions import StateManager, Target
+from deepwork.engine.reviewing import Reviewed, Reviewing
+from deepwork.engine.ruling import Kind
+from deepwork.engine.sessions import StateManager
 from deepwork.engine.upgrade import upgraded
 from deepwork.errors import StaleSession, ToolError, UnknownSession
 from deepwork.jobs.catalogue import Catalogue
+from deepwork.models.jobs import Step
 from deepwork.models.replies import (
     AbortedWorkflow,
     FinishedStep,
@@ -67,6 +70,14 @@ class Engine:
         self._workspace = workspace
         self._clock = clock
         self._answers = Answers(workspace, sessions, catalogue, clock)
+        self._reviewing = Reviewing(gate, sessions, self._now) if gate else None
+
+    async def close(self) -> None:
+        """End what is under way, and close the store; the next call opens it again."""
+        with anyio.CancelScope(shield=True):
+            if self._reviewing:
+                await self._reviewing.close()
+            await self.sessions.close()
 
     def list_workflows(self) -> WorkflowList:
         """List all jobs; sync, because JOBS-REQ-001.2.1 wants the tool so."""
@@ -126,7 +137,7 @@ class Engine:
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call),
-            notices=[*notices, HOW_TO_REPORT, *self.sessions.damage_met(call)],
+            notices=[*notices, HOW_TO_REPORT, *self.sessions.remarks(call)],
         )
 
     async def finish_step(
@@ -147,7 +158,8 @@ class Engine:
         override = (quality_review_override_reason or "").strip() or None
         check_texts(notes=notes, quality_review_override_reason=quality_review_override_reason)
         check_names(session_id=session_id, step_id=step_id)
-        session, adopted = await self._target(call, session_id, outputs)
+        session = await self._target(call, session_id, reported=None if step_id else outputs)
+        session = await to_thread.run_sync(upgraded, session, self.catalogue)
         named = step_id
         for _ in range(MAX_RACES):
             try:
@@ -159,8 +171,7 @@ class Engine:
                 # Somebody else was faster. What was meant stays meant: the answer is in what they left.
                 session = await to_thread.run_sync(upgraded, await self._reload(session), self.catalogue)
             except ToolError as error:
-                refused = self._answers.rejected(call, session, error, outputs, named=named, adopted=adopted)
-                raise await refused from error
+                raise await self._answers.rejected(call, session, error, outputs, named=named) from error
         raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
 
     async def abort(self, call: ToolCall, *, explanation: str, session_id: str | None = None) -> AbortedWorkflow:
@@ -171,7 +182,7 @@ class Engine:
         """
         check_texts(explanation=explanation)
         check_names(session_id=session_id)
-        session, _ = await self._target(call, session_id, upgrade=False)
+        session = await self._target(call, session_id)
         for _ in range(MAX_RACES):
             if session.status is SessionStatus.ABORTED and session.abort_reply:
                 return session.abort_reply.model_copy(update={"stack": await self.sessions.stack_entries(call)})
@@ -189,9 +200,7 @@ class Engine:
         Raises:
             StateError: There is no such session.
         """
-        session = await self.sessions.load(session_id)
-        if session is None:
-            raise UnknownSession(f"Session {session_id!r} not found")
+        session = await self.sessions.named(session_id)
         if not session.is_active:
             return str(ended(session))
         session = await to_thread.run_sync(upgraded, session, self.catalogue)
@@ -204,26 +213,22 @@ class Engine:
         return definition, read_entry(definition, workflow.entries[0], {}), notices
 
     async def _target(
-        self,
-        call: ToolCall,
-        session_id: str | None,
-        outputs: Mapping[str, Any] = MappingProxyType({}),
-        *,
-        upgrade: bool = True,
-    ) -> Target:
+        self, call: ToolCall, session_id: str | None, *, reported: Mapping[str, Any] | None = None
+    ) -> Session:
         """Find the session that a call means; the error of a wrong one names those that can be resumed."""
         try:
-            session, adopted = await self.sessions.target(call, session_id)
+            return await self.sessions.target(call, session_id)
         except ToolError as error:
-            raise await self._answers.no_session(call, error, outputs) from None
-        if upgrade:
-            session = await to_thread.run_sync(upgraded, session, self.catalogue)
-        return Target(session, adopted)
+            raise await self._answers.no_session(call, error, reported) from None
 
     async def _parent(self, call: ToolCall, session_id: str | None) -> Session | None:
+        """Find the session under which a new one nests; it goes on the stack together with that."""
         if not session_id:
             return await self.sessions.top(call)
-        parent = (await self._target(call, session_id)).session
+        try:
+            parent = await self.sessions.named(session_id)
+        except ToolError as error:
+            raise await self._answers.no_session(call, error, None) from None
         if not parent.is_active:
             raise ended(parent)
         return parent
@@ -243,23 +248,47 @@ class Engine:
         checked = await to_thread.run_sync(check_outputs, outputs, step.outputs, self._workspace.output_roots)
         is_primary = step_id == session.current_step_id
         begun = await to_thread.run_sync(_read_next, session, checked) if is_primary else []
-        if self.gate and step.reviews and not override:
-            verdict = await self.gate.judge(session, step, checked, notes=notes)
-            if verdict:
-                await self.sessions.save(progress.hand_back(session, step_id, now=self._now()))
-                return FinishedStep(
-                    status=StepStatus.NEEDS_WORK,
-                    feedback=verdict.feedback,
-                    stack=await self.sessions.stack_entries(call),
-                    notices=self.sessions.damage_met(call),
-                )
-        now = self._now()
-        if is_primary:
-            changed = progress.complete_entry(session, checked, begun, notes=notes, override=override, now=now)
+
+        async def complete(current: Session) -> Session:
+            """Complete the step, in a session that others may have changed since `begun` was read."""
+            is_new = current.revision != session.revision and is_primary
+            following = await to_thread.run_sync(_read_next, current, checked) if is_new else begun
+            now = self._now()
+            if is_primary:
+                return progress.complete_entry(current, checked, following, notes=notes, override=override, now=now)
+            return progress.complete_member(current, step_id, checked, notes=notes, override=override, now=now)
+
+        if self._reviewing and step.reviews and not override:
+            case = _case(session, step, checked, notes)
+            reviewed = await self._reviewing.review(call, session, case, complete)
+            return await self._after_review(call, reviewed, step_id, outputs)
+        if self._reviewing and step.reviews:
+            async with self._reviewing.replaced(session, step_id) as any_ended:
+                current = await self._reload(session) if any_ended else session
+                saved = await self.sessions.save(await complete(current))
         else:
-            changed = progress.complete_member(session, step_id, checked, notes=notes, override=override, now=now)
-        saved = await self.sessions.save(changed)
+            saved = await self.sessions.save(await complete(session))
         return await self._answers.of_step(call, saved, saved.step_progress[step_id])
+
+    async def _after_review(
+        self, call: ToolCall, reviewed: Reviewed, step_id: str, outputs: Mapping[str, Any]
+    ) -> FinishedStep:
+        session, ruling = reviewed.session, reviewed.ruling
+        if ruling and ruling.error:
+            raise ruling.error
+        if ruling and ruling.kind is not Kind.PASSED:
+            return FinishedStep(
+                status=StepStatus.NEEDS_WORK,
+                feedback=ruling.feedback,
+                failed_reviews=list(ruling.failed_reviews) or None,
+                stack=await self.sessions.stack_entries(call),
+                notices=[*ruling.notices, *self.sessions.remarks(call)],
+            )
+        done = recorded_step(session, step_id, outputs)
+        if done is None:
+            raise StaleSession("The step was begun anew while it was reviewed; call again")
+        reply = await self._answers.of_step(call, session, done)
+        return reply.model_copy(update={"notices": [*(ruling.notices if ruling else ()), *reply.notices]})
 
     async def _abort(self, call: ToolCall, session: Session, explanation: str) -> AbortedWorkflow:
         remaining = [other for other in await self.sessions.stack(call) if other.session_id != session.session_id]
@@ -270,7 +299,7 @@ class Engine:
         return reply.model_copy(
             update={
                 "stack": await self.sessions.stack_entries(call),
-                "notices": [*reply.notices, *self.sessions.damage_met(call)],
+                "notices": [*reply.notices, *self.sessions.remarks(call)],
             }
         )
 
@@ -282,6 +311,18 @@ class Engine:
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")
+
+
+def _case(session: Session, step: Step, outputs: Outputs, notes: str | None) -> Case:
+    return Case(
+        session_id=session.session_id,
+        job_name=session.job_name,
+        workflow_name=session.workflow_name,
+        step=step,
+        outputs=outputs,
+        outputs_by_step=progress.outputs_by_step(session),
+        notes=notes,
+    )
 
 
 def _read_next(session: Session, outputs: Outputs) -> list[BegunStep]:

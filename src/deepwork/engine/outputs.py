@@ -8,7 +8,7 @@ from typing import Any
 
 from deepwork.errors import OutputError, PathRefused
 from deepwork.models.jobs import StepOutput
-from deepwork.workspace import open_regular
+from deepwork.workspace import is_utf8, open_regular
 
 MAX_PATHS = 1000
 
@@ -56,6 +56,8 @@ def _check_type(name: str, value: object, output: StepOutput) -> None:
 def _check_file(name: str, path: str, roots: Sequence[Path]) -> None:
     shown = path if len(path) <= 200 else f"{path[:199]}…"
     try:
+        if not is_utf8(path):
+            raise PathRefused("is not UTF-8, which no reply could carry")
         with open_regular(path, roots):
             return
     except FileNotFoundError:

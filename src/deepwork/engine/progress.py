@@ -50,7 +50,7 @@ def new_session(
         definition=definition,
     )
     detail: dict[str, Any] = {"principal": principal, "goal": goal}
-    session = _record(session, now, EventKind.STARTED, detail=detail)
+    session = record(session, now, EventKind.STARTED, detail=detail)
     return _begin_entry(session, 0, begun, now)
 
 
@@ -61,9 +61,15 @@ def branch_name(job: str, workflow: str, instance: str) -> str:
     return f"deepwork/{name.lstrip('.-') or 'session'}"
 
 
-def hand_back(session: Session, step_id: str, *, now: str) -> Session:
-    """Note that the agent was told to have its work reviewed."""
-    return _record(session, now, EventKind.REVIEW_HANDED_BACK, step_id)
+def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Session:
+    """Note that the agent was told to have its work reviewed, and how."""
+    return record(session, now, EventKind.REVIEW_HANDED_BACK, step_id, {"feedback": feedback})
+
+
+def handed_back(session: Session, step_id: str) -> str | None:
+    """Give what the agent was told when it had to have this step reviewed."""
+    told = [entry for entry in session.history if (entry.kind, entry.step_id) == ("review_handed_back", step_id)]
+    return told[-1].detail.get("feedback") if told else None
 
 
 def complete_member(
@@ -102,12 +108,12 @@ def complete_entry(
     session = _complete(session, step_id, outputs, reply, notes=notes, override=override, now=now)
     for member in unreported:
         progress = session.step_progress[member].model_copy(update={"completed_at": now})
-        session = _with_progress(session, progress)
-        session = _record(session, now, EventKind.STEP_COMPLETED, member, {"reported": False})
+        session = with_progress(session, progress)
+        session = record(session, now, EventKind.STEP_COMPLETED, member, {"reported": False})
     if begun:
         return _begin_entry(session, session.current_entry_index + 1, begun, now)
     session = session.model_copy(update={"status": SessionStatus.COMPLETED, "completed_at": now})
-    return _record(session, now, EventKind.COMPLETED)
+    return record(session, now, EventKind.COMPLETED)
 
 
 def aborted_reply(session: Session, explanation: str, resumed: Session | None) -> AbortedWorkflow:
@@ -140,7 +146,7 @@ def abort(session: Session, reply: AbortedWorkflow, *, now: str) -> Session:
         "abort_reply": reply,
     }
     session = session.model_copy(update=update)
-    return _record(session, now, EventKind.ABORTED, reply.aborted_step, {"explanation": reply.explanation})
+    return record(session, now, EventKind.ABORTED, reply.aborted_step, {"explanation": reply.explanation})
 
 
 def next_entry(session: Session) -> list[str]:
@@ -172,8 +178,8 @@ def _begin_entry(session: Session, index: int, begun: Iterable[BegunStep], now: 
     steps = list(begun)
     session = session.model_copy(update={"current_entry_index": index, "current_step_id": steps[0].step_id})
     for step in steps:
-        session = _with_progress(session, StepProgress(step_id=step.step_id, started_at=now, begun=step))
-        session = _record(session, now, EventKind.STEP_BEGUN, step.step_id)
+        session = with_progress(session, StepProgress(step_id=step.step_id, started_at=now, begun=step))
+        session = record(session, now, EventKind.STEP_BEGUN, step.step_id)
     return session
 
 
@@ -194,22 +200,24 @@ def _complete(
         "override_reason": override,
         "reply": reply,
     }
-    session = _with_progress(session, session.step_progress[step_id].model_copy(update=update))
+    session = with_progress(session, session.step_progress[step_id].model_copy(update=update))
     if override:
-        session = _record(session, now, EventKind.OVERRIDE, step_id, {"reason": override})
-    return _record(session, now, EventKind.STEP_COMPLETED, step_id, {"outputs": outputs})
+        session = record(session, now, EventKind.OVERRIDE, step_id, {"reason": override})
+    return record(session, now, EventKind.STEP_COMPLETED, step_id, {"outputs": outputs})
 
 
-def _with_progress(session: Session, progress: StepProgress) -> Session:
+def with_progress(session: Session, progress: StepProgress) -> Session:
+    """Put the progress of one step into a session."""
     return session.model_copy(update={"step_progress": {**session.step_progress, progress.step_id: progress}})
 
 
-def _record(
+def record(
     session: Session,
     now: str,
     kind: EventKind,
     step_id: str | None = None,
     detail: dict[str, Any] | None = None,
 ) -> Session:
+    """Add to the history."""
     entry = HistoryEntry(at=now, kind=kind, step_id=step_id, detail=detail or {})
     return session.model_copy(update={"history": [*session.history, entry], "updated_at": now})

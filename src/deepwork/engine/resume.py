@@ -2,56 +2,72 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from deepwork.engine.begin import begin_step, concurrent_text, entry_of
+from deepwork.engine.progress import handed_back
 from deepwork.models.replies import ExpectedOutput, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
+from deepwork.workspace import Workspace, write_durably
 
 MAX_CHARACTERS = 8000
 LISTED_SESSIONS = 10
 
 
-def resume_text(session: Session) -> str:
-    """Tell goal, step, instructions as begun, expected outputs, and what is done."""
+def resume_text(session: Session, workspace: Workspace) -> str:
+    """Tell what is needed to go on; what is too long for a reply is written to a file, and that is named."""
+    text = whole_text(session)
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    path = workspace.state_dir / f"resume_{session.session_id}.md"
+    try:
+        workspace.prepare_state_dir()
+        write_durably(path, text.encode(), inside=workspace.root)
+        where = f"It is in {workspace.shown(path)}"
+    except OSError as error:
+        where = f"It could not be written to {workspace.shown(path)} ({error.strerror}): mend that, then ask again"
+    note = f"\n\n[Cut here; read the whole of it before you go on. {where}.]"
+    room = MAX_CHARACTERS - len(note)
+    return text[: max(text.rfind("\n", 0, room), room // 2)] + note
+
+
+def whole_text(session: Session) -> str:
+    """Tell goal, step, expected outputs, instructions as begun, and what is done."""
     step = begin_step(session, session.current_step_id)
     entry = entry_of(session.pinned, step.step_id)
     done = [progress for progress in session.step_progress.values() if progress.completed_at]
-    call = f"finished_step(session_id={session.session_id!r}, step_id={step.step_id!r}, outputs={{...}})"
     parts = [
         f"# Resume {session.workflow}, session {session.session_id}",
+        f"Now at step {step.step_id!r}. When its outputs are there, call {_call(session, step.step_id)}.",
         f"Goal: {session.goal}",
-        f"Now at step {step.step_id!r}. When its outputs are there, call {call}.",
-        f"Done: {', '.join(f'{progress.step_id} {progress.outputs}' for progress in done) or 'nothing yet'}",
-        _inputs(step.step_inputs),
         _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
+        _review(session, step.step_id),
+        _inputs(step.step_inputs),
         f"## Instructions for {step.step_id!r}\n\n"
         + step.step_instructions.removesuffix(concurrent_text(session.session_id, entry)),
     ]
     for member in step.concurrent_steps:
         if session.step_progress[member.step_id].completed_at is None:
             parts += [
-                f"## Also open in this group: {member.step_id!r}; report it before {step.step_id!r}",
-                _inputs(member.step_inputs),
+                f"## Also open in this group: {member.step_id!r}\n\n"
+                f"Report it before {step.step_id!r}: {_call(session, member.step_id)}.",
                 _outputs(f"Outputs of {member.step_id!r}", member.step_expected_outputs),
-                member.step_instructions,
+                _review(session, member.step_id),
+                _inputs(member.step_inputs),
+                f"## Instructions for {member.step_id!r}\n\n{member.step_instructions}",
             ]
+    finished = "\n".join(f"- {progress.step_id}: {json.dumps(progress.outputs)}" for progress in done)
+    parts.append(f"## Done\n\n{finished or 'nothing yet'}")
     parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {step.job_dir}")
     return "\n\n".join(part for part in parts if part)
 
 
-def shortened(text: str, rest: str) -> str:
-    """Cut a text at a line so that agents can take it; `rest` is the file in which all of it stands."""
-    if len(text) <= MAX_CHARACTERS:
-        return text
-    note = f"\n\n[Cut here; read the whole of it before you go on. It is in {rest}.]"
-    room = MAX_CHARACTERS - len(note)
-    return text[: max(text.rfind("\n", 0, room), room // 2)] + note
-
-
 def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: datetime) -> str:
     """List the sessions that can be resumed, with the call that resumes one, and damaged files."""
-    aside = [f"Damaged session files were set aside: {', '.join(damaged)}"] if damaged else []
+    more = f" and {len(damaged) - LISTED_SESSIONS} more" if len(damaged) > LISTED_SESSIONS else ""
+    named = ", ".join(damaged[-LISTED_SESSIONS:])
+    aside = [f"Damaged session files were set aside: {named}{more}"] if damaged else []
     if not summaries:
         none = "No session of this project is active. start_workflow begins one; get_workflows lists what there is."
         return "\n".join([none, *aside])
@@ -67,6 +83,15 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
     return "\n".join(
         ["Active sessions of this project:", *lines, *aside, f"To resume one, call {call}: it answers where you are."]
     )
+
+
+def _call(session: Session, step_id: str) -> str:
+    return f"finished_step(session_id={session.session_id!r}, step_id={step_id!r}, outputs={{...}})"
+
+
+def _review(session: Session, step_id: str) -> str:
+    feedback = handed_back(session, step_id)
+    return f"## Review of {step_id!r}, asked for when it was reported\n\n{feedback}" if feedback else ""
 
 
 def _outputs(title: str, outputs: list[ExpectedOutput]) -> str:
@@ -92,8 +117,11 @@ def _first_words(text: str, limit: int = 80) -> str:
 
 
 def age(moment: str, now: datetime) -> str:
-    """Say how long ago something was."""
-    seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
+    """Say how long ago something was; files of other releases may hold any text."""
+    try:
+        seconds = max(0, int((now - datetime.fromisoformat(moment).astimezone()).total_seconds()))
+    except ValueError:
+        return "some time"
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds // size} {unit}"

@@ -34,6 +34,7 @@ class StateManager:
         self._seen: WeakKeyDictionary[Connection, list[StackEntry]] = WeakKeyDictionary()
         self._ended: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
         self._damaged: WeakKeyDictionary[Connection, list[str]] = WeakKeyDictionary()
+        self._dropped: WeakKeyDictionary[Connection, list[str]] = WeakKeyDictionary()
         self._untold: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
 
     async def store(self) -> StateStore:
@@ -78,6 +79,7 @@ class StateManager:
         for session in found:
             if not session.is_active:
                 self._ended[call.connection] = session.session_id
+                self._dropped.setdefault(call.connection, []).append(_dropped_out(session))
         return active
 
     async def stack_entries(self, call: ToolCall) -> list[StackEntry]:
@@ -118,8 +120,8 @@ class StateManager:
         """
         if not session_id:
             top = await self.top(call)
-            if damaged := self.damage_met(call):
-                raise CorruptSession(" ".join(damaged), hint="Nothing else was changed. Call again with a session_id.")
+            if damaged := self._damaged.pop(call.connection, None):
+                raise CorruptSession(". ".join(damaged), hint="Nothing else was changed.")
             if top is None:
                 raise NoActiveSession("No active workflow session")
             return top
@@ -141,14 +143,14 @@ class StateManager:
         self._drop(call, {session_id})
         self._ended[call.connection] = session_id
 
-    async def last_ended(self, call: ToolCall) -> Session | None:
-        """Read the session that ended last on this connection."""
-        session_id = self._ended.get(call.connection)
+    async def last_ended(self, call: ToolCall, *, otherwise: str | None = None) -> Session | None:
+        """Read the session that ended last on this connection; if none has, the one that is named."""
+        session_id = self._ended.get(call.connection, otherwise)
         return await self._read(call, session_id) if session_id else None
 
-    def damage_met(self, call: ToolCall) -> list[str]:
-        """Tell, once, which damaged sessions were met while stacks of this connection were read."""
-        return self._damaged.pop(call.connection, [])
+    def remarks(self, call: ToolCall) -> list[str]:
+        """Tell, once, which sessions of this connection were found damaged or had ended elsewhere."""
+        return [*self._damaged.pop(call.connection, []), *self._dropped.pop(call.connection, [])]
 
     async def summaries(self) -> list[SessionSummary]:
         """List all sessions of this project, the last changed first."""
@@ -181,3 +183,8 @@ class StateManager:
         # In place and by filter: a call that runs beside this one may hold or extend the same list.
         stack = self._ids(call)
         stack[:] = [session_id for session_id in stack if session_id not in session_ids]
+
+
+def _dropped_out(session: Session) -> str:
+    reason = f" ({session.abort_reason})" if session.abort_reason else ""
+    return f"{session.workflow}, session {session.session_id!r}, is no longer on the stack: {session.status}{reason}."

@@ -45,8 +45,9 @@ class Catalogue:
             for item in source.load():
                 if isinstance(item, JobLoadError):
                     errors.append((source.name, item))
-                    # A broken job keeps its folder's name: it is reported, not silently replaced.
-                    taken.setdefault(item.job_name, source.name)
+                    # A broken job keeps its folder's name: it is reported, not silently replaced. So `find` has it.
+                    if isinstance(source.find(item.job_name), JobLoadError):
+                        taken.setdefault(item.job_name, source.name)
                 elif item.name in owners:
                     shadowed.append(Shadowed(item, source.name, owners[item.name]))
                 else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from deepwork.documents import MAX_BYTES, MAX_PROBLEMS, Document, DocumentError, Problem, read_document, refuse
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.models.jobs import FileInput, Job, JobFile, Step
-from deepwork.workspace import describe, read_regular
+from deepwork.workspace import describe, read_regular, resolve_inside
 
 FILE_NAME = "job.yml"
 
@@ -144,9 +144,10 @@ def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem
         yield Problem(f"the job is named {job.name!r}, its folder {_folder_name(job_dir)!r}", document.line("name"))
     outputs = {step.id: step.outputs for step in job.steps}
     for index, step in enumerate(job.steps):
-        line = document.line("steps", index, "instructions_file")
-        if not os.path.isfile(job_dir / step.instructions_file):
-            yield Problem(f"step {step.id!r}: instructions file {step.instructions_file!r} does not exist", line)
+        doubt = _doubtful_path(step.instructions_file, job_dir)
+        if doubt:
+            line = document.line("steps", index, "instructions_file")
+            yield Problem(f"step {step.id!r}: instructions file {step.instructions_file!r} {doubt}", line)
         for position, given in enumerate(step.inputs):
             if isinstance(given, FileInput) and given.file not in outputs[given.from_step]:
                 line = document.line("steps", index, "inputs", position)
@@ -156,6 +157,15 @@ def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem
     for index, step in enumerate(job.steps):
         if step.id not in used and job.workflows:
             yield Problem(f"step {step.id!r} is in no workflow", document.line("steps", index, "id"))
+
+
+def _doubtful_path(given: str, job_dir: Path) -> str | None:
+    """Say why an instructions file could not be read now."""
+    try:
+        path, _ = resolve_inside(given, [job_dir])
+    except PathRefused as error:
+        return error.message.replace("the project", "the job's folder")
+    return None if os.path.isfile(path) else "does not exist"
 
 
 def _doubtful_orders(job: JobFile, document: Document) -> Iterator[Problem]:

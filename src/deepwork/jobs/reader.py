@@ -11,9 +11,9 @@ from pathlib import Path
 
 from deepwork.documents import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
-from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, parse_job
+from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, unreadable
 from deepwork.models.jobs import Job
-from deepwork.workspace import describe, is_utf8, open_regular
+from deepwork.workspace import is_utf8, open_regular
 
 log = logging.getLogger("deepwork.jobs")
 
@@ -58,7 +58,7 @@ class JobReader:
             if self.escapes:
                 return []
             with os.scandir(self.folder) as entries:
-                names = [entry.name for entry in entries if entry.is_dir()]
+                names = [entry.name for entry in entries if os.path.isdir(entry)]  # is_dir() raises for link loops
         except OSError:
             return []
         for gone in set(self._reads).difference(names):
@@ -68,20 +68,22 @@ class JobReader:
     def read(self, name: str) -> Job | JobLoadError | None:
         """Read the job of one sub-folder; None when there is none of that name."""
         job_dir = self.folder / name
-        if not _is_plain(name) or self.escapes:
+        if not _is_plain(name) or self.escapes or not os.path.isdir(job_dir):
             return None
-        if not is_utf8(name):
-            return load_error(job_dir, f"the folder's name {name!r} is not UTF-8, which replies could not carry")
         try:
             known = self._reads.get(name)
             if known and known.settled and known.signature == _signature(os.stat(job_dir / FILE_NAME)):
                 return known.result
-            with open_regular(f"{name}/{FILE_NAME}", [self.folder]) as (_, descriptor):
+            with open_regular(f"{name}/{FILE_NAME}", [self.folder]) as (file, descriptor):
+                if not is_utf8(name):
+                    return load_error(job_dir, f"the folder's name {name!r} is not UTF-8; replies could not carry it")
+                if not file.is_relative_to(os.path.realpath(job_dir)):
+                    raise PathRefused("lies outside of the folder of its job")
                 return self._read_anew(name, descriptor, known)
-        except FileNotFoundError:
-            return parse_job(job_dir) if os.path.lexists(job_dir / FILE_NAME) else None
+        except FileNotFoundError as error:
+            return unreadable(job_dir, error) if os.path.lexists(job_dir / FILE_NAME) else None
         except (PathRefused, OSError) as error:
-            return load_error(job_dir, f"{FILE_NAME} {describe(error)}")
+            return unreadable(job_dir, error)
 
     def _read_anew(self, name: str, descriptor: int, known: _Read | None) -> Job | JobLoadError:
         now = time.time_ns()
@@ -105,4 +107,8 @@ def _signature(stat: os.stat_result) -> Signature:
 
 
 def _is_plain(name: str) -> bool:
-    return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"} and len(os.fsencode(name)) < 256
+    """Say whether a name can be that of a sub-folder."""
+    try:
+        return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"} and len(os.fsencode(name)) < 256
+    except UnicodeEncodeError:
+        return False

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -17,6 +27,11 @@ class Written(BaseModel):
     """A mapping of the job file: nothing is converted, nothing unknown is let through."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_serializer(mode="wrap")
+    def _with_unknown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Dump what a newer release has stored of a job too; a job file never gets so far with it."""
+        return {**dump(self), **(self.__pydantic_extra__ or {})}
 
 
 class StepOutput(Written):

@@ -25,6 +25,11 @@ class EventKind(StrEnum):
     STARTED = "started"
     STEP_BEGUN = "step_begun"
     REVIEW_HANDED_BACK = "review_handed_back"
+    ATTEMPT = "attempt"
+    VERDICT = "verdict"
+    INFRASTRUCTURE = "infrastructure"
+    REVIEW_SKIPPED = "review_skipped"
+    ATTEMPT_GIVEN_BACK = "attempt_given_back"
     OVERRIDE = "override"
     STEP_COMPLETED = "step_completed"
     COMPLETED = "completed"
@@ -37,12 +42,16 @@ class Stored(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
+class BegunInput(StepInputInfo, Stored):
+    """An input of a step, with its path when the step began."""
+
+
 class BegunStep(Stored):
-    """What a step was begun with: the text of its instructions, and its inputs with their paths then."""
+    """What a step was begun with: the text of its instructions, and its inputs."""
 
     step_id: str
     instructions: str
-    inputs: list[StepInputInfo] = []
+    inputs: list[BegunInput] = []
 
 
 class RecordedReply(Stored):
@@ -57,7 +66,11 @@ class RecordedReply(Stored):
 
 
 class StepProgress(Stored):
-    """How far one step is. `quality_attempts` counts judged attempts of external reviewers."""
+    """How far one step is.
+
+    `quality_attempts` counts judged attempts of external reviewers, `runner_failures` the last calls in a row in which
+    they gave no verdict.
+    """
 
     step_id: str
     started_at: str | None = None
@@ -65,6 +78,7 @@ class StepProgress(Stored):
     outputs: Outputs = {}
     notes: str | None = None
     quality_attempts: int = 0
+    runner_failures: int = 0
     override_reason: str | None = None
     begun: BegunStep | None = None
     reply: RecordedReply | None = None

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import anyio
+from anyio import from_thread
+
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class Connection:
     """Identity of one client connection. The stack of workflows belongs to it."""
+
+
+class ClientInfo(NamedTuple):
+    """What a client says it is. Nobody checks it."""
+
+    name: str
+    version: str
+
+
+async def _to_nobody(_done: float, _total: float | None, _text: str | None) -> None:
+    """A call that no client has made has nobody to tell."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +38,29 @@ class ToolCall:
         connection: On stdio and in memory one for the whole server; over HTTP one for each session
             that the transport itself issued.
         principal: Who calls: `local`, or the name that a token stands for.
+        client: The client's program, if it has told.
+        report: Where `progress` goes.
     """
 
     connection: Connection = field(default_factory=Connection)
     principal: str = "local"
+    client: ClientInfo | None = None
+    report: Report = field(default=_to_nobody, repr=False, compare=False)
+
+    async def progress(self, done: float, total: float | None = None, text: str | None = None) -> None:
+        """Tell the client how far the work is, if it wants to know. Never fails; `done` has to grow.
+
+        Clients that get news wait longer before they give a call up.
+        """
+        await self.report(done, total, text)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the caller has gone. Async functions are cancelled by themselves; one in a thread has to look."""
+        try:
+            from_thread.check_cancelled()
+        except RuntimeError:  # not in a worker thread
+            return anyio.current_effective_deadline() == -math.inf
+        except BaseException:  # noqa: BLE001 - each event loop has a class of its own for it
+            return True
+        return False

@@ -29,11 +29,15 @@ class ReviewRunnerSpec:
     Attributes:
         create: Makes the runner, which closes over what it needs.
         max_inline_files: Up to this many files stand in the payload with their contents, above it as paths.
+        counts_attempts: Whether it gives verdicts. One that only hands reviews back gets all of a step together.
+        concurrency: How many of its reviews may run at once, within the gate's own limit.
     """
 
     name: str
     create: Callable[[], ReviewRunner]
     max_inline_files: int
+    counts_attempts: bool = True
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from fastmcp import FastMCP
 
 from deepwork import __version__
 from deepwork.engine.engine import Engine
-from deepwork.engine.sessions import StateManager
 from deepwork.house import House
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.ports.records import ToolSet
@@ -72,7 +71,7 @@ def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastM
         join_instructions(one.item for one in sets),
         version=__version__,
         middleware=[calls],
-        lifespan=_lifespan(engine.sessions, house.shared),
+        lifespan=_lifespan(engine, house.shared),
         mask_error_details=True,
         dereference_schemas=False,
         on_duplicate="error",
@@ -87,8 +86,8 @@ def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastM
     return server
 
 
-def _lifespan(sessions: StateManager, shared: SharedObjects) -> Callable[[Any], Any]:
-    """Close the store, and what plugins share, when the last user is gone; in-memory clients enter anew."""
+def _lifespan(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:
+    """End reviews, close the store and what plugins share, when the last user is gone; in-memory clients enter anew."""
     users = 0
 
     @asynccontextmanager
@@ -100,7 +99,7 @@ def _lifespan(sessions: StateManager, shared: SharedObjects) -> Callable[[Any], 
         finally:
             users -= 1
             if not users:
-                await sessions.close()
+                await engine.close()
                 await shared.close()
 
     return lifespan

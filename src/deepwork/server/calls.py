@@ -16,7 +16,7 @@ from pydantic import ValidationError as PydanticError
 from deepwork.documents import location_in, nearest
 from deepwork.engine.sessions import StateManager
 from deepwork.errors import DeepWorkError
-from deepwork.ports.call import Connection, ToolCall
+from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall
 
 log = logging.getLogger("deepwork.calls")
 
@@ -37,7 +37,9 @@ class Calls(Middleware):
 
     async def on_message(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Make the `ToolCall` for whatever is asked; resources may want it too."""
-        token = self._current.set(ToolCall(self._connection(context.fastmcp_context)))
+        caller = context.fastmcp_context
+        call = ToolCall(self._connection(caller), client=_client(caller), report=_reporter(caller))
+        token = self._current.set(call)
         try:
             return await call_next(context)
         finally:
@@ -104,12 +106,16 @@ def argument_error(
     if not isinstance(cause, PydanticError):
         return ToolError(f"{tool}: the arguments do not fit", log_level=logging.DEBUG)
     valid = list(schema.get("properties", {}))
-    wrong: dict[str, list[str]] = {}
+    wrong: dict[tuple[str | int, ...], list[str]] = {}
     for detail in cause.errors(include_url=False)[:50]:
-        location = location_in(arguments, detail["loc"])
-        name = ".".join(map(str, location))[:200]
-        wrong.setdefault(name, []).append(_wording(detail, valid))
-    lines = [f"{name}: {', or '.join(dict.fromkeys(words))}" for name, words in list(wrong.items())[:10]]
+        location = tuple(location_in(arguments, detail["loc"], missing=detail["type"] == "missing_argument"))
+        wrong.setdefault(location, []).append(_wording(detail, valid))
+    # Of the forms that a value may have, the one that was meant is the one that is wrong only deeper inside.
+    deepest = [one for one in wrong if not any(one == other[: len(one)] for other in wrong if other != one)]
+    lines = [
+        f"{'.'.join(map(str, location))[:200]}: {', or '.join(dict.fromkeys(wrong[location]))}"
+        for location in deepest[:10]
+    ]
     return ToolError(f"{tool}: wrong arguments; nothing was changed\n" + "\n".join(lines), log_level=logging.DEBUG)
 
 
@@ -117,9 +123,28 @@ def _wording(detail: Any, valid: list[str]) -> str:
     if detail["type"] == "missing_argument":
         return "is required"
     if detail["type"] == "unexpected_keyword_argument":
-        return f"is no parameter{nearest(str(detail['loc'][-1]), valid)}"
+        return f"is no parameter{nearest(str(detail['loc'][-1]), valid) or '; there are none'}"
     message = detail["msg"][:1].lower() + detail["msg"][1:]
     return f"{message}, not {type(detail['input']).__name__}"
+
+
+def _reporter(context: Context | None) -> Report:
+    async def report(done: float, total: float | None, text: str | None) -> None:
+        try:
+            if context is not None:
+                await context.report_progress(done, total, text)
+        except Exception:
+            # A client that has gone, say: the call itself will find out.
+            log.debug("progress could not be told", exc_info=True)
+
+    return report
+
+
+def _client(context: Context | None) -> ClientInfo | None:
+    if context is None or context.request_context is None:
+        return None
+    told = context.request_context.session.client_params
+    return ClientInfo(told.client_info.name, told.client_info.version) if told else None
 
 
 async def _tools(context: Context | None) -> Any:

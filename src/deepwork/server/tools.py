@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, get_type_hints
 
 import pydantic_core
 from fastmcp import FastMCP
-from fastmcp.exceptions import ValidationError
+from fastmcp.exceptions import ResourceError, ValidationError
 from fastmcp.prompts import Prompt
 from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
 from mcp_types import TextContent, ToolAnnotations
 from pydantic import BaseModel
 
+from deepwork.errors import DeepWorkError
 from deepwork.loading.catalog import clash
 from deepwork.loading.manager import Provided
 from deepwork.ports.call import ToolCall
@@ -94,7 +97,7 @@ def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> N
 
 def add_resource(server: FastMCP[Any], spec: ResourceSpec, calls: Calls) -> None:
     """Register a resource, or a template where the URI has names in braces."""
-    fn = _without_call(spec.fn, calls)
+    fn = _readable(_without_call(spec.fn, calls))
     about = {"name": spec.name, "description": spec.description, "mime_type": spec.mime_type}
     if "{" in spec.uri:
         server.add_template(ResourceTemplate.from_function(fn, uri_template=spec.uri, **about))  # type: ignore[arg-type]
@@ -105,6 +108,33 @@ def add_resource(server: FastMCP[Any], spec: ResourceSpec, calls: Calls) -> None
 def add_prompt(server: FastMCP[Any], spec: PromptSpec) -> None:
     """Register a prompt."""
     server.add_prompt(Prompt.from_function(spec.fn, name=spec.name, description=spec.description))
+
+
+def _readable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Let our errors leave in their own words; FastMCP would hide them, and log a traceback."""
+    if inspect.iscoroutinefunction(fn):
+
+        @functools.wraps(fn)
+        async def shim(*args: Any, **kwargs: Any) -> Any:
+            with _resource_errors():
+                return await fn(*args, **kwargs)
+
+    else:
+
+        @functools.wraps(fn)
+        def shim(*args: Any, **kwargs: Any) -> Any:
+            with _resource_errors():
+                return fn(*args, **kwargs)
+
+    return shim
+
+
+@contextmanager
+def _resource_errors() -> Iterator[None]:
+    try:
+        yield
+    except DeepWorkError as error:
+        raise ResourceError(str(error), log_level=logging.DEBUG) from error
 
 
 def _without_call(fn: Callable[..., Any], calls: Calls) -> Callable[..., Any]:

@@ -1,6 +1,7 @@
 """The kit for tests: of our own parts, and of yours.
 
-Enable its fixtures with `-p deepwork.testing.pytest_plugin`.
+Enable its fixtures with `-p deepwork.testing.pytest_plugin`. What needs hypothesis stands apart, in
+`deepwork.testing.strategies` and `deepwork.testing.machines`.
 """
 
 from __future__ import annotations
@@ -8,8 +9,36 @@ from __future__ import annotations
 import pytest
 
 # Before the modules are imported, or their asserts stay bare.
-pytest.register_assert_rewrite("deepwork.testing.project")
+pytest.register_assert_rewrite(
+    "deepwork.testing.project", "deepwork.testing.contracts", "deepwork.testing.machines", "deepwork.testing.fakes"
+)
 
+from deepwork.testing.contracts import (  # noqa: E402
+    Contract,
+    JobSourceContract,
+    PluginContract,
+    ReviewRunnerContract,
+    StateStoreContract,
+    StateStoreProcessesContract,
+)
+from deepwork.testing.fakes import ScriptedRunner  # noqa: E402
 from deepwork.testing.project import Agent, DeepworkProject, Refused, output, review, step  # noqa: E402
+from deepwork.testing.samples import a_request, a_session  # noqa: E402
 
-__all__ = ["Agent", "DeepworkProject", "Refused", "output", "review", "step"]
+__all__ = [
+    "Agent",
+    "Contract",
+    "DeepworkProject",
+    "JobSourceContract",
+    "PluginContract",
+    "Refused",
+    "ReviewRunnerContract",
+    "ScriptedRunner",
+    "StateStoreContract",
+    "StateStoreProcessesContract",
+    "a_request",
+    "a_session",
+    "output",
+    "review",
+    "step",
+]

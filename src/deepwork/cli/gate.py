@@ -1,0 +1,178 @@
+"""`deepwork gate`: what reviewers have found, and what they would find."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import anyio
+import click
+
+from deepwork.cli.project import path_option
+from deepwork.cli.sessions import json_option, the_session, with_store
+from deepwork.engine.choose import choose_job
+from deepwork.engine.gate import Case, Judgement, Outcome
+from deepwork.engine.outputs import check_outputs
+from deepwork.engine.watch import Watch
+from deepwork.errors import OutputError, StateError
+from deepwork.house import House
+from deepwork.models.jobs import Job, Step
+from deepwork.models.replies import Outputs
+from deepwork.models.reviews import HandedBack, Passed
+from deepwork.models.sessions import EventKind, HistoryEntry, Session
+
+SHOWN = (
+    EventKind.ATTEMPT,
+    EventKind.VERDICT,
+    EventKind.INFRASTRUCTURE,
+    EventKind.REVIEW_SKIPPED,
+    EventKind.ATTEMPT_GIVEN_BACK,
+    EventKind.REVIEW_HANDED_BACK,
+    EventKind.OVERRIDE,
+)
+
+
+@click.group(epilog="Example: deepwork gate try my_job write --file report.md")
+def gate() -> None:
+    """See what was reviewed and why, and try a step's reviews on files."""
+
+
+@gate.command()
+@click.argument("session_id")
+@click.argument("step_id", required=False)
+@path_option
+@json_option
+def show(session_id: str, step_id: str | None, root: str, as_json: bool) -> None:
+    """Show what was reviewed in a session, or in one step of it: verdicts, missing ones, overrides."""
+    session = with_store(root, lambda store: the_session(store, session_id))
+    entries = [*_entries(session, step_id)]
+    if as_json:
+        click.echo(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
+        return
+    for entry in entries:
+        click.echo("\n".join(_shown(entry)))
+    if not entries:
+        click.echo("Nothing was reviewed.", err=True)
+
+
+@gate.command("try")
+@click.argument("job_name", metavar="JOB")
+@click.argument("step_id", metavar="STEP")
+@click.option("--file", "files", multiple=True, metavar="[OUTPUT=]PATH", help="A file to judge; can be repeated.")
+@click.option("--runner", metavar="NAME", help="Review runner (default: quality_gate.runner, else self).")
+@click.option("--notes", metavar="TEXT", help="What the author says of the work.")
+@path_option
+@json_option
+def try_gate(
+    job_name: str, step_id: str, files: tuple[str, ...], runner: str | None, notes: str | None, root: str, as_json: bool
+) -> int:
+    """Review files as a step's outputs, without a session. Exits with 1 unless every review passes.
+
+    OUTPUT can be left out where the step has only one.
+    """
+    house = House(root)
+    job = choose_job(house.catalogue(), job_name)
+    step = _step(job, step_id)
+    outputs = check_outputs(_outputs(step, files), step.outputs, house.workspace.output_roots)
+    case = Case("try", job.name, "try", step, outputs, notes=notes)
+    judgement = anyio.run(_judge, house, case, runner)
+    passed = all(isinstance(one.verdict, Passed) for one in judgement.outcomes) and not judgement.changed
+    if as_json:
+        reviews = [_facts(one) for one in judgement.outcomes]
+        report = {"passed": passed, "reviews": reviews, "changed": judgement.changed, "skipped": judgement.skipped}
+        click.echo(json.dumps(report, indent=2))
+        return 0 if passed else 1
+    for one in judgement.outcomes:
+        click.echo("\n".join(_told(_facts(one))))
+    for name in judgement.skipped:
+        click.echo(f"skipped    {name}: no file")
+    for path in judgement.changed:
+        click.echo(f"changed    {path}, while it was reviewed")
+    return 0 if passed else 1
+
+
+async def _judge(house: House, case: Case, runner: str | None) -> Judgement:
+    section = house.config.quality_gate
+    chosen = house.gate(runner or section.runner, timeout=section.timeout, max_attempts=section.max_attempts)
+    return await chosen.judge(case, await chosen.take_evidence(case), passed_before=(), watch=Watch())
+
+
+def _step(job: Job, step_id: str) -> Step:
+    steps = {step.id: step for step in job.definition.steps}
+    if step_id not in steps:
+        raise StateError(f"job {job.name!r} has no step {step_id!r}; it has: {', '.join(steps)}")
+    return steps[step_id]
+
+
+def _outputs(step: Step, files: Sequence[str]) -> Outputs:
+    """Sort files by the outputs to which they belong."""
+    found: dict[str, list[str]] = {}
+    for given in files:
+        name, separator, path = given.partition("=")
+        if not separator or name not in step.outputs:
+            if len(step.outputs) != 1:
+                names = ", ".join(step.outputs)
+                raise OutputError(f"{given!r} names no output; give OUTPUT=PATH with one of: {names}")
+            name, path = next(iter(step.outputs)), given
+        found.setdefault(name, []).append(path)
+    outputs: dict[str, str | list[str]] = {}
+    for name, paths in found.items():
+        if step.outputs[name].type == "file" and len(paths) > 1:
+            raise OutputError(f"output {name!r} is one file, but {len(paths)} were given")
+        outputs[name] = paths[0] if step.outputs[name].type == "file" else paths
+    return outputs
+
+
+def _facts(one: Outcome) -> dict[str, Any]:
+    evaluation, verdict = one.evaluation, one.verdict
+    return {
+        "run_each": evaluation.task.run_each,
+        "file": evaluation.target_file,
+        "runner": evaluation.reviewer.name,
+        "passed": None if verdict is None or isinstance(verdict, HandedBack) else isinstance(verdict, Passed),
+        "feedback": str(one.error) if one.error else getattr(verdict, "feedback", ""),
+        "criteria": [result.model_dump() for result in getattr(verdict, "criteria", ())],
+        "seconds": round(one.seconds, 3),
+    }
+
+
+def _told(facts: Mapping[str, Any]) -> Iterable[str]:
+    word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("no verdict", "yellow"))
+    where = facts.get("file") or facts["run_each"]
+    more = [f"{facts['seconds']:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
+    more += [facts["model"]] if facts.get("model") else []
+    again = ", as before: nothing has changed" if facts.get("reused") else ""
+    yield f"{click.style(f'{word:10}', fg=colour)} {where}  by {facts['runner']} ({', '.join(more)}){again}"
+    for line in str(facts["feedback"]).splitlines():
+        yield f"           {line}"
+    for result in facts["criteria"]:
+        mark = "✓" if result["passed"] else "✗"
+        yield f"           {mark} {result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":")
+
+
+def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:
+    if step_id is not None and step_id not in session.step_progress:
+        known = ", ".join(session.step_progress)
+        raise StateError(f"session {session.session_id!r} has not begun a step {step_id!r}; it has begun: {known}")
+    for entry in session.history:
+        if entry.kind in SHOWN and step_id in (None, entry.step_id):
+            yield entry
+
+
+def _shown(entry: HistoryEntry) -> Iterable[str]:
+    detail = entry.detail
+    if entry.kind == EventKind.VERDICT:
+        yield from _told(detail)
+    elif entry.kind == EventKind.INFRASTRUCTURE:
+        yield from _told({**detail, "passed": None, "feedback": detail.get("error", ""), "criteria": []})
+    elif entry.kind == EventKind.ATTEMPT:
+        yield click.style(f"{entry.step_id}, attempt {detail.get('number')}  {entry.at}", bold=True)
+    else:
+        words = {
+            EventKind.OVERRIDE: "overridden",
+            EventKind.REVIEW_SKIPPED: "skipped",
+            EventKind.REVIEW_HANDED_BACK: "handed back to the agent",
+        }
+        told = detail.get("reason") or detail.get("feedback") or ""
+        yield f"{entry.step_id}, {words.get(EventKind(entry.kind), 'the attempt does not count')}: {told}"

@@ -1,0 +1,35 @@
+"""A process of `PluginContract`: it loads one plugin, or all but that one, and reports what that did."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+import click  # noqa: F401 - the core's commands have it, so a plugin may
+
+import deepwork.api  # noqa: F401 - what a plugin may have
+from deepwork.loading.discovery import installed
+from deepwork.loading.manager import PluginManager
+
+
+def main(name: str, blocked: str, report: str) -> None:
+    """Load the plugin of this name; with `blocked` all others instead."""
+    module = None
+    candidates = installed()
+    before = set(sys.modules)
+    if blocked:
+        PluginManager(blocked=[blocked], candidates=candidates)
+    else:
+        module = next(one for one in candidates if one.name == name).load().__name__
+    found = {
+        "module": module,
+        "modules": sorted(set(sys.modules) - before),
+        "threads": [thread.name for thread in threading.enumerate()[1:]],
+    }
+    Path(report).write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,151 @@
+"""What a state store has to do when several processes use it and one of them is killed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio import to_thread
+
+from deepwork.api import Session, StateStore
+from deepwork.testing.contracts.contract import Contract
+from deepwork.testing.samples import a_session
+
+PROCESSES = 4
+ENTRIES = 10
+SECONDS = 60
+SAVER = Path(__file__).with_name("saver.py")
+
+
+class StateStoreProcessesContract(Contract):
+    """Override `reopen`, with something that can be pickled: `partial(AcmeStore, url)`.
+
+    It is called in other processes too, so what it names has to be in a module that they can import.
+    """
+
+    @pytest.fixture
+    def reopen(self) -> Callable[[], StateStore]:
+        """Give a function that makes a store on the data of this test, which are none at first."""
+        raise NotImplementedError("override the fixture `reopen`")
+
+    async def test_what_one_process_saves_another_loads(self, reopen: Callable[[], StateStore]) -> None:
+        async with reopen() as store:
+            await store.save(a_session(), expected=None)
+        with _saver(reopen, "only", 1) as process:
+            assert await _acknowledged(process) == ["only 0"]
+        async with reopen() as store:
+            assert _marks(await _whole(store)) == ["only 0"]
+
+    async def test_processes_that_save_at_once_lose_nothing(self, reopen: Callable[[], StateStore]) -> None:
+        """Each appends to the history by compare-and-swap; every acknowledged entry is there, in order, once."""
+        async with reopen() as store:
+            await store.save(a_session(), expected=None)
+        acknowledged: list[str] = []
+
+        async def collect(process: subprocess.Popen[str]) -> None:
+            acknowledged.extend(await _acknowledged(process))
+
+        with ExitStack() as stack:
+            processes = [stack.enter_context(_saver(reopen, f"p{n}", ENTRIES)) for n in range(PROCESSES)]
+            async with anyio.create_task_group() as tasks:
+                for process in processes:
+                    tasks.start_soon(collect, process)
+        async with reopen() as store:
+            marks = _marks(await _whole(store))
+        assert sorted(marks) == sorted(acknowledged)
+        assert len(marks) == PROCESSES * ENTRIES
+        for number in range(PROCESSES):
+            mine = [mark for mark in marks if mark.startswith(f"p{number} ")]
+            assert mine == [f"p{number} {entry}" for entry in range(ENTRIES)]
+
+    async def test_a_reader_never_sees_half_a_save(self, reopen: Callable[[], StateStore]) -> None:
+        async with reopen() as store:
+            await store.save(a_session(), expected=None)
+            with _saver(reopen, "writer", 40) as process:
+                while process.poll() is None:
+                    await _whole(store)
+                    await anyio.lowlevel.checkpoint()
+                assert len(await _acknowledged(process)) == 40
+
+    async def test_a_kill_loses_nothing_that_was_acknowledged(self, reopen: Callable[[], StateStore]) -> None:
+        """Of a process that is killed while it saves, each save is there as a whole or not at all."""
+        async with reopen() as store:
+            await store.save(a_session(), expected=None)
+        for turn in range(3):
+            seen = await _killed(reopen, f"turn{turn}", after=3 + 4 * turn)
+            async with reopen() as store:
+                marks = [mark for mark in _marks(await _whole(store)) if mark.startswith(f"turn{turn} ")]
+            assert marks[: len(seen)] == seen
+            assert len(marks) <= len(seen) + 1, "more was stored than can have been saved"
+
+    async def test_a_kill_locks_nobody_out(self, reopen: Callable[[], StateStore]) -> None:
+        async with reopen() as store:
+            await store.save(a_session(), expected=None)
+        for turn in range(3):
+            await _killed(reopen, f"turn{turn}", after=2 + turn)
+            with anyio.fail_after(10):
+                async with reopen() as store:
+                    session = await _whole(store)
+                    await store.save(session, expected=session.revision)
+
+
+@contextmanager
+def _saver(reopen: Callable[[], StateStore], name: str, entries: int) -> Iterator[subprocess.Popen[str]]:
+    """Start a process that appends entries, each acknowledged by a line; it is killed if it is left over."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(SAVER), pickle.dumps(reopen).hex(), name, str(entries)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+async def _acknowledged(process: subprocess.Popen[str]) -> list[str]:
+    """Wait for the end of a process, and give its acknowledgements."""
+    assert process.stdout
+    with anyio.fail_after(SECONDS):
+        said = await to_thread.run_sync(process.stdout.read, abandon_on_cancel=True)
+        code = await to_thread.run_sync(process.wait, abandon_on_cancel=True)
+    assert code == 0, "a process that was to save has failed; its errors are above"
+    return said.splitlines()
+
+
+async def _killed(reopen: Callable[[], StateStore], name: str, *, after: int) -> list[str]:
+    """Start a process, kill it in the midst of its work, and give what it has acknowledged."""
+    with _saver(reopen, name, 10_000) as process:
+        assert process.stdout
+        seen: list[str] = []
+        with anyio.fail_after(SECONDS):
+            while len(seen) < after:
+                seen.append(await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True))
+                assert seen[-1], "a process that was to save has failed; its errors are above"
+        process.send_signal(signal.SIGKILL)
+        rest = await to_thread.run_sync(process.stdout.read)
+        # The last line may be cut off: then it was never said.
+        return [line.strip() for line in [*seen, *rest.splitlines(keepends=True)] if line.endswith("\n")]
+
+
+async def _whole(store: StateStore) -> Session:
+    session = await store.load("s1")
+    assert session is not None, "session 's1' is not there"
+    return session
+
+
+def _marks(session: Session) -> list[str]:
+    return [entry.detail["mark"] for entry in session.history if entry.kind == "mark"]

@@ -1,0 +1,392 @@
+"""What every state store has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from deepwork.api import (
+    CorruptSession,
+    HistoryEntry,
+    Session,
+    SessionStatus,
+    StaleSession,
+    StateStore,
+    StepProgress,
+)
+from deepwork.testing.contracts.contract import Contract
+from deepwork.testing.samples import a_session, at
+
+HOSTILE_IDS = (
+    "",
+    ".",
+    "..",
+    "../s1",
+    "a/b",
+    "/etc/passwd",
+    "s1\0",
+    "s'; DROP TABLE sessions; --",
+    "%",
+    "é",
+    "x" * 5000,
+)
+TEXT = "Größe, 数据, 🧭, \u202eright to left, e\u0301, 'quotes\" \\ %s {} \r\n\ttab"
+
+
+class StateStoreContract(Contract):
+    """Override `store`; override the other fixtures for what your store can do besides.
+
+    The store of each test is empty, and entered.
+    """
+
+    @pytest.fixture
+    async def store(self) -> Any:
+        """Yield the store to test, inside of its `async with`."""
+        raise NotImplementedError("override the fixture `store`")
+
+    @pytest.fixture
+    def reopen(self) -> Callable[[], StateStore]:
+        """Give a function that makes another store on the same data, as a second server would."""
+        pytest.skip("`reopen` is not overridden: the store keeps nothing beyond its own life")
+
+    @pytest.fixture
+    def read_raw(self) -> Callable[[str], Awaitable[Any]]:
+        """Give an async function that reads what is stored of a session, past the store, as a mapping."""
+        pytest.skip("`read_raw` is not overridden")
+
+    @pytest.fixture
+    def spoil(self) -> Callable[[str], Awaitable[None]]:
+        """Give an async function that damages what is stored of a session, past the store."""
+        pytest.skip("`spoil` is not overridden")
+
+    # What is saved comes back
+
+    async def test_a_session_comes_back_as_it_was_saved(self, store: StateStore) -> None:
+        session = a_session(
+            principal="ada",
+            instance_id="q1",
+            current_entry_index=1,
+            parents=["p1", "p2"],
+            branch_name="main",
+            step_progress={
+                "a": StepProgress(
+                    step_id="a",
+                    started_at=at(0),
+                    completed_at=at(1),
+                    outputs={"report": "a.md", "data": ["1.csv", "2.csv"]},
+                    notes="done",
+                    quality_attempts=2,
+                ),
+                "b": StepProgress(step_id="b", override_reason="seen"),
+            },
+            history=[HistoryEntry(at=at(0), kind="started", step_id="a", detail={"n": 1, "deep": [{"x": None}]})],
+        )
+        await store.save(session, expected=None)
+        assert await _loaded(store) == session
+
+    async def test_fields_of_a_newer_release_survive(self, store: StateStore) -> None:
+        session = a_session(
+            a_newer_field={"kept": [1, "two", None]},
+            step_progress={"a": StepProgress(step_id="a", also_newer=True)},
+        )
+        await store.save(session, expected=None)
+        loaded = await _loaded(store)
+        assert loaded.model_extra == {"a_newer_field": {"kept": [1, "two", None]}}
+        assert loaded.step_progress["a"].model_extra == {"also_newer": True}
+
+    async def test_every_text_survives(self, store: StateStore) -> None:
+        await store.save(a_session(goal=TEXT, abort_reason=TEXT), expected=None)
+        loaded = await _loaded(store)
+        assert (loaded.goal, loaded.abort_reason) == (TEXT, TEXT)
+
+    async def test_a_long_session_is_not_cut(self, store: StateStore) -> None:
+        entries = [HistoryEntry(at=at(0), kind="step_begun", detail={"n": n, "text": "x" * 500}) for n in range(2000)]
+        await store.save(a_session(history=entries), expected=None)
+        assert (await _loaded(store)).history == entries
+
+    async def test_history_keeps_its_order_whatever_the_clock_said(self, store: StateStore) -> None:
+        entries = [HistoryEntry(at=at(minute), kind="step_begun") for minute in (5, 9, 2, 2, 7)]
+        await store.save(a_session(history=entries[:2]), expected=None)
+        await store.save(a_session(history=entries), expected=1)
+        assert [entry.at for entry in (await _loaded(store)).history] == [entry.at for entry in entries]
+
+    async def test_what_is_taken_out_of_a_session_is_gone(self, store: StateStore) -> None:
+        revision = await store.save(a_session(notes_of_mine="x", abort_reason="no"), expected=None)
+        await store.save(a_session(), expected=revision)
+        assert await _loaded(store) == a_session()
+
+    async def test_an_unknown_session_is_none(self, store: StateStore) -> None:
+        await store.save(a_session("s1"), expected=None)
+        assert await store.load("s2") is None
+
+    @pytest.mark.parametrize("session_id", HOSTILE_IDS, ids=lambda given: repr(given[:12]))
+    async def test_an_id_that_nobody_could_have_made_is_none(self, store: StateStore, session_id: str) -> None:
+        await store.save(a_session("s1"), expected=None)
+        assert await store.load(session_id) is None
+
+    # Revisions keep servers apart
+
+    async def test_save_gives_the_revision_that_load_shows(self, store: StateStore) -> None:
+        revision = await store.save(a_session(), expected=None)
+        assert (await _stored(store)).revision == revision
+        second = await store.save(a_session(goal="second"), expected=revision)
+        assert (await _stored(store)).revision == second
+
+    async def test_no_revision_comes_twice(self, store: StateStore) -> None:
+        revisions = [await store.save(a_session(), expected=None)]
+        for _ in range(5):
+            revisions.append(await store.save(a_session(), expected=revisions[-1]))
+        assert len(set(revisions)) == len(revisions)
+
+    async def test_the_revision_in_the_session_is_not_looked_at(self, store: StateStore) -> None:
+        revision = await store.save(a_session(revision=77), expected=None)
+        second = await store.save(a_session(revision=1234), expected=revision)
+        assert (await _stored(store)).revision == second
+
+    async def test_a_new_session_must_not_exist(self, store: StateStore) -> None:
+        await store.save(a_session(goal="first"), expected=None)
+        with pytest.raises(StaleSession):
+            await store.save(a_session(goal="second"), expected=None)
+        assert (await _loaded(store)).goal == "first"
+
+    async def test_a_stale_save_is_refused(self, store: StateStore) -> None:
+        first = await store.save(a_session(), expected=None)
+        await store.save(a_session(goal="second"), expected=first)
+        with pytest.raises(StaleSession):
+            await store.save(a_session(goal="third"), expected=first)
+
+    async def test_a_refused_save_changes_nothing(self, store: StateStore) -> None:
+        first = await store.save(a_session(), expected=None)
+        second = await store.save(a_session(goal="second", updated_at=at(1)), expected=first)
+        with pytest.raises(StaleSession):
+            await store.save(a_session(goal="third", updated_at=at(2)), expected=first)
+        assert await _loaded(store) == a_session(goal="second", updated_at=at(1))
+        assert [one.updated_at for one in await store.find()] == [at(1)]
+        await store.save(a_session(goal="fourth"), expected=second)
+
+    async def test_a_change_of_what_does_not_exist_is_refused(self, store: StateStore) -> None:
+        with pytest.raises(StaleSession):
+            await store.save(a_session(), expected=1)
+        assert await store.load("s1") is None
+
+    async def test_of_parallel_saves_one_wins(self, store: StateStore) -> None:
+        for turn in range(5):
+            base = await store.save(a_session(f"s{turn}"), expected=None)
+            won = await _all_at_once(store, [a_session(f"s{turn}", goal=f"goal {n}") for n in range(8)], expected=base)
+            assert len(won) == 1
+            assert (await _loaded(store, f"s{turn}")).goal == won[0]
+
+    async def test_of_parallel_first_saves_one_wins(self, store: StateStore) -> None:
+        won = await _all_at_once(store, [a_session(goal=f"goal {n}") for n in range(8)], expected=None)
+        assert len(won) == 1
+        assert (await _loaded(store)).goal == won[0]
+
+    async def test_parallel_saves_of_several_sessions_all_last(self, store: StateStore) -> None:
+        sessions = [a_session(f"s{n}", goal=f"goal {n}") for n in range(12)]
+        assert len(await _all_at_once(store, sessions, expected=None)) == 12
+        for session in sessions:
+            assert (await _loaded(store, session.session_id)).goal == session.goal
+
+    async def test_a_cancelled_save_leaves_the_old_or_the_new(self, store: StateStore) -> None:
+        """Whatever it leaves is whole, and the next save goes on from there."""
+        await store.save(a_session(goal="0", abort_reason="0"), expected=None)
+        for turn in range(1, 15):
+            before = await _stored(store)
+            new = a_session(goal=str(turn), abort_reason=str(turn), history=[HistoryEntry(at=at(turn), kind="x")])
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_save_quietly, store, new, before.revision)
+                for _ in range(turn):
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            after = await _stored(store)
+            assert _plain(after) in (_plain(before), new), "the save was left half done"
+            assert await store.save(_plain(after), expected=after.revision)
+
+    # Listings
+
+    async def test_the_last_changed_comes_first(self, store: StateStore) -> None:
+        for session_id, minute in (("s1", 3), ("s2", 5), ("s3", 1), ("s4", 4)):
+            await store.save(a_session(session_id, updated_at=at(minute)), expected=None)
+        assert await _found(store) == ["s2", "s4", "s1", "s3"]
+
+    async def test_a_change_moves_a_session_to_the_front_at_once(self, store: StateStore) -> None:
+        revision = await store.save(a_session("s1", updated_at=at(1)), expected=None)
+        await store.save(a_session("s2", updated_at=at(2)), expected=None)
+        assert await _found(store) == ["s2", "s1"]
+        await store.save(a_session("s1", updated_at=at(3)), expected=revision)
+        assert await _found(store) == ["s1", "s2"]
+
+    async def test_nothing_is_found_in_an_empty_store(self, store: StateStore) -> None:
+        assert list(await store.find()) == []
+
+    async def test_a_summary_says_what_the_session_says(self, store: StateStore) -> None:
+        session = a_session(
+            goal=TEXT,
+            status=SessionStatus.ABORTED,
+            current_step_id="b",
+            principal="ada",
+            started_at=at(1),
+            updated_at=at(2),
+            a_newer_field=1,
+        )
+        await store.save(session, expected=None)
+        assert await store.find() == [session.summary()]
+
+    async def test_only_the_asked_status_is_found(self, store: StateStore) -> None:
+        for minute, status in enumerate(SessionStatus):
+            await store.save(a_session(status.value, status=status, updated_at=at(minute)), expected=None)
+        for status in SessionStatus:
+            assert await _found(store, status=status) == [status.value]
+
+    async def test_before_means_earlier_than_that_time(self, store: StateStore) -> None:
+        for minute in (1, 2, 3):
+            await store.save(a_session(f"s{minute}", updated_at=at(minute)), expected=None)
+        assert await _found(store, before=at(3)) == ["s2", "s1"]
+        assert await _found(store, before=at(1)) == []
+
+    async def test_the_limit_keeps_the_last_changed(self, store: StateStore) -> None:
+        for minute in (2, 5, 1, 4, 3):
+            await store.save(a_session(f"s{minute}", updated_at=at(minute)), expected=None)
+        assert await _found(store, limit=2) == ["s5", "s4"]
+
+    async def test_the_limit_is_ten_unless_told(self, store: StateStore) -> None:
+        for minute in range(12):
+            await store.save(a_session(f"s{minute}", updated_at=at(minute)), expected=None)
+        assert await _found(store) == [f"s{minute}" for minute in range(11, 1, -1)]
+
+    async def test_the_limit_counts_what_the_filters_leave(self, store: StateStore) -> None:
+        for minute in range(9):
+            status = SessionStatus.ACTIVE if minute % 3 else SessionStatus.COMPLETED
+            await store.save(a_session(f"s{minute}", status=status, updated_at=at(minute)), expected=None)
+        assert await _found(store, status=SessionStatus.COMPLETED, before=at(6), limit=2) == ["s3", "s0"]
+
+    # Archives, for stores that have one
+
+    async def test_an_archived_session_is_neither_loaded_nor_found(self, store: StateStore) -> None:
+        _needs_archive(store)
+        await store.save(a_session(status=SessionStatus.COMPLETED), expected=None)
+        await store.archive("s1")
+        assert await store.load("s1") is None
+        assert await _found(store) == []
+
+    async def test_archiving_leaves_other_sessions(self, store: StateStore) -> None:
+        _needs_archive(store)
+        for session_id in ("s1", "s2", "s11"):
+            await store.save(a_session(session_id, status=SessionStatus.COMPLETED), expected=None)
+        await store.archive("s1")
+        assert sorted(await _found(store)) == ["s11", "s2"]
+        assert await _loaded(store, "s11") == a_session("s11", status=SessionStatus.COMPLETED)
+
+    # Several servers, for stores that can be reopened
+
+    async def test_another_server_sees_a_save_at_once(
+        self, store: StateStore, reopen: Callable[[], StateStore]
+    ) -> None:
+        async with reopen() as other:
+            revision = await store.save(a_session(), expected=None)
+            assert await _loaded(other) == a_session()
+            await store.save(a_session(goal="second"), expected=revision)
+            assert (await _loaded(other)).goal == "second"
+
+    async def test_another_server_finds_a_save_at_once(
+        self, store: StateStore, reopen: Callable[[], StateStore]
+    ) -> None:
+        async with reopen() as other:
+            assert await _found(other) == []
+            await store.save(a_session(), expected=None)
+            assert await _found(other) == ["s1"]
+
+    async def test_a_save_that_another_server_made_stale_is_refused(
+        self, store: StateStore, reopen: Callable[[], StateStore]
+    ) -> None:
+        async with reopen() as other:
+            revision = await store.save(a_session(), expected=None)
+            await other.save(a_session(goal="theirs"), expected=revision)
+            with pytest.raises(StaleSession):
+                await store.save(a_session(goal="mine"), expected=revision)
+            assert (await _loaded(store)).goal == "theirs"
+
+    async def test_closing_one_store_loses_nothing_and_disturbs_no_other(
+        self, store: StateStore, reopen: Callable[[], StateStore]
+    ) -> None:
+        async with reopen() as first:
+            await first.save(a_session("s1"), expected=None)
+        await store.save(a_session("s2"), expected=None)
+        async with reopen() as second:
+            assert sorted(await _found(second)) == ["s1", "s2"]
+            assert await _loaded(second, "s1") == a_session("s1")
+
+    # Past the store
+
+    async def test_what_is_stored_can_be_read_past_the_store(
+        self, store: StateStore, read_raw: Callable[[str], Awaitable[Any]]
+    ) -> None:
+        await store.save(a_session(goal=TEXT), expected=None)
+        raw = await read_raw("s1")
+        assert (raw["session_id"], raw["goal"]) == ("s1", TEXT)
+
+    async def test_a_damaged_session_is_an_error_and_never_none(
+        self, store: StateStore, spoil: Callable[[str], Awaitable[None]]
+    ) -> None:
+        await store.save(a_session(), expected=None)
+        await spoil("s1")
+        with pytest.raises(CorruptSession):
+            await store.load("s1")
+
+    async def test_a_damaged_session_hides_no_other(
+        self, store: StateStore, spoil: Callable[[str], Awaitable[None]]
+    ) -> None:
+        await store.save(a_session("s1"), expected=None)
+        await store.save(a_session("s2"), expected=None)
+        await spoil("s1")
+        assert "s2" in await _found(store)
+        assert await _loaded(store, "s2") == a_session("s2")
+
+
+async def _stored(store: StateStore, session_id: str = "s1") -> Session:
+    session = await store.load(session_id)
+    assert session is not None, f"session {session_id!r} is not there"
+    return session
+
+
+def _plain(session: Session) -> Session:
+    """A session without its revision, which is the store's."""
+    return session.model_copy(update={"revision": 0})
+
+
+async def _loaded(store: StateStore, session_id: str = "s1") -> Session:
+    return _plain(await _stored(store, session_id))
+
+
+async def _found(store: StateStore, **filters: Any) -> list[str]:
+    return [summary.session_id for summary in await store.find(**filters)]
+
+
+async def _save_quietly(store: StateStore, session: Session, expected: int) -> None:
+    await store.save(session, expected=expected)
+
+
+async def _all_at_once(store: StateStore, sessions: list[Session], *, expected: int | None) -> list[str]:
+    """Save all at the same time, and give the goals of those that were accepted."""
+    won: list[str] = []
+
+    async def save(session: Session) -> None:
+        try:
+            await store.save(session, expected=expected)
+        except StaleSession:
+            return
+        won.append(session.goal)
+
+    async with anyio.create_task_group() as tasks:
+        for session in sessions:
+            tasks.start_soon(save, session)
+    return won
+
+
+def _needs_archive(store: StateStore) -> None:
+    if type(store).archive is StateStore.archive:
+        pytest.skip(f"{type(store).__name__} has no archive")

@@ -1,0 +1,42 @@
+"""What the store `memory` has of its own; the rest stands in `test_state_stores.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from deepwork.api import StorageError
+from deepwork.builtin.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_server_with_it_writes_no_session(project):
+    project.write_job()
+    project.write("a.md")
+    async with project.agent(state_store="memory") as agent:
+        await agent.start()
+        assert (await agent.finish({"a.md": "a.md"}))["status"] == "next_step"
+    assert not project.state.exists()
+
+
+async def test_it_forgets_everything_when_the_server_ends(project):
+    project.write_job()
+    project.write("a.md")
+    async with project.agent(state_store="memory") as agent:
+        session_id = (await agent.start())["session_id"]
+    async with project.agent(state_store="memory") as agent:
+        text = await agent.refused("finished_step", outputs={"a.md": "a.md"}, session_id=session_id)
+    assert f"Session '{session_id}' not found" in text
+
+
+async def test_two_stores_know_nothing_of_each_other(session):
+    first, second = MemoryStore(), MemoryStore()
+    await first.save(session(), expected=None)
+    assert await second.load("s1") is None
+
+
+async def test_it_has_no_archive_and_says_so(session):
+    store = MemoryStore()
+    await store.save(session(), expected=None)
+    with pytest.raises(StorageError, match="MemoryStore has no archive"):
+        await store.archive("s1")

@@ -1,0 +1,131 @@
+"""`deepwork init` in a fresh folder, again, and where something is in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+import yaml
+
+from deepwork.config import Config
+
+pytestmark = pytest.mark.anyio
+
+
+def everything(root):
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_it_makes_a_configuration_and_a_sample_job(run, project):
+    ended = run("init")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[:2] == [
+        "created  .deepwork/config.yml",
+        "created  .deepwork/jobs/project_tour",
+    ]
+    made = everything(project.root)
+    assert ".deepwork/jobs/project_tour/job.yml" in made
+    assert made[".deepwork/tmp/.gitignore"] == b"*\n"
+
+
+def test_it_prints_the_next_step(run):
+    printed = run("init").stdout
+    entry = json.loads(re.search(r"^\{.*^\}", printed, re.MULTILINE | re.DOTALL)[0])["mcpServers"]["deepwork"]
+    assert entry["args"] == ["serve", "--path", "."]
+    assert shutil.which(entry["command"])
+    assert "project_tour" in printed
+
+
+def test_again_it_keeps_everything_as_it_is(run, project):
+    run("init")
+    project.write(".deepwork/config.yml", "# mine\n")
+    project.write(".deepwork/jobs/project_tour/steps/survey.md", "mine\n")
+    before = everything(project.root)
+    ended = run("init")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[:2] == ["kept     .deepwork/config.yml", "kept     .deepwork/jobs/project_tour"]
+    assert everything(project.root) == before
+
+
+def test_what_is_missing_is_made_beside_what_is_there(run, project):
+    project.write(".deepwork/config.yml", "# mine\n")
+    printed = run("init").stdout.splitlines()
+    assert printed[:2] == ["kept     .deepwork/config.yml", "created  .deepwork/jobs/project_tour"]
+
+
+def test_the_configuration_is_valid_as_it_is_and_with_every_comment_taken_away(run, project):
+    run("init")
+    text = (project.root / ".deepwork" / "config.yml").read_text()
+    Config.model_validate(yaml.safe_load(text))
+    bare = re.sub(r"^# (?=[a-z_]+:|  )", "", text, flags=re.MULTILINE).replace("{…}", "{}")
+    everything = Config.model_validate(yaml.safe_load(bare))
+    assert everything.tools.sets == ["core"]
+    assert everything.model_dump(exclude={"version", "platforms", "tools"}) == Config().model_dump(
+        exclude={"version", "platforms", "tools"}
+    )
+
+
+async def test_the_sample_can_be_worked_through(run, project):
+    run("init")
+    async with project.agent() as agent:
+        begin = await agent.start("project_tour", "write_tour")
+        assert begin["job_dir"] == str(project.jobs / "project_tour")
+        while begin:
+            names = {one["name"]: one["name"] for one in begin["step_expected_outputs"]}
+            for name in names:
+                project.write(name)
+            answer = await agent.finish(names, quality_review_override_reason="All criteria passed")
+            begin = answer["begin_step"]
+    assert answer["status"] == "workflow_complete"
+
+
+def test_the_project_is_the_option_else_the_environment_else_the_current_folder(run, project, tmp_path):
+    for name in ("option", "environment"):
+        (tmp_path / name).mkdir()
+    environment = {"DEEPWORK_PROJECT": str(tmp_path / "environment")}
+    run("init", "--path", tmp_path / "option", **environment)
+    assert (tmp_path / "option" / ".deepwork" / "config.yml").exists()
+    assert not (tmp_path / "environment" / ".deepwork").exists()
+    run("init", **environment)
+    assert (tmp_path / "environment" / ".deepwork" / "config.yml").exists()
+    assert not (project.root / ".deepwork").exists()
+    run("init")
+    assert (project.root / ".deepwork" / "config.yml").exists()
+
+
+@pytest.mark.parametrize("link", [".deepwork", ".deepwork/tmp", ".deepwork/jobs", ".deepwork/schema"])
+def test_a_folder_that_is_a_link_out_of_the_project_is_refused_and_nothing_is_written_there(
+    run, project, tmp_path, link
+):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project.root / link).parent.mkdir(exist_ok=True)
+    (project.root / link).symlink_to(outside)
+    ended = run("init")
+    assert ended.returncode == 1
+    assert re.fullmatch(r"Error: .*lies outside of the project.*\n(Hint: .*\n)?", ended.stderr)
+    assert os.listdir(outside) == []
+
+
+@pytest.mark.parametrize("link", ["config.yml", "jobs/project_tour", "schema/config.schema.json"])
+@pytest.mark.parametrize("there", [True, False])
+def test_no_link_that_stands_where_it_writes_is_written_through(run, project, tmp_path, link, there):
+    outside = tmp_path / "outside"
+    if there:
+        outside.write_text("mine")
+    place = project.root / ".deepwork" / link
+    place.parent.mkdir(parents=True)
+    place.symlink_to(outside)
+    ended = run("init")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert outside.exists() == there
+    assert not there or outside.read_text() == "mine"
+
+
+def test_a_file_in_the_way_is_an_expected_error(run, project):
+    project.write(".deepwork", "in the way")
+    ended = run("init")
+    assert (ended.returncode, ended.stderr) == (1, "Error: '.deepwork/tmp' is not a folder\n")

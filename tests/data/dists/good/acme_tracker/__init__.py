@@ -1,0 +1,1 @@
+"""A plugin of somebody else that does everything right."""

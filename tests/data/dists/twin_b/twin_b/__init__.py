@@ -1,0 +1,1 @@
+"""One of two plugins with the same name."""
