@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types figures clean
+.PHONY: help setup demo test lint types figures wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -38,5 +38,8 @@ types: $(READY)  ## Types
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures.py all
 
+wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugins
+	$(BIN)/python tools/wheels.py
+
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis
