@@ -15,11 +15,12 @@ help:  ## List the targets
 
 setup: $(READY)  ## Make .venv with the core and everything that developers need
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server

@@ -112,6 +112,8 @@ def load_config(root: Path, environment: Mapping[str, str]) -> Loaded:
     project = _read(Workspace(root).config_file, inside=root)
     theirs = trusted_part(Config, project.model_dump(exclude_unset=True), trust.allows)
     joined = join(user.model_dump(exclude_unset=True), theirs)
+    blocked = {*user.plugins.block, *project.plugins.block}  # a project cannot let in what its user keeps out
+    joined["plugins"] = {**joined.get("plugins", {}), "block": sorted(blocked)}
     roots = _from_environment(environment)
     if roots is not None:
         joined["allowed_output_roots"] = roots

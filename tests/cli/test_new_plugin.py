@@ -27,7 +27,7 @@ def tool():
         if program is None:
             pytest.skip(f"{name} is not installed")
         ended = subprocess.run(
-            [program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=110, env={**os.environ, **more}
+            [program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=230, env={**os.environ, **more}
         )
         return ended.returncode, ended.stdout + ended.stderr
 
@@ -55,6 +55,7 @@ def test_lint_and_format_are_right_at_once(tmp_path, tool, name, hooks):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_types_are_right_at_once(tmp_path, tool):
     plugin = make_plugin("acme", PARTS, tmp_path)
     code, said = tool("mypy", cwd=plugin, MYPYPATH=str(plugin / "src"))
@@ -62,6 +63,7 @@ def test_types_are_right_at_once(tmp_path, tool):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("hooks", [["tools"], *SEVERAL[:2], ["jobs"]], ids="+".join)
 def test_its_tests_pass_at_once(tmp_path, hooks):
     """Installed by hand, which is quicker; `test_openness.py` does it with wheels."""
@@ -76,7 +78,7 @@ def test_its_tests_pass_at_once(tmp_path, hooks):
         env={**os.environ, "PYTHONPATH": str(plugin / "src")},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=230,
     )
     assert ran.returncode == 0, ran.stdout
 

@@ -22,7 +22,7 @@ SEEN = {
     "quality_gate_max_attempts": ("--quality-gate-max-attempts", "many", r"'many' is not a valid integer"),
     "platform": ("--platform", "gemini", r"acme is ready, platform: gemini"),
     "tools": ("--tools", "core,nobody", r"no tool set 'nobody' \(from --tools or tools.sets\); available: acme, core"),
-    "no_plugins": ("--no-plugin", "workflow_tools", r""),
+    "no_plugins": ("--no-plugin", "json_store", r"no state store 'json'"),
     "state_store": ("--state-store", "nobody", r"no state store 'nobody'"),
     "log_level": ("--log-level", "loud", r"'loud' is not one of 'debug', 'info', 'warning', 'error'"),
     "log_json": ("--log-json", ".", r"File '.' is a directory"),

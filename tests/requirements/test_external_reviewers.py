@@ -56,7 +56,7 @@ async def test_the_chosen_runner_is_asked(reviewed, judged_by):
     async with reviewed.agent(server) as agent:
         await agent.start()
         await agent.finish(DONE_A)
-    assert [asked.tasks[0].run_each for asked in runner.requests] == ["step", "a.md"]
+    assert {asked.tasks[0].run_each for asked in runner.requests} == {"step", "a.md"}
 
 
 @pytest.mark.req("JOBS-REQ-001.1.6")
@@ -100,12 +100,17 @@ async def test_an_attempt_is_recorded_before_the_runner_is_asked(reviewed, judge
 
 @pytest.mark.req("JOBS-REQ-001.4.12")
 async def test_below_the_maximum_the_feedback_of_all_failed_reviews_is_returned(reviewed, judged_by):
-    server, _ = judged_by(NeedsWork("One thing"), NeedsWork("Another"))
+    server, runner = judged_by()
+
+    async def refuse(request):
+        return NeedsWork(f"Mend {request.tasks[0].run_each}")
+
+    runner.review = refuse
     async with reviewed.agent(server) as agent:
         await agent.start()
         reply = await agent.finish(DONE_A)
         assert reply["status"] == "needs_work"
-        assert reply["feedback"] == "One thing; Another"
+        assert reply["feedback"] == "Mend step; Mend a.md"
         assert [one["review_run_each"] for one in reply["failed_reviews"]] == ["step", "a.md"]
 
 

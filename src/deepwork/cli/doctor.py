@@ -114,7 +114,7 @@ def _plugins(house: House) -> Iterator[Finding]:
     offers, errors = house.offers()
     for status in house.plugins.statuses:
         if status.status == "failed":
-            cure = f"pip install --upgrade {status.plugin.distribution}, or plugins.block in the configuration"
+            cure = f"install a release of {status.plugin.distribution} that fits, or name it in plugins.block"
             yield Finding(Level.WARNING, f"{status.plugin} is left out: {status.cause}", cure)
         elif not status.plugin.builtin:
             adds = [f"{kind} {name}" for by, kind, name in offers if by == status.plugin]

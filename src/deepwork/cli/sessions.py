@@ -36,7 +36,7 @@ def sessions() -> None:
 @sessions.command("list")
 @path_option
 @click.option("--all", "everything", is_flag=True, help=f"All sessions, not the {NEWEST} newest.")
-@click.option("--status", type=click.Choice([status.value for status in SessionStatus]), help="Only sessions of this status.")
+@click.option("--status", type=click.Choice([one.value for one in SessionStatus]), help="Only sessions of this status.")
 @json_option
 def list_sessions(root: str, everything: bool, status: str | None, as_json: bool) -> None:
     """List sessions, the last changed first."""
@@ -161,7 +161,7 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
         return
     for summary in archived:
         click.echo(f"{'would archive' if dry_run else 'archived'}  {summary.session_id}")
-    click.echo(f"{len(archived)} sessions.", err=True)
+    click.echo(f"{len(archived)} {'session' if len(archived) == 1 else 'sessions'}.", err=True)
 
 
 async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> tuple[list[SessionSummary], list[str]]:

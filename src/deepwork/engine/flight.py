@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import anyio
 
 from deepwork.engine.watch import Watch
-from deepwork.errors import StaleSession
+from deepwork.errors import StaleSession, StateError
 
 ResultT = TypeVar("ResultT")
 
@@ -65,7 +65,7 @@ class Flight(Generic[ResultT]):
         if self._error:
             raise self._error
         if self._result is None:
-            raise StaleSession("The review was ended; call again")
+            raise StateError("The review was ended with the server; nothing else was changed", hint="Call again.")
         return self._result
 
     async def end(self) -> None:
@@ -88,7 +88,8 @@ class Flights(Generic[ResultT]):
         """Join the flight of an equal call, or begin one.
 
         Raises:
-            StaleSession: It was ended by an override, or with the server.
+            StaleSession: It was ended by an override.
+            StateError: It was ended with the server.
         """
         key = (about, content)
         flight = self._flights.get(key)

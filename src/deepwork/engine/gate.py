@@ -19,9 +19,10 @@ from deepwork.engine.verdicts import checked
 from deepwork.engine.watch import Watch
 from deepwork.errors import (
     BadVerdict,
-    ProgramError,
+    DeepWorkError,
     ProgramFlood,
     ProgramMissing,
+    ProgramTimeout,
     RunnerError,
     RunnerTimeout,
     RunnerUnavailable,
@@ -251,8 +252,8 @@ class QualityGate:
                 return checked(await one.reviewer.runner.review(request), one.task.criteria)
         except RunnerError:
             raise
-        except ProgramError as error:
-            raise _RUNNER_ERRORS.get(type(error), RunnerTimeout)(error.message, hint=error.hint) from error
+        except DeepWorkError as error:
+            raise _RUNNER_ERRORS.get(type(error), RunnerError)(error.message, hint=error.hint) from error
         except TimeoutError:
             raise late from None
         except Exception as error:
@@ -283,8 +284,9 @@ class QualityGate:
         return self._panel.reviewer(case.job_name, case.step.id, review.run_each)
 
 
-_RUNNER_ERRORS: Mapping[type[ProgramError], type[RunnerError]] = {
+_RUNNER_ERRORS: Mapping[type[DeepWorkError], type[RunnerError]] = {
     ProgramMissing: RunnerUnavailable,
+    ProgramTimeout: RunnerTimeout,
     ProgramFlood: BadVerdict,
 }
 

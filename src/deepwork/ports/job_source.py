@@ -32,7 +32,7 @@ class JobSource(ABC):
             if isinstance(item, Job) and item.name == job_name:
                 return item
         for item in found:
-            folder = item.job_dir.name
+            folder = item.job_dir.name if isinstance(item, Job) else item.job_name
             if folder == job_name:
                 return item
         return None

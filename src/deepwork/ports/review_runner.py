@@ -14,8 +14,10 @@ class ReviewRunner(ABC):
     async def review(self, request: ReviewRequest) -> Verdict:
         """Judge, or hand the review back to the agent.
 
-        No lock is held meanwhile, and the call may be cancelled.
+        No lock is held meanwhile. Several reviews run at once; after `request.seconds`, and when the agent's call is
+        cancelled, the review is cancelled: end then whatever was started, as `run_program` does.
 
         Raises:
-            RunnerError: There is no verdict.
+            RunnerError: There is no verdict; the work counts as not judged, and the agent reads why.
+            DeepWorkError: The same, such as `ProgramError` of `run_program`.
         """

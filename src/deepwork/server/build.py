@@ -13,6 +13,7 @@ from fastmcp import FastMCP
 from deepwork import __version__
 from deepwork.engine.engine import Engine
 from deepwork.house import House
+from deepwork.loading.catalog import by_name
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.ports.records import ToolSet
 from deepwork.ports.shared import SharedObjects
@@ -78,11 +79,12 @@ def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastM
     )
     for name, spec in named_tools(sets, house.config.tools.prefix):
         add_tool(server, name, spec, calls)
-    for one in sets:
-        for resource in one.item.resources:
-            add_resource(server, resource, calls)
-        for prompt in one.item.prompts:
-            add_prompt(server, prompt)
+    resources = [Provided(spec, one.by) for one in sets for spec in one.item.resources]
+    for resource in by_name("resource", resources, lambda spec: spec.uri).values():
+        add_resource(server, resource.item, calls)
+    prompts = [Provided(spec, one.by) for one in sets for spec in one.item.prompts]
+    for prompt in by_name("prompt", prompts, lambda spec: spec.name).values():
+        add_prompt(server, prompt.item)
     return server
 
 

@@ -23,6 +23,7 @@ from deepwork.testing.samples import a_session
 PROCESSES = 4
 ENTRIES = 10
 SECONDS = 60
+DELAYS = (0.0, 0.02, 0.1)  # a kill that always follows an acknowledgement would always hit the same place
 SAVER = Path(__file__).with_name("saver.py")
 
 
@@ -41,6 +42,7 @@ class StateStoreProcessesContract(Contract):
         async with reopen() as store:
             await store.save(a_session(), expected=None)
         with _saver(reopen, "only", 1) as process:
+            await _begin(process)
             assert await _acknowledged(process) == ["only 0"]
         async with reopen() as store:
             assert _marks(await _whole(store)) == ["only 0"]
@@ -56,6 +58,7 @@ class StateStoreProcessesContract(Contract):
 
         with ExitStack() as stack:
             processes = [stack.enter_context(_saver(reopen, f"p{n}", ENTRIES)) for n in range(PROCESSES)]
+            await _begin(*processes)
             async with anyio.create_task_group() as tasks:
                 for process in processes:
                     tasks.start_soon(collect, process)
@@ -71,6 +74,7 @@ class StateStoreProcessesContract(Contract):
         async with reopen() as store:
             await store.save(a_session(), expected=None)
             with _saver(reopen, "writer", 40) as process:
+                await _begin(process)
                 while process.poll() is None:
                     await _whole(store)
                     await anyio.lowlevel.checkpoint()
@@ -80,8 +84,8 @@ class StateStoreProcessesContract(Contract):
         """Of a process that is killed while it saves, each save is there as a whole or not at all."""
         async with reopen() as store:
             await store.save(a_session(), expected=None)
-        for turn in range(3):
-            seen = await _killed(reopen, f"turn{turn}", after=3 + 4 * turn)
+        for turn, delay in enumerate(DELAYS):
+            seen = await _killed(reopen, f"turn{turn}", after=3 + 4 * turn, delay=delay)
             async with reopen() as store:
                 marks = [mark for mark in _marks(await _whole(store)) if mark.startswith(f"turn{turn} ")]
             assert marks[: len(seen)] == seen
@@ -90,8 +94,8 @@ class StateStoreProcessesContract(Contract):
     async def test_a_kill_locks_nobody_out(self, reopen: Callable[[], StateStore]) -> None:
         async with reopen() as store:
             await store.save(a_session(), expected=None)
-        for turn in range(3):
-            await _killed(reopen, f"turn{turn}", after=2 + turn)
+        for turn, delay in enumerate(DELAYS):
+            await _killed(reopen, f"turn{turn}", after=1, delay=delay)
             with anyio.fail_after(10):
                 async with reopen() as store:
                     session = await _whole(store)
@@ -103,6 +107,7 @@ def _saver(reopen: Callable[[], StateStore], name: str, entries: int) -> Iterato
     """Start a process that appends entries, each acknowledged by a line; it is killed if it is left over."""
     process = subprocess.Popen(
         [sys.executable, "-P", str(SAVER), pickle.dumps(reopen).hex(), name, str(entries)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -112,8 +117,21 @@ def _saver(reopen: Callable[[], StateStore], name: str, entries: int) -> Iterato
     finally:
         process.kill()
         process.wait()
-        if process.stdout:
-            process.stdout.close()
+        for pipe in filter(None, (process.stdin, process.stdout)):
+            pipe.close()
+
+
+async def _begin(*processes: subprocess.Popen[str]) -> None:
+    """Wait until all processes have opened their stores, and let them begin together."""
+    for process in processes:
+        assert process.stdout
+        with anyio.fail_after(SECONDS):
+            said = await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True)
+        assert said == "ready\n", "a process could not open the store; its errors are above"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
 
 
 async def _acknowledged(process: subprocess.Popen[str]) -> list[str]:
@@ -126,15 +144,17 @@ async def _acknowledged(process: subprocess.Popen[str]) -> list[str]:
     return said.splitlines()
 
 
-async def _killed(reopen: Callable[[], StateStore], name: str, *, after: int) -> list[str]:
+async def _killed(reopen: Callable[[], StateStore], name: str, *, after: int, delay: float) -> list[str]:
     """Start a process, kill it in the midst of its work, and give what it has acknowledged."""
     with _saver(reopen, name, 10_000) as process:
         assert process.stdout
         seen: list[str] = []
+        await _begin(process)
         with anyio.fail_after(SECONDS):
             while len(seen) < after:
                 seen.append(await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True))
                 assert seen[-1], "a process that was to save has failed; its errors are above"
+        await anyio.sleep(delay)
         process.send_signal(signal.SIGKILL)
         rest = await to_thread.run_sync(process.stdout.read)
         # The last line may be cut off: then it was never said.

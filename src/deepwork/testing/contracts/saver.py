@@ -1,6 +1,7 @@
 """A process of `StateStoreProcessesContract`: it appends to a session's history, entry by entry.
 
-Every entry is acknowledged by a line on stdout, once the store says that it is saved.
+It says that it is ready, and begins when it is told to, so that several begin together. Every entry is acknowledged by
+a line on stdout, once the store says that it is saved.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ async def main(*given: str) -> None:
     """Append entries to the session `s1`; a stale save is tried again on what is there now."""
     pickled, name, entries = given
     async with pickle.loads(bytes.fromhex(pickled))() as store:
+        print("ready", flush=True)  # noqa: T201 - the parent waits for it
+        sys.stdin.readline()
         for number in range(int(entries)):
             await append(store, f"{name} {number}")
             print(f"{name} {number}", flush=True)  # noqa: T201 - the acknowledgement

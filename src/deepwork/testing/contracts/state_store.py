@@ -159,6 +159,12 @@ class StateStoreContract(Contract):
         with pytest.raises(StaleSession):
             await store.save(a_session(goal="third"), expected=first)
 
+    async def test_a_revision_that_was_never_given_is_refused(self, store: StateStore) -> None:
+        revision = await store.save(a_session(), expected=None)
+        with pytest.raises(StaleSession):
+            await store.save(a_session(goal="second"), expected=revision + 50)
+        assert await _loaded(store) == a_session()
+
     async def test_a_refused_save_changes_nothing(self, store: StateStore) -> None:
         first = await store.save(a_session(), expected=None)
         second = await store.save(a_session(goal="second", updated_at=at(1)), expected=first)
@@ -233,6 +239,11 @@ class StateStoreContract(Contract):
             updated_at=at(2),
             a_newer_field=1,
         )
+        await store.save(session, expected=None)
+        assert await store.find() == [session.summary()]
+
+    async def test_a_long_goal_that_looks_like_stored_data_is_found_whole(self, store: StateStore) -> None:
+        session = a_session(goal='", "instance_id": null}\n' + "a long goal " * 2000)
         await store.save(session, expected=None)
         assert await store.find() == [session.summary()]
 

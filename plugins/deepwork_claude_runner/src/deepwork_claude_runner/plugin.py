@@ -1,0 +1,33 @@
+"""The hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deepwork import hookimpl
+from deepwork.api import Check, PluginContext, ReviewRunnerSpec
+
+
+@hookimpl
+def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec]:
+    """The runner `claude`."""
+    from deepwork_claude_runner.cli import ClaudeCLI
+    from deepwork_claude_runner.settings import ClaudeSettings
+
+    settings = context.settings(ClaudeSettings)
+    yield ReviewRunnerSpec(
+        name="claude",
+        create=lambda: ClaudeCLI(settings, context.environment),
+        max_inline_files=5,
+        concurrency=settings.concurrency,
+    )
+
+
+@hookimpl
+def deepwork_checks(context: PluginContext) -> Iterator[Check]:
+    """Whether the program is there and knows our flags."""
+    from deepwork_claude_runner.check import examine
+    from deepwork_claude_runner.settings import ClaudeSettings
+
+    settings = context.settings(ClaudeSettings)
+    yield Check("claude", lambda: examine(settings, context))

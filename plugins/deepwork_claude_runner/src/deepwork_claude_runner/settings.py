@@ -1,0 +1,33 @@
+"""What can be set under `plugins.settings.claude_runner`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deepwork.api import NeedsTrust
+
+
+class ClaudeSettings(BaseModel):
+    """How Claude Code is called.
+
+    Attributes:
+        command: The program, by name or path.
+        extra_arguments: Put before the last ones.
+        pass_env: Environment variables that it may see beside the usual ones; `*` at the end stands for any rest.
+        model: Its model; its own default if not given.
+        max_turns: How often it may look into files before it has to answer.
+        max_budget_usd: What one review may cost.
+        concurrency: How many may run at once, within the gate's own limit.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: Annotated[str, NeedsTrust(), Field(min_length=1)] = "claude"
+    extra_arguments: Annotated[list[str], NeedsTrust()] = []
+    pass_env: Annotated[list[str], NeedsTrust()] = []
+    model: str | None = None
+    max_turns: Annotated[int, Field(gt=0)] = 20
+    max_budget_usd: Annotated[float, Field(gt=0)] | None = None
+    concurrency: Annotated[int, Field(gt=0)] | None = None

@@ -1,0 +1,153 @@
+"""A program that takes Claude Code's arguments as strictly as that does, and behaves as a test says.
+
+It is copied to a folder as `claude`. Beside it lie `behaviour.json`, which says what to do, and `calls.jsonl`, where it
+writes what it was asked. It cannot be told by the environment, for that is what tests look at.
+"""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VALUES = {
+    "--output-format": {"text", "json", "stream-json"},
+    "--system-prompt": None,
+    "--json-schema": None,
+    "--setting-sources": {"", "user", "project", "local"},
+    "--tools": None,
+    "--permission-mode": {"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"},
+    "--max-turns": None,
+    "--model": None,
+    "--max-budget-usd": None,
+}
+SWITCHES = {"-p", "--print", "--safe-mode", "--strict-mcp-config", "--no-session-persistence", "--version", "--help"}
+
+
+def parse(words):
+    """Read flags and the prompt; what is unknown or out of place ends the program with code 1."""
+    given, rest = {}, list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            given["prompt"] = rest
+            break
+        if word in VALUES:
+            if not rest:
+                sys.exit(f"error: option '{word} <value>' argument missing")
+            value = rest.pop(0)
+            if VALUES[word] is not None and value not in VALUES[word]:
+                sys.exit(f"error: option '{word} <value>' argument '{value}' is invalid.")
+            given[word] = value
+        elif word in SWITCHES:
+            given[word] = True
+        elif word.startswith("-"):
+            sys.exit(f"error: unknown option '{word}'")
+        else:
+            given.setdefault("prompt", []).append(word)
+    return given
+
+
+def result(**more):
+    """Make the JSON that print mode ends with."""
+    whole = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "num_turns": 2,
+        "result": "",
+        "total_cost_usd": 0.0123,
+        "usage": {"input_tokens": 100, "cache_read_input_tokens": 20, "output_tokens": 30},
+        "modelUsage": {"claude-fake-1": {}},
+        "session_id": "00000000-0000-4000-8000-000000000000",
+    }
+    print(json.dumps({**whole, **more}), flush=True)
+
+
+def verdict(schema, *, passed, feedback):
+    """Judge every criterion that the schema asks for."""
+    names = schema["properties"]["criteria_results"]["items"]["properties"]["criterion"].get("enum", [])
+    results = [{"criterion": name, "passed": passed, "feedback": feedback} for name in names]
+    return {"passed": passed, "feedback": feedback, "criteria_results": results}
+
+
+def spawn(seconds):
+    """Leave a child behind that holds stdout and stderr."""
+    code = f"import time; time.sleep({seconds})"
+    return subprocess.Popen([sys.executable, "-ISc", code], stdin=subprocess.DEVNULL).pid
+
+
+def behave(one, given):
+    """Do what the test says; the mode is the name of what a reviewer may do."""
+    schema = json.loads(given.get("--json-schema", "{}"))
+    mode = one["mode"]
+    time.sleep(one.get("seconds", 0))
+    if one.get("leaves_child"):
+        note("children", spawn(300))
+    if mode in ("pass", "fail"):
+        told = one.get("feedback", "All is well" if mode == "pass" else "Say more")
+        result(structured_output=verdict(schema, passed=mode == "pass", feedback=told))
+    elif mode == "answer":
+        result(structured_output=one["answer"])
+    elif mode == "text":
+        result(result=one.get("text", "It looks fine to me."))
+    elif mode == "messages":
+        messages = [{"type": "system"}, {"type": "assistant"}]
+        told = verdict(schema, passed=True, feedback="All is well")
+        print(json.dumps([*messages, {"type": "result", "is_error": False, "structured_output": told}]))
+    elif mode == "error":
+        result(**one["reply"])
+        sys.exit(1)
+    elif mode == "raw":
+        sys.stdout.buffer.write(base64.b64decode(one["bytes"]))
+    elif mode == "exit":
+        sys.stderr.write(one.get("stderr", "something broke\n"))
+        sys.exit(one.get("code", 1))
+    elif mode == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif mode == "hang":
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        time.sleep(300)
+    elif mode == "flood":
+        chunk = b"x" * (1 << 20)
+        for _ in range(one.get("megabytes", 400)):
+            os.write(1, chunk)
+    else:
+        sys.exit(f"no such mode: {mode}")
+
+
+def note(name, value):
+    """Add a line to a file beside this one; one write, for several run at once."""
+    line = (json.dumps(value) + "\n").encode()
+    descriptor = os.open(os.path.join(HERE, f"{name}.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, line)
+    os.close(descriptor)
+
+
+def main():
+    given = parse(sys.argv[1:])
+    if given.get("--version"):
+        print("9.9.9 (Claude Code)")
+        return
+    with open(os.path.join(HERE, "behaviour.json"), encoding="utf-8") as file:
+        behaviours = json.load(file)
+    if given.get("--help"):
+        left_out = behaviours[0].get("unknown_flags", [])
+        print("\n".join(f"  {flag}" for flag in [*VALUES, *sorted(SWITCHES)] if flag not in left_out))
+        return
+    if not (given.get("-p") or given.get("--print")):
+        sys.exit("error: not interactive")
+    note("pids", os.getpid())
+    stdin = sys.stdin.buffer.read().decode("utf-8", "replace")
+    note("calls", {"argv": sys.argv[1:], "given": given, "stdin": stdin, "cwd": os.getcwd(), "env": dict(os.environ)})
+    began = time.monotonic()
+    behave(next(one for one in behaviours if one.get("about", "") in stdin), given)
+    note("spans", {"began": began, "ended": time.monotonic()})
+
+
+if __name__ == "__main__":
+    main()

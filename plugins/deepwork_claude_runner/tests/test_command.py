@@ -1,0 +1,175 @@
+"""How Claude is called: its arguments, its environment, its input."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from itertools import pairwise
+
+import pytest
+
+from deepwork.config import user_config_file
+from deepwork.processes import ENVIRONMENT
+from deepwork.testing import output, review, step
+
+pytestmark = pytest.mark.anyio
+
+DONE = {"a.md": "a.md"}
+
+
+@pytest.fixture
+def asked(reviewed, claude):
+    """Have the step reviewed, and give what the program was asked."""
+
+    async def asked(**more):
+        async with reviewed.agent(external_runner="claude") as agent:
+            await agent.start()
+            assert (await agent.finish(DONE, **more))["status"] == "next_step"
+        return claude.calls[-1]
+
+    return asked
+
+
+@pytest.fixture
+def settings():
+    """Write the user's own settings of the plugin."""
+
+    def write(**values):
+        file = user_config_file(os.environ)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"plugins": {"settings": {"claude_runner": values}}}))
+
+    return write
+
+
+async def test_all_flags_stand_before_the_end_of_the_arguments_and_the_prompt_on_stdin(reviewed, asked):
+    call = await asked()
+    assert call["argv"][-2:] == ["-p", "--"]
+    assert call["given"]["prompt"] == []
+    assert call["given"]["--output-format"] == "json"
+    assert "The work" in call["stdin"]
+    assert "The work" not in " ".join(call["argv"])
+    assert call["cwd"] == str(reviewed.root)
+
+
+async def test_the_reviewer_is_isolated_and_can_only_read(asked):
+    given = (await asked())["given"]
+    isolated = {
+        "--safe-mode": True,
+        "--setting-sources": "",
+        "--strict-mcp-config": True,
+        "--tools": "Read,Grep,Glob",
+        "--permission-mode": "default",
+        "--no-session-persistence": True,
+        "--max-turns": "20",
+    }
+    assert {flag: given.get(flag) for flag in isolated} == isolated
+
+
+async def test_the_system_prompt_has_role_rules_and_criteria_and_the_schema_asks_for_all_of_them(asked):
+    given = (await asked())["given"]
+    assert given["--system-prompt"].startswith("You are a reviewer.")
+    assert "- **Complete**: Is everything said?\n- **True**: Is it true?" in given["--system-prompt"]
+    results = json.loads(given["--json-schema"])["properties"]["criteria_results"]
+    assert results["items"]["properties"]["criterion"]["enum"] == ["Complete", "True"]
+    assert (results["minItems"], results["maxItems"]) == (2, 2)
+
+
+async def test_the_reviewer_is_told_how_to_tell_true_section_lines(asked):
+    call = await asked()
+    ends = [line for line in call["stdin"].splitlines() if line.endswith(" end]")]
+    assert ends[0] in call["given"]["--system-prompt"]
+
+
+async def test_notes_and_guidance_go_on_stdin_whatever_their_size(project, claude):
+    guidance = "Be kind. " * 20_000
+    project.write_job(steps=[step("a", reviews=[review(additional_review_guidance=guidance)]), step("b")])
+    project.write("a.md")
+    notes = "Mind the gap. " * 4_000
+    async with project.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE, notes=notes))["status"] == "next_step"
+    [call] = claude.calls
+    assert notes in call["stdin"]
+    assert guidance.strip() in call["stdin"]
+    assert max(map(len, call["argv"])) < 32 * 1024
+    assert call["stdin"].count("Mind the gap. Mind") < 4_000
+
+
+@pytest.mark.parametrize("where", ["text", "name"])
+async def test_long_criteria_go_on_stdin_too(project, claude, where):
+    long = "very " * 20_000
+    asked = {f"Good{long}": "Is it?"} if where == "name" else {"Good": f"Is it {long}good?"}
+    project.write_job(steps=[step("a", reviews=[review(quality_criteria=asked)]), step("b")])
+    project.write("a.md")
+    claude.behaves(mode="answer", answer={"passed": True, "feedback": "Fine"})
+    async with project.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE))["status"] == "next_step"
+    [call] = claude.calls
+    assert long.strip() in call["stdin"]
+    assert max(map(len, call["argv"])) < 32 * 1024
+    assert "The criteria stand at the beginning" in call["given"]["--system-prompt"]
+
+
+async def test_it_sees_the_allowed_environment_and_no_more(asked, monkeypatch, settings):
+    allowed = {
+        "LANG": "C.UTF-8",
+        "LC_TIME": "C",
+        "XDG_CACHE_HOME": "/cache",
+        "HTTPS_PROXY": "http://proxy",
+        "SSL_CERT_FILE": "/certs",
+        "ANTHROPIC_API_KEY": "key",
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:1",
+        "CLAUDE_CODE_OAUTH_TOKEN": "token",
+        "CLAUDE_CONFIG_DIR": "/claude",
+        "ACME_REGION": "here",
+    }
+    secret = {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "CLAUDE_CODE_SOMETHING", "DEEPWORK_PORT", "LD_PRELOAD_NOT"}
+    for name, value in {**allowed, **dict.fromkeys(secret, "secret")}.items():
+        monkeypatch.setenv(name, value)
+    settings(pass_env=["ACME_*"])
+    env = (await asked())["env"]
+    assert {name: env.get(name) for name in allowed} == allowed
+    assert not secret & env.keys()
+    own = ("ANTHROPIC_", "ACME_", "LC_", "XDG_")
+    exact = {*ENVIRONMENT, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"}
+    assert [name for name in env if name not in exact and not name.startswith(own)] == []
+
+
+async def test_model_turns_budget_and_extra_arguments_can_be_set(asked, settings):
+    settings(model="opus", max_turns=3, max_budget_usd=0.25, extra_arguments=["--permission-mode", "plan"])
+    given = (await asked())["given"]
+    assert (given["--model"], given["--max-turns"], given["--max-budget-usd"]) == ("opus", "3", "0.25")
+    assert given["--permission-mode"] == "plan"
+
+
+async def test_another_program_can_be_named_by_the_user(reviewed, claude, settings, monkeypatch):
+    other = claude.program.rename(claude.folder / "claude-beta")
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    settings(command=str(other))
+    async with reviewed.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE))["status"] == "next_step"
+
+
+async def test_a_project_cannot_name_a_program_or_its_arguments_before_it_is_trusted(reviewed, claude, asked):
+    theirs = {"command": "./evil", "extra_arguments": ["--evil"], "pass_env": ["*"], "model": "haiku"}
+    config = {"plugins": {"settings": {"claude_runner": theirs}}}
+    reviewed.write(".deepwork/config.yml", json.dumps(config))
+    call = await asked()
+    assert call["given"]["--model"] == "haiku"
+    assert "--evil" not in call["argv"]
+
+
+async def test_a_concurrency_of_its_own_bounds_it_within_the_pool(project, claude, settings):
+    settings(concurrency=1)
+    project.write_job(steps=[step("a", outputs={"parts": output("files")}, reviews=[review("parts")])])
+    files = [project.write(f"part{number}.md").name for number in range(3)]
+    claude.behaves(mode="pass", seconds=0.1)
+    async with project.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish({"parts": files}))["status"] == "workflow_complete"
+    spans = sorted((call["began"], call["ended"]) for call in claude.spans())
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))

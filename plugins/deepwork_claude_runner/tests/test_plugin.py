@@ -1,0 +1,57 @@
+"""The plugin as a part of the house: contracts, doctor, imports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from deepwork.testing import PluginContract, ReviewRunnerContract
+from deepwork_claude_runner.cli import ClaudeCLI
+from deepwork_claude_runner.settings import ClaudeSettings
+
+
+class TestClaudeCLI(ReviewRunnerContract):
+    @pytest.fixture
+    async def runner(self, claude):
+        return ClaudeCLI(ClaudeSettings(command=str(claude.program)), {})
+
+    @pytest.fixture
+    async def broken_runner(self):
+        return ClaudeCLI(ClaudeSettings(command="no-such-program"), {"PATH": "/nowhere"})
+
+
+class TestPlugin(PluginContract):
+    plugin = "claude_runner"
+
+
+def doctor(project):
+    command = [sys.executable, "-m", "deepwork", "doctor", "--json", "--path", str(project.root)]
+    report = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
+    return [(one["level"], one["text"], one["cure"]) for one in report["findings"] if one["check"] == "claude"]
+
+
+def test_doctor_tells_program_and_version(project, claude):
+    assert doctor(project) == [("ok", "claude: 9.9.9 (Claude Code)", None)]
+
+
+def test_doctor_names_flags_that_an_old_program_does_not_know(project, claude):
+    claude.behaves(unknown_flags=["--safe-mode"])
+    text = "9.9.9 (Claude Code) does not know --safe-mode"
+    assert doctor(project) == [("warning", text, "claude update")]
+
+
+def test_doctor_says_how_to_get_the_program(project, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [(level, text, cure)] = doctor(project)
+    assert level == "warning"
+    assert "the runner claude cannot work: 'claude' cannot be started" in text
+    assert "Install Claude Code" in cure
+
+
+def test_declaring_imports_nothing_heavy():
+    code = "import deepwork_claude_runner.plugin, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"fastmcp", "deepwork_claude_runner.cli"} & set(done.stdout.split())

@@ -1,0 +1,3 @@
+"""Review rules next to the code they guard."""
+
+from __future__ import annotations

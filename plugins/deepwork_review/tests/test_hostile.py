@@ -1,0 +1,194 @@
+"""A repository's own configuration, or the environment, makes git run nothing and hide nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+def git(root, *arguments):
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *arguments]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+
+
+def prepare(root: Path) -> str:
+    """Make a repository with a rule, a base and a change, and a program beside it that leaves a trace; give that."""
+    root.mkdir(parents=True)
+    program = root.parent / "canary.sh"
+    program.write_text(f"#!/bin/sh\ntouch {root.parent}/canary-$$\nexit 1\n")
+    program.chmod(0o755)
+    git(root, "init", "-q", "-b", "main")
+    rule = "{description: d, match: {include: ['*.py']}, review: {strategy: individual, instructions: i}}"
+    (root / ".deepreview").write_text(f"rule: {rule}\n")
+    (root / "old.py").write_text("old\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "base")
+    git(root, "checkout", "-q", "-b", "work")
+    (root / "old.py").write_text("changed\n")
+    (root / "new.py").write_text("new\n")
+    return str(program)
+
+
+def fired(root: Path) -> int:
+    return len(list(root.parent.glob("canary-*")))
+
+
+def config(*settings):
+    def attack(root, program):
+        for name, value in settings:
+            git(root, "config", name, value.replace("CANARY", program))
+
+    return attack
+
+
+def with_attributes(attributes, *settings):
+    def attack(root, program):
+        (root / ".git" / "info" / "attributes").write_text(f"*.py {attributes}\n")
+        config(*settings)(root, program)
+
+    return attack
+
+
+def hooks(root, program):
+    folder = root.parent / "hooks"
+    folder.mkdir()
+    for name in ("post-index-change", "fsmonitor-watchman", "post-checkout", "pre-commit", "reference-transaction"):
+        (folder / name).symlink_to(program)
+    git(root, "config", "core.hooksPath", str(folder))
+
+
+def included(root, program):
+    (root.parent / "more").write_text(f'[core]\n\tfsmonitor = {program}\n[filter "a=b.c"]\n\tclean = {program}\n')
+    (root / ".git" / "info" / "attributes").write_text("*.py filter=a=b.c\n")
+    git(root, "config", "include.path", str(root.parent / "more"))
+
+
+def submodule_up(root, program):
+    (root / ".gitmodules").write_text('[submodule ".."]\n\tpath = sub/../..\n\turl = ..\n\tupdate = !touch x\n')
+    git(root, "config", "submodule....update", f"!{program}")
+
+
+def nested_git_file(root, program):
+    other = root.parent / "other.git"
+    git(root, "init", "-q", "--bare", str(other))
+    git(root, "--git-dir", str(other), "config", "core.fsmonitor", program)
+    (root / "nested").mkdir()
+    (root / "nested" / ".git").write_text(f"gitdir: {other}\n")
+    (root / "nested" / "x.py").write_text("x\n")
+
+
+def embedded_repository(root, program):
+    """A dirty submodule whose own configuration would run something if git looked into it."""
+    inner = root / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "x.py").write_text("x\n")
+    git(inner, "add", "-A")
+    git(inner, "commit", "-q", "-m", "x")
+    git(root, "add", "inner")
+    git(inner, "config", "core.fsmonitor", program)
+    git(inner, "config", "filter.f.clean", program)
+    (inner / ".git" / "info" / "attributes").write_text("* filter=f\n")
+    (inner / "x.py").write_text("dirty\n")
+
+
+def promisor(root, program):
+    """A partial clone that wants to fetch what is missing, through a program."""
+    config(
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", "ext::CANARY"),
+        ("protocol.ext.allow", "always"),
+    )(root, program)
+    tree = subprocess.check_output(["git", "rev-parse", "main:old.py"], cwd=root, text=True).strip()
+    (root / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+
+
+HOSTILE = {
+    "core.fsmonitor": config(("core.fsmonitor", "CANARY")),
+    "filter.clean": with_attributes("filter=f", ("filter.f.clean", "CANARY"), ("filter.f.required", "true")),
+    "filter.process": with_attributes("filter=f", ("filter.f.process", "CANARY"), ("filter.f.required", "true")),
+    "textconv": with_attributes("diff=d", ("diff.d.textconv", "CANARY"), ("diff.d.command", "CANARY")),
+    "diff.external": config(("diff.external", "CANARY"), ("diff.trustExitCode", "true")),
+    "core.hooksPath": hooks,
+    "core.sshCommand": config(("core.sshCommand", "CANARY"), ("remote.origin.url", "ssh://nowhere/x")),
+    "pager": config(("core.pager", "CANARY"), ("pager.diff", "CANARY"), ("pager.ls-files", "CANARY")),
+    "alias": config(("alias.diff", "!CANARY"), ("alias.ls-files", "!CANARY"), ("alias.rev-parse", "!CANARY")),
+    "include.path": included,
+    "submodule ..": submodule_up,
+    "nested .git file": nested_git_file,
+    "embedded repository": embedded_repository,
+    "promisor remote": promisor,
+}
+VARIABLES = {
+    "GIT_DIR": {"GIT_DIR": "/nonexistent"},
+    "GIT_EXTERNAL_DIFF": {"GIT_EXTERNAL_DIFF": "CANARY", "GIT_PAGER": "CANARY", "GIT_SSH_COMMAND": "CANARY"},
+    "GIT_CONFIG_COUNT": {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": "CANARY",
+    },
+    "GIT_CONFIG_PARAMETERS": {"GIT_CONFIG_PARAMETERS": "'core.fsmonitor'='CANARY'"},
+    "GIT_INDEX_FILE": {"GIT_INDEX_FILE": "/nonexistent/index", "GIT_WORK_TREE": "/"},
+}
+
+
+@pytest.mark.parametrize("attack", HOSTILE)
+async def test_a_repositorys_configuration_runs_nothing_and_hides_nothing(tmp_path, repo_at, reviewed, attack):
+    root = tmp_path / "repo"
+    HOSTILE[attack](root, prepare(root))
+    traces = fired(root)
+    assert reviewed(root, await repo_at(root).ask()) == ["new.py", "old.py"]
+    assert fired(root) == traces
+
+
+@pytest.mark.parametrize("attack", ["core.fsmonitor", "filter.clean", "filter.process", "include.path"])
+def test_the_trap_is_real(tmp_path, attack):
+    """Without our care git does run the program."""
+    root = tmp_path / "repo"
+    HOSTILE[attack](root, prepare(root))
+    subprocess.run(["git", "diff", "--name-only", "main"], cwd=root, check=False, capture_output=True)
+    assert fired(root)
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_the_environment_of_the_server_changes_nothing(tmp_path, repo_at, reviewed, name):
+    root = tmp_path / "repo"
+    program = prepare(root)
+    variables = {key: value.replace("CANARY", program) for key, value in VARIABLES[name].items()}
+    done = repo_at(root).run("review", env=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert reviewed(root, done.stdout) == ["new.py", "old.py"]
+    assert fired(root) == 0
+
+
+async def test_a_project_in_an_embedded_bare_repository_is_refused(tmp_path, repo_at):
+    root = tmp_path / "repo"
+    program = prepare(root)
+    bare = root / "embedded"
+    git(root, "init", "-q", "--bare", str(bare))
+    git(root, "--git-dir", str(bare), "config", "core.fsmonitor", program)
+    assert "git cannot use this repository" in await repo_at(bare).refusal()
+    assert fired(root) == 0
+
+
+async def test_a_working_tree_that_is_elsewhere_is_refused(tmp_path, repo_at):
+    root = tmp_path / "repo"
+    prepare(root)
+    git(root, "config", "core.worktree", str(tmp_path / "elsewhere"))
+    (tmp_path / "elsewhere").mkdir()
+    assert "the repository's working tree is not where the project is" in await repo_at(root).refusal()
+
+
+def test_a_git_of_the_project_is_not_run(tmp_path, repo_at, reviewed):
+    root = tmp_path / "repo"
+    program = prepare(root)
+    (root / "git").symlink_to(program)
+    done = repo_at(root).run("review", env={"PATH": f".:{os.environ['PATH']}"})
+    assert reviewed(root, done.stdout) == ["new.py", "old.py"]
+    assert fired(root) == 0

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+GOOD = "good: {description: d, match: {include: ['*.py']}, review: {strategy: individual, instructions: i}}\n"
+
+
+def rule(text="", match="", review=""):
+    return f"""\
+rule:
+  description: d
+{text}
+  match:
+    include: ["*.py"]
+{match}
+  review:
+    strategy: individual
+    instructions: i
+{review}
+"""
+
+
+PROBLEMS = [
+    ("[]", ":1: input should be a mapping"),
+    (GOOD + GOOD, ":2: key 'good' stands here again, first in line 1"),
+    (rule(text="  colour: red"), ":3: rule: unknown key 'colour'; valid: description, match, review"),
+    (rule(match="    excludes: []"), ":6: rule.match: unknown key 'excludes'; did you mean 'exclude'?"),
+    (rule(review="    agnet: {}"), ":10: rule.review: unknown key 'agnet'; did you mean 'agent'?"),
+    (rule().replace("individual", "each"), ":8: rule.review.strategy: input should be 'individual', 'matches_tog"),
+    (rule().replace('["*.py"]', "[]"), ":5: rule.match.include: list should have at least 1 item"),
+    (rule(match="    exclude: ['{1..999}']"), ":6: rule.match.exclude[0]: has braces for more than 64 globs"),
+    (rule().replace("description: d", f"description: {'d' * 257}"), ":2: rule.description: string should have at most"),
+    (rule().replace("rule:", "my rule:"), ":1: my rule: string should match pattern '^[a-zA-Z0-9_-]+$'"),
+    (
+        rule().replace("    instructions: i", "    instructions: {file: gone.md}"),
+        ":9: the instructions file 'gone.md' do",
+    ),
+    (
+        rule().replace("    instructions: i", "    instructions: {file: ../../x}"),
+        ":9: the instructions file '../../x' l",
+    ),
+    (rule(review='    agent: {claude: "a\\nb"}'), ":10: rule.review.agent.claude: is not a name on one line"),
+    ("rule: [", ":2: while parsing a flow node"),
+    (b"rule: \xff", ":1: byte 0xff is not UTF-8"),
+    ("a: " + "[" * 100_000, ":1: nested deeper than 64 levels"),
+]
+
+
+@pytest.mark.parametrize(("text", "problem"), PROBLEMS, ids=range(len(PROBLEMS)))
+async def test_a_broken_file_is_told_with_its_line_and_hides_no_good_one(repo, text, problem):
+    repo.write("src/.deepreview", text)
+    repo.write(".deepreview", GOOD)
+    repo.write("a.py")
+    answer = await repo.ask()
+    assert answer.startswith(f"WARNING: src/.deepreview{problem}")
+    assert 'name: "good review of a.py"' in answer
+
+
+async def test_if_all_files_are_broken_nothing_is_concluded(repo):
+    repo.write(".deepreview", "nonsense")
+    refused = await repo.refusal()
+    assert refused.startswith("no rules could be read:\n.deepreview:1: input should be a mapping")
+
+
+async def test_a_file_without_rules_is_no_error(repo):
+    repo.write(".deepreview", "# later\n")
+    assert await repo.ask() == "No .deepreview configuration files found."
+
+
+async def test_rules_that_are_no_regular_files_or_lie_outside_are_told(repo, tmp_path):
+    (tmp_path / "outside").write_text(GOOD)
+    (repo.root / ".deepreview").symlink_to(tmp_path / "outside")
+    repo.write("a.py")
+    assert ".deepreview: lies outside of the project" in await repo.refusal()
+
+
+async def test_instructions_may_stand_in_a_file_beside_the_rules(repo):
+    repo.rule(folder="src", instructions={"file": "../guide.md"})
+    repo.write("guide.md", "Read the guide.\n")
+    repo.write("src/a.py")
+    await repo.ask(files=["src/a.py"])
+    (file,) = (repo.state / "review_instructions").glob("*.md")
+    assert "## Review Instructions\n\nRead the guide.\n" in file.read_text()
+
+
+async def test_configured_reviews_are_listed_with_their_lines_and_broken_files_among_them(repo):
+    repo.rule("one", description="The first", include=["*.py"])
+    repo.rule("two", include=["*.md"])
+    repo.rule("deep", folder="src/deep", include=["*.py"])
+    repo.write("lib/.deepreview", "nonsense")
+    async with repo.reviewer() as agent:
+        found = await agent.configured()
+        assert [(one["name"], one["defining_file"]) for one in found] == [
+            ("deep", "src/deep/.deepreview:1"),
+            ("one", ".deepreview:1"),
+            ("two", ".deepreview:9"),
+            ("PARSE_ERROR:lib/.deepreview", "lib/.deepreview"),
+        ]
+        assert found[1]["description"] == "The first"
+        some = await agent.configured(only_rules_matching_files=["src/deep/x.py", "y.md"])
+        assert [one["name"] for one in some] == ["deep", "two", "PARSE_ERROR:lib/.deepreview"]
+
+
+async def test_without_rules_the_list_is_empty(repo):
+    async with repo.reviewer() as agent:
+        assert await agent.configured() == []
+
+
+async def test_vendored_ignored_and_foreign_rules_are_left_out_and_vendored_ones_named(repo):
+    repo.rule("mine", include=["*.py"])
+    repo.rule("theirs", folder="vendor/lib")
+    repo.rule("installed", folder="node_modules/lib")
+    repo.write(".gitignore", "node_modules\n")
+    repo.write("a.py")
+    answer = await repo.ask()
+    assert "WARNING: rules in folders of other people's code were left out: vendor/lib/.deepreview" in answer
+    assert "theirs" not in answer
+    assert "installed" not in answer
+
+
+async def test_a_search_without_git_ends_with_loops_of_links(project, repo_at):
+    folder = repo_at(project.root)
+    folder.rule("mine", include=["**/*.py"])
+    folder.rule("nested", folder="other")
+    (project.root / "other" / ".git").mkdir()
+    (project.root / "sub").mkdir()
+    (project.root / "sub" / "up").symlink_to("..")
+    (project.root / "sub" / "self").symlink_to(".")
+    async with folder.reviewer() as agent:
+        assert [one["name"] for one in await agent.configured()] == ["mine"]
+
+
+def test_lint_names_what_has_no_effect_or_is_missing(repo):
+    repo.rule(
+        include=["*.py", "*.rb"],
+        exclude=["gen/**"],
+        agent={"emacs": "x"},
+        reference_files=[{"path": "gone.md"}],
+        precomputed_info_for_reviewer_bash_command="gone.sh",
+    )
+    repo.write("a.py")
+    done = repo.run("reviews", "lint")
+    assert (done.returncode, done.stderr) == (0, "1 rules checked, no errors.\n")
+    assert done.stdout.splitlines() == [
+        ".deepreview:1: rule 'rule': include '*.rb' matches no file (warning)",
+        ".deepreview:1: rule 'rule': exclude 'gen/**' excludes nothing that is included (warning)",
+        ".deepreview:1: rule 'rule': agent 'emacs' is for a platform that reviews are not written for (warning)",
+        ".deepreview:1: rule 'rule': reference file 'gone.md' does not exist (warning)",
+        ".deepreview:1: rule 'rule': the command 'gone.sh' is no file beside .deepreview (warning)",
+    ]
+
+
+def test_lint_fails_for_a_broken_file(repo):
+    repo.write(".deepreview", "nonsense")
+    done = repo.run("reviews", "lint", "--json")
+    assert done.returncode == 1
+    assert '"level": "error"' in done.stdout
+
+
+def test_doctor_tells_of_broken_rules(repo):
+    repo.write(".deepreview", "nonsense")
+    done = repo.run("doctor")
+    assert done.returncode == 1
+    assert "✗ .deepreview:1: input should be a mapping" in done.stdout

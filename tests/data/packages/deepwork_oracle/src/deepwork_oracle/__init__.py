@@ -1,0 +1,1 @@
+"""A reviewer for DeepWork."""

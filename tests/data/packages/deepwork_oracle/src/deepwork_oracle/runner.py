@@ -1,0 +1,56 @@
+"""Asks the program `oracle`: rules and work on stdin, a verdict as JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from deepwork.api import (
+    BadVerdict,
+    NeedsTrust,
+    NeedsWork,
+    Passed,
+    ReviewRequest,
+    ReviewRunner,
+    RunnerError,
+    allowed_environment,
+    read_verdict,
+    run_program,
+    verdict_schema,
+)
+
+
+class OracleSettings(BaseModel, extra="forbid", frozen=True):
+    """What can be set under `plugins.settings.oracle`."""
+
+    command: Annotated[str, NeedsTrust()] = "oracle"
+
+
+class OracleRunner(ReviewRunner):
+    """One process for each review."""
+
+    def __init__(self, settings: OracleSettings, environment: Mapping[str, str]) -> None:
+        self._command = settings.command
+        self._environment = allowed_environment(environment, ("ORACLE_*",))
+
+    async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
+        """Ask once."""
+        asked = [f"{name}: {question}" for name, question in request.criteria.items()]
+        rules = ["Judge strictly by these criteria.", *asked, request.how_to_read, request.guidance or ""]
+        completed = await run_program(
+            [self._command, "--json-schema", json.dumps(verdict_schema(request.criteria))],
+            cwd=request.project_root,
+            environment=self._environment,
+            seconds=request.seconds,
+            stdin="\n\n".join([*rules, request.payload, request.notes or ""]).encode(),
+        )
+        if completed.returncode:
+            raise RunnerError(f"oracle ended with code {completed.returncode}: {completed.stderr[-500:]!r}")
+        try:
+            answer = json.loads(completed.stdout)
+        except ValueError:
+            raise BadVerdict(f"oracle printed no JSON: {completed.stdout[:500]!r}") from None
+        return read_verdict(answer, request.criteria)

@@ -1,0 +1,306 @@
+"""The messages that the page on errors shows, provoked one by one."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import anyio
+import pytest
+
+import deepwork.errors
+from deepwork import api, hookimpl
+from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.manager import PluginManager
+from deepwork.testing import DeepworkProject, Refused, review, step
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
+MESSAGES = re.findall(r"^<!-- message: (.+) -->$", PAGE.read_text(), re.MULTILINE)
+PROVOKED: dict[str, Callable[[DeepworkProject], Any]] = {}
+
+pytestmark = pytest.mark.anyio
+
+
+def provokes(name):
+    """Register what brings about the error of this name."""
+    return lambda provoke: PROVOKED.setdefault(name, provoke)
+
+
+def plugin(**hooks):
+    """Make the plugin manager of an installation with a plugin `acme` that has these hooks."""
+    module = ModuleType("deepwork_acme.plugin")
+    for name, hook in hooks.items():
+        setattr(module, name, hookimpl(hook))
+    core = [one for one in installed() if one.builtin]
+    return PluginManager(candidates=[*core, Candidate("acme", "deepwork-acme", "1.0", lambda: module)])
+
+
+def refused_server(project, **options):
+    with pytest.raises(api.DeepWorkError) as error:
+        project.server(**options)
+    return str(error.value)
+
+
+@provokes("ConfigError")
+async def _(project):
+    project.write(".deepwork/config.yml", "quality_gate: {timout: 60}")
+    return refused_server(project)
+
+
+@provokes("PathRefused")
+async def _(project):
+    project.write_job()
+    project.write("../elsewhere/file")
+    project.state.symlink_to(project.root.parent / "elsewhere")
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="main")
+
+
+@provokes("JobLoadError")
+async def _(project):
+    job = project.write_job() / "job.yml"
+    job.write_text(job.read_text().replace("summary: Job", "sumary: Job"))
+    return str(api.parse_job(job))
+
+
+@provokes("UnknownJob")
+async def _(project):
+    project.write_job()
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", goal="g", job_name="dmo", workflow_name="main")
+
+
+@provokes("UnknownWorkflow")
+async def _(project):
+    project.write_job(workflows={"main": ["a"], "other": ["b"]})
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="mian")
+
+
+@provokes("EmptyWorkflow")
+async def _(project):
+    class Hollow(api.JobSource):
+        name = "hollow"
+
+        def load(self):
+            job = api.parse_job(project.write_job("hollow", folder=project.root.parent))
+            empty = job.definition.workflows[0].model_copy(update={"steps": []})
+            yield job.model_copy(update={"definition": job.definition.model_copy(update={"workflows": [empty]})})
+
+    async with project.agent(plugins=plugin(deepwork_job_sources=lambda: [Hollow()])) as agent:
+        return await agent.refused("start_workflow", goal="g", job_name="hollow", workflow_name="main")
+
+
+@provokes("MissingInstructions")
+async def _(project):
+    (project.write_job() / "steps" / "a.md").unlink()
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="main")
+
+
+@provokes("ArgumentError")
+async def _(project):
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", goal="g" * 70_000, job_name="demo", workflow_name="main")
+
+
+@provokes("wrong arguments")
+async def _(project):
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", job="demo", workflow_name="main")
+
+
+@provokes("OutputError")
+async def _(project):
+    project.write_job()
+    async with project.agent() as agent:
+        await agent.start()
+        return await agent.refused("finished_step", outputs={"a.md": "a.md"})
+
+
+async def reviewed(project, judge, *, calls=1, **options):
+    """Have a step reviewed by `ada`, and give what the agent is told at the last of several calls."""
+
+    class Ada(api.ReviewRunner):
+        async def review(self, request):
+            return await judge()
+
+    runner = api.ReviewRunnerSpec(name="ada", create=Ada, max_inline_files=0)
+    options.setdefault("plugins", plugin(deepwork_review_runners=lambda: [runner]))
+    project.write_job(steps=[step("a", reviews=[review()])])
+    project.write("a.md")
+    async with project.agent(external_runner="ada", **options) as agent:
+        await agent.start()
+        for _ in range(calls - 1):
+            await agent.finish({"a.md": "a.md"})
+        try:
+            return (await agent.finish({"a.md": "a.md"}))["feedback"]
+        except Refused as error:
+            return str(error)
+
+
+async def _on_holiday():
+    raise api.RunnerError("Ada is on holiday")
+
+
+@provokes("ReviewExhausted")
+async def _(project):
+    async def judge():
+        return api.NeedsWork("Ada finds it too long")
+
+    return await reviewed(project, judge, quality_gate_max_attempts=1)
+
+
+@provokes("no verdict")
+async def _(project):
+    return await reviewed(project, _on_holiday)
+
+
+@provokes("RunnerError")
+async def _(project):
+    return await reviewed(project, _on_holiday, calls=3)
+
+
+@provokes("RunnerUnavailable")
+async def _(project):
+    project.write(".deepwork/config.yml", "quality_gate: {commands: {ada: {run: [ada]}}}")
+    return await reviewed(project, None, plugins=plugin())
+
+
+@provokes("RunnerTimeout")
+async def _(project):
+    return await reviewed(project, anyio.sleep_forever, quality_gate_timeout=1)
+
+
+@provokes("BadVerdict")
+async def _(project):
+    async def judge():
+        return "fine"
+
+    return await reviewed(project, judge)
+
+
+@provokes("StateError")
+async def _(project):
+    project.write_job()
+    project.write("a.md")
+    project.write("b.md")
+    async with project.agent() as agent:
+        session = (await agent.start())["session_id"]
+        await agent.finish({"a.md": "a.md"})
+        return await agent.refused("finished_step", outputs={"a.md": "b.md"}, session_id=session, step_id="a")
+
+
+@provokes("NoActiveSession")
+async def _(project):
+    async with project.agent() as agent:
+        return await agent.refused("finished_step", outputs={})
+
+
+@provokes("UnknownSession")
+async def _(project):
+    async with project.agent() as agent:
+        return await agent.refused("finished_step", outputs={}, session_id="nobody")
+
+
+@provokes("StaleSession")
+async def _(project):
+    class Busy(api.StateStore):
+        """A store in which others always come first."""
+
+        async def load(self, session_id):
+            return self.session
+
+        async def save(self, session, *, expected):
+            if expected is not None:
+                raise api.StaleSession("changed meanwhile")
+            self.session = session
+            return 1
+
+        async def find(self, *, status=None, before=None, limit=10):
+            return []
+
+    store = api.StateStoreSpec(name="busy", open=lambda _: Busy())
+    project.write_job()
+    project.write("a.md")
+    async with project.agent(plugins=plugin(deepwork_state_stores=lambda: [store]), state_store="busy") as agent:
+        await agent.start()
+        return await agent.refused("finished_step", outputs={"a.md": "a.md"})
+
+
+@provokes("CorruptSession")
+async def _(project):
+    project.write_job()
+    async with project.agent() as agent:
+        session = (await agent.start())["session_id"]
+        project.write(project.state / f"session_{session}.json", '{"session_id"')
+        return await agent.refused("finished_step", outputs={}, session_id=session)
+
+
+@provokes("StorageError")
+async def _(project):
+    project.write_job()
+    async with project.agent() as agent:
+        session = (await agent.start())["session_id"]
+        file = project.state / f"session_{session}.json"
+        file.rename(project.root / "elsewhere.json")
+        file.symlink_to(project.root / "elsewhere.json")
+        return await agent.refused("finished_step", outputs={}, session_id=session)
+
+
+@provokes("PluginLoadError")
+async def _(project):
+    def needs_url(context):
+        return context.environment["ACME_URL"]
+
+    return refused_server(project, plugins=plugin(deepwork_state_stores=needs_url))
+
+
+@provokes("NameClash")
+async def _(project):
+    store = api.StateStoreSpec(name="json", open=lambda _: None)
+    return refused_server(project, plugins=plugin(deepwork_state_stores=lambda: [store]))
+
+
+@provokes("UnknownName")
+async def _(project):
+    return refused_server(project, state_store="sql")
+
+
+async def failing_program(project, *arguments, **limits):
+    with pytest.raises(api.ProgramError) as error:
+        await api.run_program(arguments, cwd=project.root, environment={"PATH": "/usr/bin:/bin"}, **limits)
+    return str(error.value)
+
+
+@provokes("ProgramMissing")
+async def _(project):
+    return await failing_program(project, "no-such-program", seconds=5)
+
+
+@provokes("ProgramTimeout")
+async def _(project):
+    return await failing_program(project, "sleep", "60", seconds=0.1)
+
+
+@provokes("ProgramFlood")
+async def _(project):
+    return await failing_program(project, "yes", seconds=5, max_output=1000)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+async def test_a_message_is_what_the_page_shows(name, player, project):
+    playing = player("docs/reference/errors.md")
+    playing.shown = await PROVOKED[name](project) + "\n"
+    playing.compare(next(block for block in playing.page.blocks("message") if block.about == name))
+
+
+def test_every_error_that_can_come_has_a_message_on_the_page():
+    source = "\n".join(path.read_text() for path in Path(deepwork.errors.__file__).parent.rglob("*.py"))
+    for name, error in inspect.getmembers(deepwork.errors, inspect.isclass):
+        if name not in MESSAGES and not error.__subclasses__():
+            assert not re.search(rf"(?<!class ){name}\(", source), f"{name} is raised, and the page has no message"

@@ -1,0 +1,134 @@
+"""The plugins that the page on hooks shows, loaded and used."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from types import ModuleType
+
+import anyio
+import click
+import pytest
+from fastmcp import Client
+
+from deepwork import __version__, api
+from deepwork.house import House
+from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.manager import PluginManager
+from deepwork.testing import Agent, review, step
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def plugins(reference, tmp_path, monkeypatch):
+    """Make the plugin manager of an installation in which the example of a hook is installed as `acme`."""
+
+    def install(hook):
+        block = next(block for block in reference("hooks").blocks("example") if block.about == hook)
+        module = ModuleType("deepwork_acme.plugin")
+        module.__file__ = str(tmp_path / "deepwork_acme" / "plugin.py")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(compile(block.text, module.__file__, "exec"), vars(module))
+        core = [one for one in installed() if one.builtin]
+        return PluginManager(candidates=[*core, Candidate("acme", "deepwork-acme", "1.0", lambda: module)])
+
+    return install
+
+
+async def test_the_job_source_offers_its_jobs(project, plugins, tmp_path):
+    project.write_job("onboarding", folder=tmp_path / "deepwork_acme" / "jobs")
+    async with project.agent(plugins=plugins("deepwork_job_sources")) as agent:
+        names = [job["name"] for job in (await agent.call("get_workflows"))["jobs"]]
+        assert "onboarding" in names
+        assert (await agent.start("onboarding"))["step_id"] == "a"
+
+
+async def test_the_state_store_keeps_sessions_and_refuses_stale_ones(project, plugins):
+    project.write_job()
+    project.write("a.md")
+    options = {"plugins": plugins("deepwork_state_stores"), "state_store": "acme"}
+    async with project.agent(**options) as agent:
+        session = (await agent.start())["session_id"]
+    assert [path.name for path in project.state.glob("*.db")] == ["sessions.db"]
+    assert not list(project.state.glob("session_*"))
+    store = House(project.root, plugins=options["plugins"]).store("acme")
+    async with project.agent(**options) as agent, store.open(api.Workspace(project.root)) as opened:
+        assert session in await agent.refused("finished_step", outputs={})
+        found = await opened.load(session)
+        reply = await agent.finish({"a.md": "a.md"}, session_id=session, step_id="a")
+        assert reply["begin_step"]["step_id"] == "b"
+        with pytest.raises(api.StaleSession):
+            await opened.save(found, expected=found.revision)
+        assert [one.step_id for one in await opened.find(status="active")] == ["b"]
+
+
+async def test_of_many_saves_at_once_the_state_store_takes_one(project, plugins):
+    project.write_job()
+    manager = plugins("deepwork_state_stores")
+    async with project.agent(plugins=manager, state_store="acme") as agent:
+        session_id = (await agent.start())["session_id"]
+    won = []
+    store = House(project.root, plugins=manager).store("acme").open(api.Workspace(project.root))
+    session = await store.load(session_id)
+
+    async def save():
+        with suppress(api.StaleSession):
+            won.append(await store.save(session, expected=session.revision))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(save)
+    assert won == [session.revision + 1]
+
+
+async def test_the_review_runner_is_asked(project, plugins):
+    project.write_job(steps=[step("a", reviews=[review()])])
+    project.write("a.md", "line\n" * 61)
+    async with project.agent(plugins=plugins("deepwork_review_runners"), external_runner="short") as agent:
+        await agent.start()
+        reply = await agent.finish({"a.md": "a.md"})
+        assert (reply["status"], reply["feedback"]) == ("needs_work", "Longer than 60 lines: a.md")
+        project.write("a.md", "line\n" * 60)
+        assert (await agent.finish({"a.md": "a.md"}))["status"] == "workflow_complete"
+
+
+async def test_the_tool_set_is_served_beside_that_of_the_core(project, plugins):
+    server = project.server(plugins=plugins("deepwork_tool_sets"))
+    async with Client(server) as client:
+        agent = Agent(client)
+        assert await agent.call("acme_get_ticket", number="7") == {"title": "The door sticks", "opened_by": "local"}
+        assert await agent.refused("acme_get_ticket", number="8") == "no ticket '8'; there are: 7"
+        assert (await client.read_resource("acme://tickets/7"))[0].text == "The door sticks"
+        prompt = await client.get_prompt("triage", {"number": "7"})
+        assert "acme_get_ticket" in prompt.messages[0].content.text
+        assert "Tickets: acme_get_ticket." in server.instructions
+
+
+async def test_a_set_that_is_served_alone_has_its_own_names(project, plugins):
+    server = project.server(plugins=plugins("deepwork_tool_sets"), tools=["tickets"])
+    async with Client(server) as client:
+        assert [tool.name for tool in await client.list_tools()] == ["get_ticket"]
+
+
+def test_the_command_prints_its_tickets(plugins, capsys):
+    [found] = plugins("deepwork_commands").commands(click.Command)
+    assert (found.item.name, str(found.by)) == ("tickets", "deepwork-acme 1.0 (plugin 'acme')")
+    found.item.main([], standalone_mode=False)
+    assert capsys.readouterr().out == "7  The door sticks\n"
+
+
+def test_the_check_reads_its_settings(project, plugins):
+    manager = plugins("deepwork_checks")
+
+    def findings():
+        [check] = House(project.root, plugins=manager).checks()
+        return [(finding.level, finding.text) for finding in check.item.run()]
+
+    assert findings() == [("warning", "no url is set")]
+    project.write(".deepwork/config.yml", "plugins: {settings: {acme: {url: 'https://tickets.example'}}}")
+    assert findings() == [("ok", "tickets come from https://tickets.example")]
+
+
+def test_what_the_page_says_of_versions_holds(reference):
+    assert f"deepwork>={__version__}" in next(reference("hooks").blocks("sketch")).text

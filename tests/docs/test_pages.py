@@ -1,0 +1,104 @@
+"""What the pages show is what happens, and what they link to is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deepwork.api import Job, parse_job
+from deepwork.config import load_config
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    if "specs" not in path.parts
+)
+PLAYED = [name for name in PAGES if re.search("^<!-- (run|call)", (ROOT / name).read_text(), re.MULTILINE)]
+HELP = "docs/reference/cli.md"
+KINDS = {
+    "file": "any",
+    "given": "any",
+    "run": "bash",
+    "installs": "bash",
+    "output": "text",
+    "call": "json",
+    "reply": "json",
+    "refusal": "text",
+    "job": "yaml",
+    "config": "yaml",
+    "help": "text",
+    "message": "text",
+    "example": "python",
+    "sketch": "any",
+}
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("name", PLAYED)
+async def test_what_a_page_shows_is_what_happens(name, player):
+    await player(name).play()
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("docs/")])
+def test_every_block_of_a_page_says_what_it_is(name, page):
+    for block in page(name).blocks():
+        if block.kind:
+            assert KINDS.get(block.kind) in (block.language, "any"), f"{name}:{block.line} is a {block.kind}?"
+        else:
+            # Only what readers do once, on the way to where the page begins.
+            assert block.text == ". ~/.deepwork-venv/bin/activate\n", f"{name}:{block.line} has no comment before it"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_of_a_page_leads_somewhere(name, page):
+    for target in LINK.findall(page(name).prose):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / name).parent / path if path else ROOT / name
+        assert file.exists(), f"{name} links to {target}"
+        if anchor:
+            assert anchor in page(file.resolve().relative_to(ROOT)).anchors, f"{name} links to {target}"
+
+
+def test_the_index_links_to_every_page(page):
+    index = page("docs/README.md")
+    listed = {str((index.path.parent / target).resolve().relative_to(ROOT)) for target in LINK.findall(index.prose)}
+    assert {name for name in PAGES if name.startswith("docs/")} <= listed | {"docs/README.md"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_source_file_that_a_page_names_exists(name, page):
+    text = page(name).text
+    for path in re.findall(r"\b((?:server|builtin|engine|models|jobs|loading|ports|cli)/\w+\.py)\b", text):
+        assert (ROOT / "src" / "deepwork" / path).is_file(), f"{name} names {path}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_jobs_that_a_page_shows_have_no_errors(name, page, project):
+    for number, block in enumerate(page(name).blocks("job")):
+        folder = project.write(f"{number}/job.yml", block.text).parent
+        job = parse_job(folder)
+        assert isinstance(job, Job), f"{name}:{block.line}\n{job}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_configurations_that_a_page_shows_have_no_errors(name, page, project):
+    for block in page(name).blocks("config"):
+        project.write(".deepwork/config.yml", block.text)
+        assert load_config(project.root, {})
+
+
+@pytest.mark.parametrize("command", re.findall("^<!-- help: (.+) -->$", (ROOT / HELP).read_text(), re.MULTILINE))
+def test_a_help_text_is_what_the_command_prints(command, page, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    arguments = [sys.executable, "-m", *command.split(), "--help"]
+    printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+    assert printed == next(block.text for block in page(HELP).blocks("help") if block.about == command)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from deepwork import __version__
+from deepwork.errors import NameClash, PluginLoadError
+from deepwork.loading.catalog import by_name
+
+pytestmark = pytest.mark.anyio
+
+
+def test_stores_are_collected_and_attributed(ask):
+    found = ask("state_stores", "good")
+    assert sorted((one.item.name, str(one.by)) for one in found) == [
+        ("acme", "acme-tracker 2.1 (plugin 'acme')"),
+        ("json", f"deepwork {__version__} (builtin.json_store)"),
+        ("memory", f"deepwork {__version__} (builtin.memory_store)"),
+    ]
+
+
+def test_two_stores_of_one_name_clash(ask):
+    with pytest.raises(NameClash, match="state store 'json' is offered twice"):
+        by_name("state store", ask("state_stores", "clash_store"), lambda spec: spec.name)
+
+
+def test_a_plugin_that_ends_the_process_is_named(ask):
+    with pytest.raises(PluginLoadError) as error:
+        ask("state_stores", "raising_everywhere")
+    assert error.value.message == (
+        "deepwork-raising-everywhere 0.17 (plugin 'raising_everywhere'): "
+        "hook deepwork_state_stores failed: SystemExit: no licence found"
+    )
+
+
+def test_something_that_is_no_record_is_refused(ask):
+    with pytest.raises(PluginLoadError, match="hook deepwork_state_stores gave int, not StateStoreSpec"):
+        ask("state_stores", "nonsense")
+
+
+async def test_a_store_is_opened_at_the_first_use_and_closed_with_the_server(project, ask):
+    ask("state_stores", "good")
+    log = project.root / "acme-store.log"
+    async with project.agent(state_store="acme") as agent:
+        await agent.call("get_workflows")
+        assert not log.exists()
+        await agent.start("project_tour", "write_tour")
+        assert log.read_text() == "opened\n"
+    assert log.read_text() == "opened\nclosed\n"

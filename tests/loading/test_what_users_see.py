@@ -1,0 +1,196 @@
+"""Every kind of bad plugin: the exact words, and that the line which they advise cures it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from deepwork import __version__
+from deepwork.errors import PluginError
+
+BLOCK = "To go without it, add to .deepwork/config.yml ->  plugins: {block: [%s]}"
+ADD = "add to .deepwork/config.yml ->  %s"
+
+REFUSED = {
+    "twins": (
+        ["twin_a", "twin_b"],
+        "plugin name 'twin' is used twice:\n"
+        "  - deepwork-twin-a 1.0 (plugin 'twin')\n"
+        "  - deepwork-twin-b 2.0 (plugin 'twin')",
+        BLOCK % "deepwork-twin-b",
+    ),
+    "two tools": (
+        ["clash_tool"],
+        "tool name 'start_workflow' is offered twice:\n"
+        f"  - deepwork {__version__} (builtin.workflow_tools)\n"
+        "  - deepwork-clash-tool 0.6 (plugin 'clash_tool')",
+        ADD % "tools: {prefix: {rival: rival_}}",
+    ),
+    "two stores": (
+        ["clash_store"],
+        "state store 'json' is offered twice:\n"
+        f"  - deepwork {__version__} (builtin.json_store)\n"
+        "  - deepwork-clash-store 0.7 (plugin 'clash_store')",
+        ADD % "plugins: {block: [deepwork-clash-store]}",
+    ),
+    "two sources": (
+        ["clash_source"],
+        "job source 'project' is offered twice:\n"
+        f"  - deepwork {__version__} (builtin.local_jobs)\n"
+        "  - deepwork-clash-source 0.8 (plugin 'clash_source')",
+        ADD % "plugins: {block: [deepwork-clash-source]}",
+    ),
+    "two runners": (
+        ["clash_runner"],
+        "review runner 'self' is offered twice:\n"
+        f"  - deepwork {__version__} (builtin.self_review)\n"
+        "  - deepwork-clash-runner 0.9 (plugin 'clash_runner')",
+        ADD % "plugins: {block: [deepwork-clash-runner]}",
+    ),
+    "two sets": (
+        ["good", "clash_set"],
+        "tool set 'acme' is offered twice:\n"
+        "  - acme-tracker 2.1 (plugin 'acme')\n"
+        "  - deepwork-clash-set 0.15 (plugin 'clash_set')",
+        ADD % "plugins: {block: [acme-tracker]}",
+    ),
+    "one tool twice": (
+        ["double_tool"],
+        "tool name 'echo' is offered twice:\n"
+        "  - deepwork-double-tool 0.16 (plugin 'double_tool')\n"
+        "  - deepwork-double-tool 0.16 (plugin 'double_tool')",
+        ADD % "plugins: {block: [deepwork-double-tool]}",
+    ),
+    "nonsense": (
+        ["nonsense"],
+        "deepwork-nonsense 0.10 (plugin 'nonsense'): hook deepwork_state_stores gave int, not StateStoreSpec",
+        BLOCK % "deepwork-nonsense",
+    ),
+    "async hook": (
+        ["asynchook"],
+        "deepwork-async-hook 0.11 (plugin 'asynchook'): hook deepwork_tool_sets failed: "
+        "TypeError: the hook is async; hooks declare, and the objects they give may be async",
+        BLOCK % "deepwork-async-hook",
+    ),
+    "raising hook": (
+        ["raising"],
+        "deepwork-raising 0.12 (plugin 'raising'): hook deepwork_job_sources failed: "
+        "RuntimeError: the moon is in the wrong phase",
+        BLOCK % "deepwork-raising",
+    ),
+    "unknown hook": (
+        ["unknown_hook"],
+        "deepwork-unknown-hook 0.13 (plugin 'unknown_hook'): unknown hook 'deepwork_horoscopes'; "
+        "did you mean 'deepwork_tool_sets'?",
+        BLOCK % "deepwork-unknown-hook",
+    ),
+    "wrong argument": (
+        ["wrong_argument"],
+        "deepwork-wrong-argument 0.14 (plugin 'wrong_argument'): "
+        "Plugin 'wrong_argument' for hook 'deepwork_tool_sets' hookimpl definition: deepwork_tool_sets(server) "
+        "Argument(s) {'server'} are declared in the hookimpl but can not be found in the hookspec",
+        BLOCK % "deepwork-wrong-argument",
+    ),
+}
+
+
+@pytest.mark.parametrize(("dists", "message", "hint"), REFUSED.values(), ids=REFUSED)
+def test_a_bad_plugin_stops_the_server_with_its_name_and_the_cure(project, install, dists, message, hint):
+    install(*dists)
+    with pytest.raises(PluginError) as error:
+        project.server()
+    assert error.value.message == message
+    assert error.value.hint == hint
+
+
+@pytest.mark.parametrize(("dists", "message", "hint"), REFUSED.values(), ids=REFUSED)
+def test_the_line_that_is_advised_cures_it(project, install, dists, message, hint):
+    install(*dists)
+    project.write(".deepwork/config.yml", hint.partition("->")[2].strip() + "\n")
+    assert project.server().name == "deepwork"
+
+
+@pytest.mark.parametrize("kind", ["twins", "two tools", "raising hook"])
+def test_serve_says_it_on_stderr_and_exits_with_1(install, serve, kind):
+    dists, message, hint = REFUSED[kind]
+    install(*dists)
+    ended = serve()
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.endswith(f"Error: {message}\nHint: {hint}\n")
+    assert "Traceback" not in ended.stderr
+
+
+def test_serve_starts_once_the_advised_line_is_in_the_configuration(project, install, serve):
+    dists, _, hint = REFUSED["two stores"]
+    install(*dists)
+    assert serve().returncode == 1
+    project.write(".deepwork/config.yml", hint.partition("->")[2].strip() + "\n")
+    ended = serve()
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("dist", "line"),
+    [
+        (
+            "importerror",
+            "deepwork-broken-import 0.3 (plugin 'broken') could not be loaded and is left out: "
+            "ModuleNotFoundError: No module named 'a_module_that_nobody_has'",
+        ),
+        (
+            "exits",
+            "deepwork-exits 0.4 (plugin 'exits') could not be loaded and is left out: SystemExit: no licence found",
+        ),
+    ],
+)
+def test_serve_runs_without_a_plugin_that_cannot_be_imported_and_says_why(install, serve, dist, line):
+    install(dist)
+    ended = serve()
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert ended.stderr == f"WARNING deepwork.plugins: {line}\n"
+
+
+@pytest.mark.anyio
+async def test_a_prefix_cures_a_clash_of_tools_and_both_can_be_called(project, install):
+    install("clash_tool")
+    project.write(".deepwork/config.yml", REFUSED["two tools"][2].partition("->")[2])
+    async with project.agent() as agent:
+        answer = await agent.client.call_tool("rival_start_workflow")
+        assert answer.content[0].text == "started by another plugin"
+        assert (await agent.start("project_tour", "write_tour"))["step_id"] == "survey"
+
+
+def test_a_clash_is_refused_whether_the_name_is_selected_or_not(project, install):
+    install("clash_store")
+    with pytest.raises(PluginError, match="state store 'json' is offered twice"):
+        project.server(state_store="memory")
+
+
+def test_a_set_that_is_not_served_clashes_with_nothing(project, install):
+    install("clash_tool")
+    assert project.server(tools=["core"]).name == "deepwork"
+    assert project.server(tools=["rival"]).name == "deepwork"
+
+
+@pytest.mark.parametrize("name", ["raising", "deepwork-raising"])
+def test_an_option_cures_it_for_one_run(install, serve, name):
+    install("raising")
+    ended = serve("--no-plugin", name)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_environment_variable_cures_it_for_one_shell(install, serve, monkeypatch):
+    install("raising", "clash_store")
+    already = os.environ["DEEPWORK_NO_PLUGINS"]
+    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", f"{already}, raising, deepwork-clash-store")
+    ended = serve()
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_strictly_a_plugin_that_cannot_be_imported_stops_the_server(install, serve, monkeypatch):
+    install("importerror")
+    monkeypatch.setenv("DEEPWORK_STRICT_PLUGINS", "1")
+    ended = serve()
+    assert ended.returncode == 1
+    assert "Error: deepwork-broken-import 0.3 (plugin 'broken') could not be loaded" in ended.stderr

@@ -1,0 +1,148 @@
+"""`deepwork serve` as the process that an agent starts: what is on its stdout, and how it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+DEMO = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
+
+
+@pytest.fixture
+def nothing_is_left_of():
+    """Show that a process and everything that it started are gone."""
+
+    def nothing_is_left_of(process):
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
+    return nothing_is_left_of
+
+
+@pytest.fixture
+def eventually():
+    """Wait for a condition."""
+
+    def eventually(condition, seconds=10):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it never came to that"
+            time.sleep(0.01)
+
+    return eventually
+
+
+def end_by_term(process):
+    process.send_signal(signal.SIGTERM)
+
+
+def end_by_int(process):
+    process.send_signal(signal.SIGINT)
+
+
+def end_by_closing_stdin(process):
+    process.stdin.close()
+
+
+ENDS = pytest.mark.parametrize("end", [end_by_term, end_by_int, end_by_closing_stdin])
+
+
+def test_stdout_carries_the_protocol_and_nothing_else_whatever_a_plugin_prints(project, install, wire):
+    install("noisy")
+    project.write_job()
+    server = wire()
+    server.greet()
+    assert server.call("shout")["content"][0]["text"] == "done"
+    server.call("start_workflow", **DEMO)
+    server.call("no_such_tool")
+    server.process.stdin.close()
+    rest, log = server.process.stdout.read(), server.process.stderr.read()
+    assert rest == ""
+    assert [json.loads(line)["jsonrpc"] for line in server.lines] == ["2.0"] * 4
+    for where in ("import", "hook", "tool"):
+        for how in ("print", "write", "echo"):
+            assert f"{how} at {where}\n" in log
+
+
+def test_lines_that_are_no_messages_harm_nobody(project, wire):
+    server = wire()
+    server.greet()
+    for nonsense in ("", "no json", "[1, 2", '{"jsonrpc": "2.0"}', "\x00\x01", '"text"', "é" * 1000):
+        server.process.stdin.write(f"{nonsense}\n")
+    assert "jobs" in server.call("get_workflows")["structuredContent"]
+
+
+def test_a_message_of_a_megabyte_arrives_whole(project, wire):
+    project.write_job()
+    server = wire()
+    server.greet()
+    text = server.call("start_workflow", **{**DEMO, "goal": "g" * 1024 * 1024})["content"][0]["text"]
+    assert "goal" in text
+    assert "get_workflows" not in text
+    assert server.call("start_workflow", **DEMO)["structuredContent"]["begin_step"]["step_id"] == "a"
+
+
+@ENDS
+def test_it_ends_cleanly_and_at_once(project, wire, nothing_is_left_of, end):
+    project.write_job()
+    server = wire()
+    server.greet()
+    server.call("start_workflow", **DEMO)
+    end(server.process)
+    assert server.process.wait(3) == 0
+    nothing_is_left_of(server.process)
+    assert "Traceback" not in server.process.stderr.read()
+
+
+@ENDS
+def test_it_ends_cleanly_and_at_once_while_a_call_is_in_flight_and_closes_its_store(
+    project, install, wire, nothing_is_left_of, tmp_path, end
+):
+    install("good")
+    arrived = tmp_path / "arrived"
+    os.mkfifo(arrived)
+    server = wire("--state-store", "acme")
+    server.greet()
+    server.call("start_workflow", goal="g", job_name="acme_job", workflow_name="main")
+    server.send("tools/call", name="acme_wait", arguments={"path": str(arrived)})
+    arrived.read_text()
+    end(server.process)
+    assert server.process.wait(3) == 0
+    nothing_is_left_of(server.process)
+    assert (project.root / "acme-store.log").read_text() == "opened\nclosed\n"
+    assert "Traceback" not in server.process.stderr.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows which files a process has open")
+def test_further_signals_do_not_cut_a_save_short(project, wire, eventually):
+    """All locks of the store are held here; the save that waits for one is finished once they are given back."""
+    project.write_job()
+    project.state.mkdir(parents=True, mode=0o700)
+    locks = [(project.state / f"sessions.{number}.lock").open("w") for number in range(16)]
+    for lock in locks:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    server = wire()
+    server.greet()
+    server.send("tools/call", name="start_workflow", arguments=DEMO)
+
+    def waits_for_a_lock():
+        folder = f"/proc/{server.process.pid}/fd"
+        return any(os.readlink(f"{folder}/{name}").endswith(".lock") for name in os.listdir(folder))
+
+    eventually(waits_for_a_lock)
+    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGINT):
+        server.process.send_signal(number)
+        time.sleep(0.05)
+    assert server.process.poll() is None
+    for lock in locks:
+        lock.close()
+    assert server.process.wait(3) == 0
+    (session,) = project.state.glob("session_*.json")
+    assert json.loads(session.read_text())["goal"] == "g"
+    assert "Traceback" not in server.process.stderr.read()

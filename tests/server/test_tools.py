@@ -1,0 +1,164 @@
+"""What `tools/list` says of the tools, and that the answers keep to it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import jsonschema
+import pytest
+
+from deepwork.testing import output, review, step
+
+pytestmark = pytest.mark.anyio
+
+CORE = ["get_workflows", "start_workflow", "finished_step", "abort_workflow"]
+
+
+@pytest.fixture
+async def tools(project):
+    async with project.agent() as agent:
+        return {tool.name: tool for tool in await agent.client.list_tools()}
+
+
+async def test_the_core_offers_the_four_tools(tools):
+    assert list(tools) == CORE
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "read_only", "destructive", "idempotent"),
+    [
+        ("get_workflows", "List workflows", True, False, True),
+        ("start_workflow", "Start a workflow", False, False, False),
+        ("finished_step", "Report a finished step", False, False, False),
+        ("abort_workflow", "Abort a workflow", False, True, True),
+    ],
+)
+async def test_a_tool_says_what_it_does_to_the_world(tools, name, title, read_only, destructive, idempotent):
+    hints = tools[name].annotations
+    assert tools[name].title == title
+    assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint) == (read_only, destructive, idempotent)
+    assert hints.open_world_hint is False
+
+
+@pytest.mark.parametrize("name", CORE)
+async def test_the_four_tools_stay_loaded_in_clients_that_defer_tools(tools, name):
+    assert tools[name].meta["anthropic/alwaysLoad"] is True
+
+
+async def test_the_tools_of_a_plugin_are_marked_as_it_says(project, install):
+    install("good")
+    async with project.agent(tools=["acme"]) as agent:
+        tools = {tool.name: tool for tool in await agent.client.list_tools()}
+    assert "anthropic/alwaysLoad" not in (tools["greet"].meta or {})
+    assert tools["greet"].annotations.read_only_hint is True
+    assert tools["text"].annotations.read_only_hint is False
+    assert tools["greet"].description == "Greet somebody."
+
+
+async def test_get_workflows_is_sync_and_the_others_async(project):
+    server = project.server()
+    functions = {name: (await server.get_tool(name)).fn for name in CORE}
+    assert [inspect.iscoroutinefunction(functions[name]) for name in CORE] == [False, True, True, True]
+
+
+async def test_the_parameters_are_those_of_the_specification_and_the_additional_ones_are_optional(tools):
+    required = {name: tools[name].input_schema.get("required", []) for name in CORE}
+    assert required == {
+        "get_workflows": [],
+        "start_workflow": ["goal", "job_name", "workflow_name"],
+        "finished_step": ["outputs"],
+        "abort_workflow": ["explanation"],
+    }
+    optional = {name: set(tools[name].input_schema["properties"]) - set(required[name]) for name in CORE}
+    assert optional == {
+        "get_workflows": set(),
+        "start_workflow": {"instance_id", "parent_session_id"},
+        "finished_step": {"notes", "quality_review_override_reason", "session_id", "step_id"},
+        "abort_workflow": {"session_id"},
+    }
+
+
+def references(schema):
+    if isinstance(schema, dict):
+        yield from ([schema["$ref"]] if isinstance(schema.get("$ref"), str) else [])
+        for value in schema.values():
+            yield from references(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from references(value)
+
+
+@pytest.mark.parametrize("name", CORE)
+async def test_every_reference_in_a_schema_leads_somewhere(tools, name):
+    for schema in (tools[name].input_schema, tools[name].output_schema):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        there = {f"#/$defs/{key}" for key in schema.get("$defs", {})}
+        assert set(references(schema)) <= there
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_list_is_the_same_at_every_start_and_in_both_eras(project, mode):
+    async def listed():
+        async with project.agent(mode=mode) as agent:
+            return [tool.model_dump(mode="json") for tool in await agent.client.list_tools()]
+
+    first = await listed()
+    project.write_job()
+    assert await listed() == first
+    assert len({json.dumps(await listed()) for _ in range(3)}) == 1
+
+
+@pytest.fixture
+async def checked(project, tools):
+    """Call tools, and hold every answer against the schema that was promised for it."""
+    project.write(".deepwork/jobs/broken/job.yml", "name: [")
+    project.write_job(
+        steps=[
+            step("a", reviews=[review()], inputs=[{"name": "audience", "description": "Who reads it"}]),
+            step("b", dependencies=["a"], inputs=[{"file": "a.md", "from_step": "a"}]),
+            step("c"),
+            step("d", outputs={"all": output("files"), "maybe": output(required=False)}, reviews=[review("all")]),
+        ],
+        workflows={"main": ["a", ["b", "c"], "d"]},
+    )
+    for name in "abcd":
+        project.write(f"{name}.md")
+    async with project.agent() as agent:
+
+        async def checked(tool, **arguments):
+            answer = await agent.client.call_tool(tool, arguments)
+            jsonschema.validate(answer.structured_content, tools[tool].output_schema)
+            assert json.loads(answer.content[0].text) == answer.structured_content
+            assert len(answer.content) == 1
+            return answer.structured_content
+
+        yield checked
+
+
+async def test_real_answers_fit_the_schemas_that_were_promised(checked):
+    listing = await checked("get_workflows")
+    assert [len(listing["errors"]), listing["jobs"][0]["name"]] == [1, "demo"]
+    where = {"job_name": "demo", "workflow_name": "main"}
+    started = await checked("start_workflow", goal="g", **where)
+    assert started["begin_step"]["step_inputs"][0]["name"] == "audience"
+    outputs = {"outputs": {"a.md": "a.md"}}
+    assert (await checked("finished_step", **outputs))["status"] == "needs_work"
+    group = await checked("finished_step", quality_review_override_reason="passed", **outputs)
+    assert [member["step_id"] for member in group["begin_step"]["concurrent_steps"]] == ["c"]
+    await checked("finished_step", outputs={"c.md": "c.md"}, step_id="c")
+    await checked("finished_step", outputs={"b.md": "b.md"})
+    nested = await checked("start_workflow", goal="g", **where)
+    aborted = await checked("abort_workflow", explanation="enough", session_id=nested["begin_step"]["session_id"])
+    assert aborted["resumed_step"] == "d"
+    done = await checked("finished_step", outputs={"all": ["d.md"]}, quality_review_override_reason="passed")
+    assert (done["status"], done["all_outputs"]["all"]) == ("workflow_complete", ["d.md"])
+
+
+async def test_every_field_of_an_answer_is_there_even_when_it_is_empty(checked):
+    await checked("start_workflow", goal="g", job_name="demo", workflow_name="main")
+    answer = await checked("finished_step", outputs={"a.md": "a.md"})
+    assert {
+        "status", "feedback", "failed_reviews", "begin_step", "summary", "all_outputs", "stack",
+    } <= set(answer)  # fmt: skip
+    assert (answer["begin_step"], answer["summary"]) == (None, None)

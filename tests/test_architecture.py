@@ -1,0 +1,195 @@
+"""Who may import whom: the rooms of `src/deepwork`, walked by their imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import deepwork
+
+SOURCE = Path(deepwork.__file__).parent
+
+# A room is a package or a module right under `deepwork`. Each may import those that are named, and no others.
+ROOMS = {
+    "__init__": "",
+    "errors": "",
+    "documents": "",
+    "logs": "",
+    "processes": "errors",
+    "workspace": "errors",
+    "settings": "",
+    "trust": "workspace",
+    "config": "documents errors settings trust workspace",
+    "models": "errors",
+    "ports": "documents errors models settings trust workspace",
+    "jobs": "documents errors models ports workspace",
+    "engine": "documents errors jobs models ports workspace",
+    "hookspecs": "engine ports",  # for annotations only, see below
+    "loading": "__init__ config documents errors hookspecs ports workspace",
+    "command_runner": "config engine errors models ports processes",
+    "house": "command_runner config engine errors jobs loading ports workspace",
+    "api": "documents engine errors jobs loading models ports processes settings workspace",
+    "builtin": "__init__ api",
+    "server": "__init__ documents engine errors house loading models ports workspace",
+    "cli": (
+        "__init__ config documents engine errors house jobs loading logs models ports server settings trust workspace"
+    ),
+    "testing": "__init__ api config house loading server",
+    "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
+    "__main__": "cli",
+}
+
+# An outside library lives in these rooms.
+HOMES = {
+    "anyio": "builtin cli command_runner engine plugin_template ports processes server testing",
+    "click": "cli plugin_template testing",
+    "deepwork_acme": "plugin_template",
+    "fastmcp": "server testing",
+    "hypothesis": "testing",
+    "importlib_metadata": "cli loading",
+    "mcp": "server",
+    "mcp_types": "server",
+    "pluggy": "__init__ hookspecs loading",
+    "pydantic": "builtin cli config documents models plugin_template ports server settings testing",
+    "pydantic_core": "server",
+    "pytest": "plugin_template testing",
+    "starlette": "server",
+    "uvicorn": "server",
+    "yaml": "documents testing",
+}
+
+# Shapes do nothing: no files, no clock, no processes.
+NEVER_IN_MODELS = {"asyncio", "datetime", "io", "os", "random", "shutil", "socket", "subprocess", "threading", "time"}
+
+
+def imports(tree):
+    """Give every module that a file imports, wherever it stands; `from deepwork import x` counts as `deepwork.x`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield "." * node.level
+        elif isinstance(node, ast.ImportFrom) and node.module == "deepwork":
+            yield from (f"deepwork.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def complaints(room, text):
+    """Say what a file of a room imports and may not."""
+    for module in imports(ast.parse(text)):
+        outside, _, rest = module.partition(".")
+        if module.startswith("."):
+            yield "imports are absolute"
+        elif outside == "deepwork":
+            other = rest.partition(".")[0]
+            other = other if other in ROOMS else "__init__"  # a name such as `deepwork.hookimpl`
+            if other not in {room, *ROOMS[room].split()}:
+                yield f"{room} may not import {other}"
+        elif outside in HOMES:
+            if room not in HOMES[outside].split():
+                yield f"{outside} does not live in {room}"
+        elif outside not in sys.stdlib_module_names:
+            yield f"{outside} has no home"
+        elif room == "models" and outside in NEVER_IN_MODELS:
+            yield f"models may not use {outside}"
+
+
+def room_of(file):
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_every_import_keeps_to_the_direction_of_the_rooms(file):
+    text = file.read_text()
+    if room_of(file) == "hookspecs":
+        text = without_type_checking(text)
+    assert list(complaints(room_of(file), text)) == []
+
+
+def without_type_checking(text):
+    tree = ast.parse(text)
+    tree.body = [
+        node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+    ]
+    return ast.unparse(tree)
+
+
+def test_every_room_has_its_line_in_the_table_and_every_line_its_room():
+    assert {room_of(file) for file in FILES} == set(ROOMS)
+
+
+def test_the_table_itself_goes_in_one_direction():
+    order = [*TopologicalSorter({room: others.split() for room, others in ROOMS.items()}).static_order()]
+    backbone = ["errors", "models", "ports", "jobs", "engine", "house", "server", "cli"]
+    assert [room for room in order if room in backbone] == backbone
+    assert order.index("ports") < order.index("loading") < order.index("server")
+
+
+@pytest.mark.parametrize(
+    ("room", "text", "complaint"),
+    [
+        ("models", "from deepwork.engine.engine import Engine", "models may not import engine"),
+        ("models", "import time", "models may not use time"),
+        ("engine", "import deepwork.server", "engine may not import server"),
+        ("engine", "def f():\n    from fastmcp import FastMCP", "fastmcp does not live in engine"),
+        ("loading", "from deepwork.engine import engine", "loading may not import engine"),
+        ("builtin", "from deepwork.workspace import Workspace", "builtin may not import workspace"),
+        ("builtin", "from deepwork import workspace", "builtin may not import workspace"),
+        ("cli", "from starlette.applications import Starlette", "starlette does not live in cli"),
+        ("server", "import click", "click does not live in server"),
+        ("jobs", "import yaml", "yaml does not live in jobs"),
+        ("config", "import requests", "requests has no home"),
+        ("engine", "from . import begin", "imports are absolute"),
+    ],
+)
+def test_the_checker_sees_what_it_is_for(room, text, complaint):
+    assert list(complaints(room, text)) == [complaint]
+
+
+@pytest.mark.parametrize(
+    ("room", "text"),
+    [
+        ("builtin", "from deepwork import hookimpl\nfrom deepwork.api import Session"),
+        ("engine", "from deepwork.engine.begin import pin\nimport os"),
+        ("cli", "import click\nfrom deepwork.server import create_server"),
+    ],
+)
+def test_the_checker_lets_through_what_is_allowed(room, text):
+    assert list(complaints(room, text)) == []
+
+
+@pytest.fixture
+def loaded():
+    """Say which modules a statement loads, in a process of its own."""
+
+    def loaded(statement):
+        code = f"{statement}\nimport sys\nprint(*sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        return {name.partition(".")[0] for name in done.stdout.split()}
+
+    return loaded
+
+
+def test_the_package_alone_imports_nothing_heavy(loaded):
+    assert not loaded("import deepwork") & {"click", "fastmcp", "pluggy", "pydantic", "yaml"}
+
+
+def test_a_plugin_that_declares_hooks_does_not_load_the_server(loaded):
+    heavy = {"click", "fastmcp", "importlib_metadata", "mcp", "starlette", "uvicorn"}
+    assert not loaded("from deepwork import hookimpl\nimport deepwork.api") & heavy
+
+
+def test_everything_in_the_front_door_is_there_and_nothing_is_there_twice():
+    from deepwork import api
+
+    assert sorted(set(api.__all__)) == sorted(api.__all__)
+    assert [name for name in api.__all__ if not hasattr(api, name)] == []

@@ -1,0 +1,492 @@
+"""Measure what the project promises: `python tools/figures.py all`, or one figure by its name.
+
+A figure that is missed is printed as missed. The exit code is 1 only when behaviour is broken: an exception that
+escapes, a good job that is not listed, a bomb that is accepted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import click
+import yaml
+from fastmcp import Client
+
+from deepwork.api import Job, JobReader
+from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.server import create_server
+
+SEED = 20_260_101
+BOMB_SECONDS = 1.0
+BOMB_MIB = 50.0
+MODEL_TOKENS = 700
+ANSWER_TOKENS = 2_500
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure; `broken` lists behaviour that is wrong, which is worse than a figure that is missed."""
+
+    figure: str
+    goal: str
+    measured: str
+    reached: bool
+    broken: tuple[str, ...] = ()
+
+
+@click.group()
+def main() -> None:
+    """Measure what the project promises."""
+    logging.disable()
+
+
+def show(rows: Iterable[Row]) -> None:
+    """Print a table, each row when it is known, and end the process with the code that says whether all works."""
+    broken: list[str] = []
+    click.echo(f"{'figure':<34}  {'goal':<26}  {'measured':<52}  result")
+    for row in rows:
+        result = "BROKEN" if row.broken else "ok" if row.reached else "missed"
+        click.echo(f"{row.figure:<34}  {row.goal:<26}  {row.measured:<52}  {result}")
+        broken += row.broken
+    for line in broken[:20]:
+        click.echo(f"  broken: {line}", err=True)
+    sys.exit(1 if broken else 0)
+
+
+# Mutated job files.
+
+HEAD = {
+    "name": "big",
+    "version": "1.0.0",
+    "summary": "A big job",
+    "common_job_info_provided_to_all_steps_at_runtime": "About everything",
+}
+TOKENS = [
+    "*a", "&a ", "<<: *a", "!!int ", "!!bool x", "!!python/name:os.system", "%TAG !a! b", "---", "...", "{", "}", "[",
+    "]", "'", '"', "|", ">", "#", ":", "-", "?", "@", "`", ",", "~", "null", "yes", "off", "0x1F", "1:30", "1e999",
+    ".nan", "2001-13-45", "\t", "\r", "\x00", "\x07", "\x1b", "\x85", "\u2028", "\ufeff", "é😀", "9" * 600, "x" * 300,
+]  # fmt: skip
+VALUES = [None, True, 5, -1.5, "", "x", "x" * 300, "a\nb\x1b", [], {}, [[]], [None], {"a": {}}, {1: 2}, "step", "../x"]
+
+
+def good_job(name: str = "good") -> str:
+    """Write the job that has to stay listed whatever lies beside it."""
+    step = {"id": "a", "name": "A", "description": "Do a", "instructions_file": "a.md", "outputs": {}, "reviews": []}
+    return yaml.safe_dump({**HEAD, "name": name, "steps": [step]})
+
+
+def big_job() -> str:
+    """Write a job with everything that the format knows, many times."""
+    steps, ids = [], [f"step_{number}" for number in range(30)]
+    for before, step_id in zip([None, *ids], ids, strict=False):
+        steps.append(
+            {
+                "id": step_id,
+                "name": f"Step {step_id}",
+                "description": f"Do {step_id}",
+                "instructions_file": f"steps/{step_id}.md",
+                "dependencies": [before] if before else [],
+                "inputs": [{"name": "what", "description": "What to do"}]
+                + ([{"file": "out.md", "from_step": before}] if before else []),
+                "outputs": {"out.md": {"type": "file", "description": "Out", "required": True}},
+                "reviews": [{"run_each": "out.md", "quality_criteria": {"Good": "Is it good?"}}],
+                "hooks": {"after_agent": [{"script": "check.sh"}], "before_tool": [{"prompt": "Think"}]},
+                "stop_hooks": [{"prompt_file": "stop.md"}],
+                "exposed": True,
+                "hidden": False,
+                "agent": "writer",
+            }
+        )
+    flow = {"name": "all", "summary": "All", "steps": [ids[0], ids[1:3], *ids[3:]]}
+    return yaml.safe_dump({**HEAD, "steps": steps, "workflows": [flow]}, sort_keys=False)
+
+
+def mutate_bytes(text: str, chance: random.Random) -> bytes:
+    """Change, insert or remove single bytes, or cut the file off."""
+    content = bytearray(text.encode())
+    for _ in range(chance.choice([1, 1, 2, 8, 40])):
+        place, kind = chance.randrange(len(content) + 1), chance.randrange(4)
+        if kind == 0:
+            content[place : place + 1] = bytes([chance.randrange(256)])
+        elif kind == 1:
+            content[place:place] = chance.randbytes(chance.choice([1, 2, 30]))
+        elif kind == 2:
+            del content[place : place + chance.choice([1, 2, 100])]
+        elif chance.random() < 0.2:
+            del content[place:]
+    return bytes(content)
+
+
+def mutate_lines(text: str, chance: random.Random) -> bytes:
+    """Remove, repeat, swap, indent or join lines."""
+    lines = text.splitlines(keepends=True)
+    for _ in range(chance.choice([1, 1, 2, 5])):
+        here, there = chance.randrange(len(lines)), chance.randrange(len(lines))
+        kind = chance.randrange(6)
+        if kind == 0 and len(lines) > 1:
+            del lines[here]
+        elif kind == 1:
+            lines.insert(there, lines[here])
+        elif kind == 2:
+            lines[here], lines[there] = lines[there], lines[here]
+        elif kind == 3:
+            lines[here] = " " * chance.randrange(1, 5) + lines[here]
+        elif kind == 4:
+            lines[here] = lines[here].lstrip(" ")
+        else:
+            lines[here] = lines[here].rstrip("\n")
+    return "".join(lines).encode()
+
+
+def mutate_tokens(text: str, chance: random.Random) -> bytes:
+    """Put something that means something to YAML in the place of a word, or beside it."""
+    parts = re.split(r"(\W+)", text)
+    for _ in range(chance.choice([1, 1, 2, 5])):
+        place = chance.randrange(len(parts))
+        token = chance.choice(TOKENS)
+        parts[place] = chance.choice([token, f"{token} {parts[place]}", f"{parts[place]}{token}"])
+    return "".join(parts).encode()
+
+
+def mutate_structure(text: str, chance: random.Random) -> bytes:
+    """Replace, remove, rename or move values of the parsed document."""
+    document = yaml.safe_load(text)
+    for _ in range(chance.choice([1, 1, 2, 4])):
+        node = document
+        while isinstance(node, dict | list) and node:
+            parent, key = node, chance.choice(list(node) if isinstance(node, dict) else range(len(node)))
+            node = parent[key]
+            if chance.random() < 0.3:
+                break
+        else:
+            if node in ({}, []) and node is document:
+                continue
+        kind = chance.randrange(5)
+        if kind == 0:
+            parent[key] = chance.choice(VALUES)
+        elif kind == 1:
+            del parent[key]
+        elif kind == 2 and isinstance(parent, dict):
+            parent[chance.choice([f"{key}x", str(key)[1:], 7, None, True, ""])] = parent.pop(key)
+        elif kind == 3:
+            parent[key] = [node] if chance.random() < 0.5 else {"x": node}
+        else:
+            parent[key] = document if chance.random() < 0.1 else list(HEAD)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode()
+
+
+MUTATORS = [mutate_bytes, mutate_lines, mutate_tokens, mutate_structure]
+
+
+def measure_mutations(count: int) -> Iterable[Row]:
+    """List a mutated job beside a good one, again and again."""
+    originals = [big_job(), *((PACKAGED / name / "job.yml").read_text() for name in ("deepwork_jobs", "project_tour"))]
+    seen: Counter[str] = Counter()
+    broken: list[str] = []
+    with TemporaryDirectory() as folder:
+        jobs = Path(folder)
+        (jobs / "good").mkdir()
+        (jobs / "good" / "job.yml").write_text(good_job())
+        file = jobs / "mutated" / "job.yml"
+        file.parent.mkdir()
+        catalogue = Catalogue([FolderJobs("project", 0, [JobReader(jobs)])])
+        for number in range(count):
+            chance = random.Random(SEED + number)
+            file.write_bytes(MUTATORS[number % len(MUTATORS)](chance.choice(originals), chance))
+            seen.update(judge(catalogue, file, broken, number))
+    without = seen["without a line"]
+    yield Row(
+        f"mutated job files ({count:,})",
+        "0 exceptions, good listed",
+        f"{seen['exception']} exceptions, good job listed {seen['good']:,} times",
+        seen["exception"] == 0 and seen["good"] == count,
+        tuple(broken),
+    )
+    yield Row(
+        f"errors of mutated files ({seen['errors']:,})",
+        "all name file and line",
+        f"{seen['errors'] - without:,} with a line, {seen['nothing to point at']} of empty files without",
+        without == seen["nothing to point at"],
+    )
+
+
+def judge(catalogue: Catalogue, file: Path, broken: list[str], number: int) -> Iterable[str]:
+    """List the jobs once, and say what was seen; what may not be is added to `broken`."""
+    try:
+        listing = catalogue.list()
+        good = isinstance(catalogue.find("good"), Job)
+    except Exception as error:  # noqa: BLE001 - that nothing escapes is what is measured
+        broken.append(f"mutation {number}: {error!r}")
+        yield "exception"
+        return
+    if good and "good" in [job.name for _, job in listing.jobs]:
+        yield "good"
+    else:
+        broken.append(f"mutation {number}: the good job is not listed")
+    for _, error in listing.errors:
+        yield "errors"
+        lines = error.message.removeprefix("Failed to load: ").splitlines()
+        if not all(line.startswith(str(file)) for line in lines):
+            broken.append(f"mutation {number}: an error does not name its file: {error.message[:200]!r}")
+        if not re.match(rf"{re.escape(str(file))}:\d+: ", lines[0]):
+            yield "without a line"
+            if not re.sub(rb"(?m)^\s*(#.*|---|\.\.\.)?$", b"", file.read_bytes()).strip(b"\xef\xbb\xbf\0\r\n "):
+                yield "nothing to point at"
+
+
+@main.command()
+@click.option("--count", default=10_000, show_default=True)
+def mutations(count: int) -> None:
+    """Mutated job files beside a good one."""
+    show(measure_mutations(count))
+
+
+# Bombs.
+
+TOP = yaml.safe_dump(HEAD, sort_keys=False).replace("big", "bomb")
+MIB = 1024 * 1024
+
+
+def a_step(step_id: object, more: str = "") -> str:
+    """Write one step as a line of flow style."""
+    return f"- {{id: {step_id}, name: n, description: d, instructions_file: f, outputs: {{}}, reviews: []{more}}}\n"
+
+
+def laughs(link: str) -> str:
+    """Write nine levels, each of nine times the one before."""
+    levels = ["a0: &a0 {k: lol}\n"] + [f"a{n}: &a{n} {link.replace('@', f'*a{n - 1}')}\n" for n in range(1, 10)]
+    return "".join(levels)
+
+
+def many(form: str, count: int) -> str:
+    """Write a form many times, with the number in the place of `@`."""
+    return "".join(form.replace("@", str(number)) for number in range(count))
+
+
+# Each has to be refused within a second and 50 MiB.
+BOMBS: dict[str, Callable[[], str | bytes]] = {
+    "aliases of aliases": lambda: TOP + laughs("[@, @, @, @, @, @, @, @, @]"),
+    "aliases of aliases in steps": lambda: TOP + laughs("[@, @, @, @, @, @, @, @, @]") + "steps: *a9\n",
+    "merge keys of merge keys": lambda: TOP + laughs("{<<: [@, @, @, @, @, @, @, @, @]}"),
+    "one big list, many aliases": lambda: f"a: &a [{'x,' * 10_000}]\nb: [{'*a,' * 100_000}]\n",
+    "one long text, many aliases": lambda: f"a: &a {'x' * MIB}\nb: [{'*a,' * 100_000}]\n",
+    "an alias of itself": lambda: TOP + "steps: &a [*a]\n",
+    "an alias of itself, far inside": lambda: TOP + f"steps: &a {'[' * 60}*a{']' * 60}\n",
+    "deep through aliases": lambda: "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 5_000)),
+    "brackets": lambda: "[" * 4_000_000,
+    "brackets that close": lambda: "[" * 2_000_000 + "]" * 2_000_000,
+    "braces": lambda: "{a: " * 1_000_000,
+    "dashes": lambda: "- " * 2_000_000,
+    "question marks": lambda: "? " * 2_000_000,
+    "indentation": lambda: "".join(f"{' ' * depth}a:\n" for depth in range(2_800)),
+    "short texts": lambda: f"[{'a,' * 2_000_000}]",
+    "empty mappings": lambda: "- {}\n" * 800_000,
+    "empty keys": lambda: many("k@:\n", 400_000),
+    "documents": lambda: "---\n" * 1_000_000,
+    "documents with values": lambda: "--- a\n" * 650_000,
+    "tag directives": lambda: many("%TAG !t@! x\n", 200_000) + "---\n" + TOP,
+    "anchors": lambda: many("- &a@ x\n", 300_000),
+    "a number of 4 million digits": lambda: TOP.replace("1.0.0", "9" * 4_000_000),
+    "a hexadecimal number": lambda: f"name: 0x{'F' * 4_000_000}\n",
+    "a binary number": lambda: f"name: 0b{'1' * 4_000_000}\n",
+    "a number of base 60": lambda: f"name: 1{':59' * 1_300_000}\n",
+    "a number of base 60, almost": lambda: TOP + f"steps: 1{':59' * 1_300_000}x\n",
+    "a long fraction": lambda: f"name: 1.{'5' * 4_000_000}\n",
+    "a date with a long fraction": lambda: f"name: 2001-01-01 00:00:00.{'5' * 4_000_000}\n",
+    "a huge exponent": lambda: "name: 1.0e+" + "9" * 4_000_000,
+    "a key of 4 million letters": lambda: TOP + f"? {'k' * 4_000_000}\n: x\n",
+    "a name of 4 million letters": lambda: TOP.replace("bomb", "a" * 4_000_000 + "A"),
+    "a tag of 4 million letters": lambda: f"name: !{'t' * 4_000_000} x\n",
+    "an escaped tag": lambda: f"name: !{'%41' * 1_300_000} x\n",
+    "an anchor of 4 million letters": lambda: f"name: *{'a' * 4_000_000}\n",
+    "text that does not end": lambda: 'name: "' + "\\x41" * 1_000_000,
+    "lines that do not end": lambda: "name: '" + "\n" * 4_000_000,
+    "base64": lambda: f"name: !!binary {'QUFB' * 1_000_000}\n",
+    "NUL bytes": lambda: b"\0" * 4_000_000,
+    "bytes that are not UTF-8": lambda: b"\xff" * 4_000_000,
+    "wide characters, then a mistake": lambda: "# \U0001f600\n" + "#" * 4_000_000 + "\nname: [\n",
+    "more than 4 MiB": lambda: TOP + "#" * 5 * MIB,
+    "names that resemble each other": lambda: TOP
+    + "steps:\n"
+    + many(a_step("step_number_@"), 3_000)
+    + a_step("last", f", dependencies: [{many('step_numer_@,', 3_000)}]"),
+    "ids of a million letters": lambda: TOP
+    + "steps:\n"
+    + a_step("ab" * 500_000, f", dependencies: [{'ba' * 500_000}]"),
+    "an output of a million letters": lambda: TOP
+    + "steps:\n"
+    + a_step("a", ", stop_hooks: {}").replace("outputs: {}", f"outputs: {{? {'o' * MIB} : {{}}}}"),
+    "an expensive review": lambda: TOP
+    + "steps:\n"
+    + a_step("a").replace("[]", f"[{{run_each: {'a b ' * 250_000}, quality_criteria: {{a: b}}}}]"),
+    "a cycle of 2,000 steps": lambda: TOP
+    + "steps:\n"
+    + "".join(a_step(f"s{n}", f", dependencies: [s{(n + 1) % 2_000}]") for n in range(2_000)),
+}  # fmt: skip
+
+# Within the limits for size, depth and values, so that it has to be read whole before it can be refused.
+WIDE: dict[str, Callable[[], str | bytes]] = {
+    "an ordered map": lambda: f"name: !!omap [{'{a: b},' * 60_000}]\n",
+    "one key, many times": lambda: "k: 1\n" * 90_000,
+    "90,000 unknown keys": lambda: TOP + "steps: []\n" + many("k@: 1\n", 90_000),
+    "190,000 texts as steps": lambda: f"{TOP}steps: [{'a,' * 190_000}]\n",
+    "60,000 empty steps": lambda: f"{TOP}steps: [{'{},' * 60_000}]\n",
+    "a workflow of 190,000 entries": lambda: (
+        f"{TOP}steps:\n{a_step('a')}workflows: [{{name: w, summary: s, steps: [{'a,' * 190_000}]}}]\n"
+    ),
+    "a step with 190,000 dependencies": lambda: TOP + "steps:\n" + a_step("a", f", dependencies: [{'b,' * 190_000}]"),
+    "a cycle of 10,000 steps": lambda: (
+        TOP + "steps:\n" + "".join(a_step(f"s{n}", f", dependencies: [s{(n + 1) % 10_000}]") for n in range(10_000))
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Blast:
+    """What one bomb did to the process that listed it; the seconds are those of the processor."""
+
+    name: str
+    seconds: float
+    mib: float
+    refused: bool
+    good: bool
+    message: str
+
+    @property
+    def within(self) -> bool:
+        """Say whether it kept to the limits of the figure."""
+        return self.seconds <= BOMB_SECONDS and self.mib <= BOMB_MIB
+
+
+def measure_bombs() -> Iterable[Row]:
+    """List each bomb beside a good job, in a process of its own."""
+    yield bomb_row(f"bomb shapes ({len(BOMBS)})", BOMBS)
+    yield bomb_row(f"widest files within limits ({len(WIDE)})", WIDE)
+
+
+def bomb_row(figure: str, shapes: dict[str, Callable[[], str | bytes]]) -> Row:
+    """Measure some shapes."""
+    blasts = [blast(name, make()) for name, make in shapes.items()]
+    missed = [one for one in blasts if not one.within]
+    for one in missed:
+        click.echo(f"  over: {one.name}: {one.seconds:.2f} s, +{one.mib:.0f} MiB", err=True)
+    measured = f"{sum(one.refused for one in blasts)} refused, {len(blasts) - len(missed)} within"
+    worst = f"most {max(one.seconds for one in blasts):.2f} s, +{max(one.mib for one in blasts):.0f} MiB"
+    broken = [f"{one.name} was accepted" for one in blasts if not one.refused]
+    broken += [f"{one.name} hid the good job" for one in blasts if not one.good]
+    broken += [f"{one.name} has a message of {len(one.message):,}" for one in blasts if len(one.message) > 25_000]
+    goal = f"each in {BOMB_SECONDS:g} s and {BOMB_MIB:g} MiB"
+    return Row(figure, goal, f"{measured}; {worst}", not missed, tuple(broken))
+
+
+def blast(name: str, content: str | bytes) -> Blast:
+    """Let another process list a folder with a good job and this one."""
+    with TemporaryDirectory() as folder:
+        for job, text in (("good", good_job()), ("bomb", content)):
+            (Path(folder) / job).mkdir()
+            (Path(folder) / job / "job.yml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        command = [sys.executable, __file__, "blast", folder]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        except subprocess.SubprocessError as error:
+            return Blast(name, 120, 0, refused=False, good=False, message=str(error))
+    return Blast(name, **json.loads(done.stdout))
+
+
+@main.command("blast", hidden=True)
+@click.argument("folder", type=click.Path(path_type=Path))
+def list_bomb(folder: Path) -> None:
+    """List a folder, and print what that cost this process as JSON."""
+    reader = JobReader(folder)
+    reader.read("good")
+    before, start = memory("VmRSS"), time.process_time()
+    catalogue = Catalogue([FolderJobs("project", 0, [reader])])
+    listing = catalogue.list()
+    facts = {
+        "seconds": time.process_time() - start,
+        "mib": (memory("VmHWM") - before) / MIB,
+        "refused": [error.job_name for _, error in listing.errors] == ["bomb"],
+        "good": [job.name for _, job in listing.jobs] == ["good"],
+        "message": "".join(error.message for _, error in listing.errors),
+    }
+    click.echo(json.dumps(facts))
+
+
+def memory(name: str) -> int:
+    """Give the memory of this process in bytes, now (VmRSS) or at most (VmHWM); elsewhere than on Linux at most."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(rf"{name}:\s*(\d+) kB", status.read_text())[1]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@main.command()
+def bombs() -> None:
+    """Job files made to take time or memory."""
+    show(measure_bombs())
+
+
+# Tokens.
+
+
+def measure_tokens() -> Iterable[Row]:
+    """Count what an agent's context pays for the four tools."""
+    from splintr import Tokenizer
+
+    with TemporaryDirectory() as folder:
+        answer = json.loads(anyio.run(tools_list, folder))
+    read = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in answer["tools"]]
+    encode = Tokenizer.from_pretrained("o200k_base").encode
+    for figure, value, goal in (
+        (f"what a model reads of {len(read)} tools", read, MODEL_TOKENS),
+        ("the whole answer of tools/list", answer, ANSWER_TOKENS),
+    ):
+        count = len(encode(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
+        yield Row(figure, f"at most {goal:,} tokens", f"{count:,} tokens (o200k)", count <= goal)
+
+
+async def tools_list(folder: str) -> str:
+    """Give the answer of tools/list for the core's tools, as JSON."""
+    async with Client(create_server(folder, tools=["core"])) as client:
+        return (await client.list_tools_mcp()).model_dump_json(by_alias=True, exclude_none=True)
+
+
+@main.command()
+def tokens() -> None:
+    """What the tools cost an agent's context."""
+    show(measure_tokens())
+
+
+# Everything. A further figure is a function that gives rows, a command that shows them, and a line here.
+
+
+@main.command("all")
+@click.option("--count", default=10_000, show_default=True, help="Mutated job files.")
+def everything(count: int) -> None:
+    """Every figure."""
+
+    def rows() -> Iterable[Row]:
+        yield from measure_tokens()
+        yield from measure_bombs()
+        yield from measure_mutations(count)
+
+    show(rows())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Tortures of real servers: `python tools/torture --help`. Each prints what it did, and fails if a promise broke."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from contention import contention
+from duplicates import duplicates
+from kills import kills
+
+seed_option = click.option("--seed", default=1, show_default=True, help="The same seed makes the same choices.")
+
+
+@click.group(epilog="Example: python tools/torture kills --count 100")
+def main() -> None:
+    """Do to servers what happens to them, and check what they have promised."""
+
+
+@main.command("kills")
+@click.option("--count", default=1000, show_default=True, help="How many servers to kill.")
+@seed_option
+def kills_command(count: int, seed: int) -> None:
+    """Kill servers at random moments: nothing acknowledged may be lost."""
+    sys.exit(kills(count, seed))
+
+
+@main.command("contention")
+@click.option("--servers", default=4, show_default=True)
+@click.option("--agents", default=4, show_default=True, help="Agents of each server.")
+@click.option("--seconds", default=20.0, show_default=True)
+@seed_option
+def contention_command(servers: int, agents: int, seconds: float, seed: int) -> None:
+    """Have servers compete for the same sessions: no update may be lost."""
+    sys.exit(contention(servers, agents, seconds, seed))
+
+
+@main.command("duplicates")
+@click.option("--count", default=1000, show_default=True, help="How many calls to send twice.")
+@seed_option
+def duplicates_command(count: int, seed: int) -> None:
+    """Send every call twice: each may count once, and both get the same reply."""
+    sys.exit(duplicates(count, seed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Several servers and agents at work on the same sessions; every acknowledged change must be there, once."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from project import ENTRIES, inconsistencies, make_project, stored_sessions
+from report import Report
+from wire import Refused, Server, tracebacks
+
+from deepwork.models.sessions import Session
+from deepwork.testing import DeepworkProject
+
+SHARED = 6
+BARS = ("already completed", "is not the one to report", "is over")
+
+Change = tuple[str, str, str]  # session, what happened, and the path or reason that is this one call's own
+
+
+class Pool:
+    """The sessions that all agents work on, and what was acknowledged to whom."""
+
+    def __init__(self, project: DeepworkProject) -> None:
+        self.project = project
+        self.sessions: list[str] = []
+        self.acknowledged: list[Change] = []
+        self.refusals: Counter[str] = Counter()
+        self.complaints: list[str] = []
+
+    def work(self, server: Server, name: str, deadline: float) -> None:
+        """Be one agent: report random steps of shared sessions until the time is up."""
+        dice = random.Random(name)
+        number = 0
+        while time.monotonic() < deadline:
+            number += 1
+            try:
+                if len(self.sessions) < SHARED:
+                    self._start(server, name)
+                else:
+                    self._change(server, dice, f"{name}-{number}")
+            except Refused as refused:
+                known = next((bar for bar in BARS if bar in str(refused)), None)
+                self.refusals[known or "other"] += 1
+                if known is None:
+                    self.complaints.append(str(refused)[:300])
+
+    def _start(self, server: Server, name: str) -> None:
+        reply = server.call("start_workflow", goal=name, job_name="demo", workflow_name="main")
+        session_id = reply["begin_step"]["session_id"]
+        self.acknowledged.append((session_id, "started", name))
+        self.sessions.append(session_id)
+
+    def _change(self, server: Server, dice: random.Random, own: str) -> None:
+        session_id = dice.choice(self.sessions)
+        if dice.random() < 0.01:
+            server.call("abort_workflow", explanation=own, session_id=session_id)
+            self._acknowledge(session_id, "aborted", own, over=True)
+            return
+        step = dice.choice([step for entry in ENTRIES for step in entry])
+        self.project.write(f"{own}.md")
+        reply = server.call(
+            "finished_step", outputs={f"{step}.md": f"{own}.md"}, session_id=session_id, step_id=step
+        )
+        self._acknowledge(session_id, step, f"{own}.md", over=reply["status"] == "workflow_complete")
+
+    def _acknowledge(self, session_id: str, what: str, own: str, *, over: bool) -> None:
+        self.acknowledged.append((session_id, what, own))
+        if over and session_id in self.sessions:
+            self.sessions.remove(session_id)
+
+
+def changes(session: Session) -> list[Change]:
+    """List what a history tells of calls, in the form of acknowledgements."""
+    found: list[Change] = []
+    for event in session.history:
+        if event.kind == "started":
+            found.append((session.session_id, "started", event.detail["goal"]))
+        elif event.kind == "aborted":
+            found.append((session.session_id, "aborted", event.detail["explanation"]))
+        elif event.kind == "step_completed" and event.detail.get("reported", True):
+            found.append((session.session_id, event.step_id, event.detail["outputs"][f"{event.step_id}.md"]))
+    return found
+
+
+def contention(servers: int, agents: int, seconds: float, seed: int) -> int:
+    """Let servers compete, and say what was lost or done twice."""
+    report = Report(f"contention: {servers} servers x {agents} agents on one project for {seconds:g} s, seed {seed}")
+    with tempfile.TemporaryDirectory(prefix="deepwork-contention-") as folder:
+        pool = Pool(make_project(Path(folder)))
+        running = [Server(pool.project.root) for _ in range(servers)]
+        deadline = time.monotonic() + seconds
+        threads = [
+            threading.Thread(target=pool.work, args=[server, f"{seed}-{number}-{agent}", deadline])
+            for number, server in enumerate(running)
+            for agent in range(agents)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for server in running:
+            server.close()
+        sessions, unreadable = stored_sessions(pool.project)
+        logged = tracebacks(pool.project.root)
+    stored = Counter(change for session in sessions.values() for change in changes(session))
+    # Who aborts what is aborted already gets the recorded reply: that is no second abort.
+    aborts = Counter(session_id for session_id, what, _ in stored if what == "aborted")
+    promised = [change for change in pool.acknowledged if change[1] != "aborted" or change in stored]
+    report.fact("sessions", len(sessions))
+    report.fact("changes acknowledged", len(promised))
+    report.fact("calls that lost a race and were told so", sum(pool.refusals.values()) - pool.refusals["other"])
+    report.promise("acknowledged changes missing in a history", [f"{one}" for one in promised if one not in stored])
+    report.promise("changes in a history more than once", [f"{one}" for one, times in stored.items() if times > 1])
+    report.promise("changes that nobody was told of", [f"{one}" for one in stored if one not in set(promised)])
+    report.promise("sessions aborted twice", [name for name, times in aborts.items() if times > 1])
+    report.promise("histories inconsistent", [line for one in sessions.values() for line in inconsistencies(one)])
+    report.promise("session files unreadable", unreadable)
+    report.promise("answers that were neither a reply nor a clear refusal", pool.complaints)
+    report.promise("tracebacks in the servers' logs", logged)
+    return report.finish()

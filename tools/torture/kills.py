@@ -1,0 +1,235 @@
+"""Servers are killed in the middle of calls; what they had acknowledged must be there afterwards."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from project import ENTRIES, inconsistencies, make_project, stored_sessions
+from report import Report
+from wire import Gone, Server, tracebacks
+
+from deepwork.models.sessions import Session
+from deepwork.testing import DeepworkProject
+
+AGENTS = 3
+KILLS_PER_PROJECT = 20
+LONGEST_LIFE = 0.35  # the first call alone takes a third of this
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a session."""
+
+    index: int = 0
+    done: frozenset[str] = frozenset()
+    status: str = "active"
+
+    @property
+    def step(self) -> str:
+        return ENTRIES[min(self.index, len(ENTRIES) - 1)][0]
+
+    def reported(self, step: str) -> State:
+        entry = ENTRIES[self.index]
+        if step != entry[0]:
+            return replace(self, done=self.done | {step})
+        over = self.index + 1 == len(ENTRIES)
+        return State(self.index + (not over), self.done | {*entry}, "completed" if over else "active")
+
+    @staticmethod
+    def stored(session: Session) -> State:
+        done = frozenset(step.step_id for step in session.step_progress.values() if step.completed_at)
+        return State(session.current_entry_index, done, str(session.status))
+
+
+@dataclass
+class Run:
+    """One session as its agent knows it: the last acknowledged state, and the call that is under way."""
+
+    session_id: str
+    state: State = State()
+    call: tuple[str, dict[str, Any]] | None = None
+    then: State = State()
+
+    def next_call(self, dice: random.Random) -> None:
+        """Choose what to call, and note which state it leads to."""
+        if dice.random() < 0.05:
+            self.call = ("abort_workflow", {"explanation": "enough", "session_id": self.session_id})
+            self.then = replace(self.state, status="aborted")
+            return
+        step = dice.choice([one for one in ENTRIES[self.state.index] if one not in self.state.done])
+        named = {"session_id": self.session_id, "step_id": step}
+        self.call = ("finished_step", {"outputs": {f"{step}.md": f"{step}.md"}, **named})
+        self.then = self.state.reported(step)
+
+    def acknowledged(self) -> None:
+        self.state, self.call = self.then, None
+
+
+class Agent:
+    """Starts and advances sessions until its server is gone."""
+
+    def __init__(self, seed: str) -> None:
+        self._dice = random.Random(seed)
+        self.runs: list[Run] = []
+        self.is_starting = False
+        self.acknowledged: Counter[str] = Counter()
+
+    def work(self, server: Server) -> None:
+        while True:
+            active = [run for run in self.runs if run.state.status == "active"]
+            try:
+                if len(active) < 2 or self._dice.random() < 0.05:
+                    self._start(server)
+                else:
+                    run = self._dice.choice(active)
+                    run.next_call(self._dice)
+                    self._repeat(server, run)
+            except Gone:
+                return
+
+    def repeat_unanswered(self, server: Server) -> None:
+        """Send again what got no answer."""
+        for run in self.runs:
+            if run.call:
+                self._repeat(server, run)
+
+    def _start(self, server: Server) -> None:
+        self.is_starting = True
+        reply = server.call("start_workflow", goal="survive", job_name="demo", workflow_name="main")
+        self.runs.append(Run(reply["begin_step"]["session_id"]))
+        self.is_starting = False
+        self.acknowledged["starts"] += 1
+
+    def _repeat(self, server: Server, run: Run) -> None:
+        tool, arguments = run.call
+        server.call(tool, **arguments)
+        run.acknowledged()
+        self.acknowledged["aborts" if tool == "abort_workflow" else "completions"] += 1
+
+
+class Project:
+    """One folder, its agents, and what was found wrong in it."""
+
+    def __init__(self, root: Path, seed: str) -> None:
+        self._project: DeepworkProject = make_project(root)
+        self._root = root
+        self._dice = random.Random(seed)
+        self.agents = [Agent(f"{seed} {number}") for number in range(AGENTS)]
+        self.found: dict[str, list[str]] = {}
+        self.counts: Counter[str] = Counter()
+
+    def suffer(self, kills: int) -> None:
+        """Let agents work and kill their server, again and again; check after each kill."""
+        for _ in range(kills):
+            server = Server(self._root)
+            self._check(server)
+            threads = [threading.Thread(target=agent.work, args=[server]) for agent in self.agents]
+            for thread in threads:
+                thread.start()
+            time.sleep(self._dice.uniform(0, LONGEST_LIFE))
+            self.counts["in flight"] += server.in_flight()
+            server.kill()
+            for thread in threads:
+                thread.join()
+            self.counts["kills"] += 1
+        server = Server(self._root)
+        self._check(server)
+        server.close()
+        for agent in self.agents:
+            self.counts.update(agent.acknowledged)
+        if tracebacks(self._root):
+            self._complain("tracebacks", f"{tracebacks(self._root)} in {self._root.name}")
+
+    def _check(self, server: Server) -> None:
+        sessions, unreadable = stored_sessions(self._project)
+        for name in unreadable:
+            self._complain("unreadable", name)
+        for session in sessions.values():
+            for wrong in inconsistencies(session):
+                self._complain("half-applied", wrong)
+        known = {run.session_id for agent in self.agents for run in agent.runs}
+        for agent in self.agents:
+            for run in agent.runs:
+                self._check_run(server, run, sessions.get(run.session_id))
+            agent.repeat_unanswered(server)
+        self._adopt_unacknowledged([session for name, session in sessions.items() if name not in known])
+
+    def _check_run(self, server: Server, run: Run, session: Session | None) -> None:
+        """Find the acknowledged state, or that to which the call under way leads, and nothing in between."""
+        if session is None:
+            self._complain("starts lost", run.session_id)
+            return
+        found = State.stored(session)
+        if found != run.state and not (run.call and found == run.then):
+            lost = "aborts lost" if run.state.status == "aborted" else "completions lost"
+            kind = lost if found.done < run.state.done or found.status == "active" else "half-applied"
+            self._complain(kind, f"{run.session_id}: {found}, acknowledged was {run.state}")
+            return
+        self.counts["completed unacknowledged"] += run.call is not None and found == run.then
+        if found.status != "active":
+            return
+        self.counts["resumed"] += 1
+        text = server.refusal("finished_step", outputs={}, session_id=run.session_id, step_id="?")
+        if f"Now at step {found.step!r}" not in text:
+            self._complain("not resumed", f"{run.session_id} at {found.step!r}: {text[:200]}")
+
+    def _adopt_unacknowledged(self, sessions: list[Session]) -> None:
+        """Sessions that nobody was told of: there may be one for each start that was cut off, quite fresh."""
+        starting = [agent for agent in self.agents if agent.is_starting]
+        for agent in self.agents:
+            agent.is_starting = False
+        for session in sessions:
+            if not starting or State.stored(session) != State():
+                self._complain("half-applied", f"{session.session_id}: nobody has started it")
+                continue
+            starting.pop().runs.append(Run(session.session_id))
+            self.counts["unacknowledged"] += 1
+
+    def _complain(self, kind: str, text: str) -> None:
+        self.found.setdefault(kind, []).append(text)
+
+
+def kills(count: int, seed: int) -> int:
+    """Kill servers, and say what was lost."""
+    report = Report(f"kills: servers on stdio ended by SIGKILL in the middle of calls, seed {seed}")
+    sizes = [min(KILLS_PER_PROJECT, count - done) for done in range(0, count, KILLS_PER_PROJECT)]
+    if len(sizes) == 1 and count > 1:
+        sizes = [count - count // 2, count // 2]
+
+    def one(number: int) -> Project:
+        with tempfile.TemporaryDirectory(prefix="deepwork-kills-") as folder:
+            project = Project(Path(folder), f"{seed} {number}")
+            project.suffer(sizes[number])
+            return project
+
+    with ThreadPoolExecutor(2) as pool:
+        projects = [*pool.map(one, range(len(sizes)))]
+    counts = sum((project.counts for project in projects), Counter())
+
+    def found(kind: str) -> list[str]:
+        return [text for project in projects for text in project.found.get(kind, [])]
+
+    report.fact("servers killed", counts["kills"])
+    report.fact("calls in flight at those moments", counts["in flight"])
+    report.fact("starts, acknowledged", counts["starts"])
+    report.fact("completions, acknowledged", counts["completions"])
+    report.fact("aborts, acknowledged", counts["aborts"])
+    report.fact("starts, done but not acknowledged", counts["unacknowledged"])
+    report.fact("other calls, done but not acknowledged", counts["completed unacknowledged"])
+    report.promise("acknowledged starts lost", found("starts lost"))
+    report.promise("acknowledged completions lost", found("completions lost"))
+    report.promise("acknowledged aborts lost", found("aborts lost"))
+    report.promise("session files unreadable", found("unreadable"))
+    report.promise("calls half applied, histories inconsistent", found("half-applied"))
+    resumed = counts["resumed"]
+    report.promise("sessions resumed on the right step", resumed - len(found("not resumed")), resumed)
+    report.promise("tracebacks in the servers' logs", found("tracebacks"))
+    return report.finish()

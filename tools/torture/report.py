@@ -1,0 +1,42 @@
+"""What a torture has found out, for people to read."""
+
+from __future__ import annotations
+
+import time
+
+
+class Report:
+    """A title, facts, and promises that were kept or broken."""
+
+    def __init__(self, title: str) -> None:
+        self._began = time.monotonic()
+        self._lines = [title]
+        self.broken: list[str] = []
+
+    def fact(self, name: str, value: object) -> None:
+        """Say what was done."""
+        self._lines.append(f"  {name:<52} {_shown(value):>9}")
+
+    def note(self, text: str) -> None:
+        """Say something that is no number, such as what was skipped."""
+        self._lines.append(f"  {text}")
+
+    def promise(self, name: str, found: list[str] | int, goal: int = 0) -> None:
+        """Compare a count, or the length of a list of complaints, with the goal."""
+        count = found if isinstance(found, int) else len(found)
+        verdict = "ok" if count == goal else "FAILED"
+        self._lines.append(f"  {name:<52} {_shown(count):>9}   goal {_shown(goal):>6}   {verdict}")
+        if count != goal:
+            self.broken.append(name)
+            self._lines += [f"      {line}" for line in (found[:5] if isinstance(found, list) else [])]
+
+    def finish(self) -> int:
+        """Print all of it and give the exit code."""
+        self._lines.append(f"  {'seconds':<52} {time.monotonic() - self._began:>9.1f}")
+        self._lines.append(f"  {'FAILED: ' + ', '.join(self.broken) if self.broken else 'every promise was kept'}")
+        print("\n".join(self._lines), flush=True)
+        return 1 if self.broken else 0
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,126 @@
+"""Builds wheels and sdists of the core and of every plugin into `dist/`, and checks them.
+
+    python tools/wheels.py [FOLDER]
+
+Checked are names and versions, the metadata (`twine check`), what is in the files, that a wheel built from the sdist
+is the same, and that everything installs into one fresh environment (`pip check`). Exit code 1 if something is wrong.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CORE_HAS = (
+    "deepwork/py.typed",
+    "deepwork/packaged_jobs/project_tour/job.yml",
+    "deepwork/plugin_template/pyproject.toml",
+    "deepwork/plugin_template/.gitignore",
+    "deepwork/plugin_template/tests/test_plugin.py",
+    "deepwork/testing/contracts/saver.py",
+)
+
+
+def main() -> int:
+    """Build, check, and print what has been found."""
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
+    projects = [ROOT, *sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
+    problems: list[str] = []
+    built: list[Path] = []
+    for project in projects:
+        sdist, wheel = build(project, out)
+        built += [sdist, wheel]
+        found = [*wrong_contents(project, sdist, wheel), *not_from_sdist(sdist, wheel)]
+        problems += [f"{wheel.name}: {problem}" for problem in found]
+        print(f"{wheel.name:55} {wheel.stat().st_size / 1024:6.0f} kB  {len(names(wheel)):4} files")
+    versions = {read(project)["version"] for project in projects}
+    if len(versions) > 1:
+        problems.append(f"versions differ: {', '.join(sorted(versions))}")
+    problems += complaints("twine check", [sys.executable, "-m", "twine", "check", "--strict", *map(str, built)])
+    problems += not_installable([file for file in built if file.suffix == ".whl"])
+    for problem in problems:
+        print(f"WRONG  {problem}")
+    print(f"{len(built)} files in {out}: {f'{len(problems)} problems' if problems else 'all is well'}")
+    return 1 if problems else 0
+
+
+def build(project: Path, out: Path) -> tuple[Path, Path]:
+    """Build one project, and give its sdist and its wheel."""
+    stem = f"{read(project)['name'].replace('-', '_')}-{read(project)['version']}"
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(out)], cwd=project)
+    return out / f"{stem}.tar.gz", out / f"{stem}-py3-none-any.whl"
+
+
+def wrong_contents(project: Path, sdist: Path, wheel: Path) -> Iterator[str]:
+    """Say what is missing in the files of a project, and what should not be in them."""
+    package = read(project)["name"].replace("-", "_")
+    inside = names(wheel)
+    wanted = CORE_HAS if package == "deepwork" else (f"{package}/py.typed", f"{package}/plugin.py")
+    yield from (f"has no {name}" for name in wanted if name not in inside)
+    for name in inside:
+        top = name.partition("/")[0]
+        if top != package and not top.endswith(".dist-info"):
+            yield f"has {name}, which is not of its package"
+        if "__pycache__" in name:
+            yield f"has {name}"
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    yield from (
+        f"its sdist has no {name}" for name in ("pyproject.toml", "README.md", "PKG-INFO") if name not in packed
+    )
+
+
+def not_from_sdist(sdist: Path, wheel: Path) -> Iterator[str]:
+    """Build a wheel from the sdist, and compare: whoever builds from source gets the same files."""
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(sdist) as archive:
+            archive.extractall(folder, filter="data")
+        [project] = Path(folder).iterdir()
+        _, other = build(project, Path(folder) / "dist")
+        for name in sorted(names(wheel) ^ names(other)):
+            yield f"{name} is not in both wheels, of the folder and of the sdist"
+
+
+def not_installable(wheels: list[Path]) -> list[str]:
+    """Install everything in one go into a fresh environment, and have pip check it."""
+    with tempfile.TemporaryDirectory() as folder:
+        run([sys.executable, "-m", "venv", folder], cwd=ROOT)
+        pip = [str(Path(folder) / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+        problems = complaints("pip install", [*pip, "install", "--quiet", *map(str, wheels)])
+        return problems or complaints("pip check", [*pip, "check"])
+
+
+def complaints(what: str, command: list[str]) -> list[str]:
+    """Run a checking command, and give what it says if it fails."""
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [f"{what}: {ended.stdout}{ended.stderr}".rstrip()] if ended.returncode else []
+
+
+def run(command: list[str], cwd: Path) -> None:
+    """Run a command that has to work."""
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        sys.exit(f"{' '.join(command)}\n{ended.stdout}{ended.stderr}")
+
+
+def read(project: Path) -> dict[str, str]:
+    """Read the table `project` of a pyproject."""
+    found: dict[str, str] = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+def names(wheel: Path) -> set[str]:
+    """Name the files of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
