@@ -40,6 +40,7 @@ def test_an_empty_project_has_the_packaged_jobs(project):
 
 
 def test_folders_are_trimmed_and_empty_entries_dropped(project, extra, monkeypatch):
+    project.write_job("in_the_root", folder=project.root)  # which is what an empty entry would mean
     monkeypatch.setenv(EXTRA, f": {extra('one', 'a_job')}  ::\t{extra('two', 'another_job')}\n: :")
     assert names(project) == [*PACKAGED, "a_job", "another_job"]
 

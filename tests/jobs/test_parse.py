@@ -368,6 +368,12 @@ def test_a_message_is_one_line_without_control_characters(full, load):
         ),
         (
             "      - collect\n      - [charts, text]",
+            "      - text\n      - charts\n      - collect",
+            "- charts\n      - collect",
+            "workflow 'full': step 'charts' does not come after its dependency 'collect'",
+        ),
+        (
+            "      - collect\n      - [charts, text]",
             "      - [collect, charts]\n      - text",
             "- [collect, charts]",
             "workflow 'full': step 'charts' does not come after its dependency 'collect'",

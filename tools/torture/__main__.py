@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 
 import click
+from amnesia import amnesia
 from contention import contention
 from duplicates import duplicates
+from faults import faults
 from kills import kills
 
 seed_option = click.option("--seed", default=1, show_default=True, help="The same seed makes the same choices.")
@@ -41,6 +43,21 @@ def contention_command(servers: int, agents: int, seconds: float, seed: int) -> 
 def duplicates_command(count: int, seed: int) -> None:
     """Send every call twice: each may count once, and both get the same reply."""
     sys.exit(duplicates(count, seed))
+
+
+@main.command("faults")
+@click.option("--quick", is_flag=True, help="One error for each write, not all five.")
+def faults_command(*, quick: bool) -> None:
+    """Make every write fail: calls say why, change nothing, and work when made again."""
+    sys.exit(faults(quick=quick))
+
+
+@main.command("amnesia")
+@click.option("--count", default=200, show_default=True, help="How many random workflows.")
+@seed_option
+def amnesia_command(count: int, seed: int) -> None:
+    """Have an agent that forgets everything after each call complete random workflows."""
+    sys.exit(amnesia(count, seed))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from project import ENTRIES, inconsistencies, make_project, stored_sessions
+from project import ENTRIES, Project, inconsistencies, make_project, stored_sessions
 from report import Report
 from wire import Refused, Server, tracebacks
 
 from deepwork.models.sessions import Session
-from deepwork.testing import DeepworkProject
 
-SHARED = 6
-BARS = ("already completed", "is not the one to report", "is over")
+SHARED = 3
+BARS = ("already completed", "is not the one to report", "is over", "'none is left' not found")
 
 Change = tuple[str, str, str]  # session, what happened, and the path or reason that is this one call's own
 
@@ -25,9 +25,9 @@ Change = tuple[str, str, str]  # session, what happened, and the path or reason 
 class Pool:
     """The sessions that all agents work on, and what was acknowledged to whom."""
 
-    def __init__(self, project: DeepworkProject) -> None:
+    def __init__(self, project: Project) -> None:
         self.project = project
-        self.sessions: list[str] = []
+        self.open_steps: dict[str, list[str]] = {}  # of each session, as the last reply had it
         self.acknowledged: list[Change] = []
         self.refusals: Counter[str] = Counter()
         self.complaints: list[str] = []
@@ -39,7 +39,7 @@ class Pool:
         while time.monotonic() < deadline:
             number += 1
             try:
-                if len(self.sessions) < SHARED:
+                if len(self.open_steps) < SHARED:
                     self._start(server, name)
                 else:
                     self._change(server, dice, f"{name}-{number}")
@@ -51,27 +51,26 @@ class Pool:
 
     def _start(self, server: Server, name: str) -> None:
         reply = server.call("start_workflow", goal=name, job_name="demo", workflow_name="main")
-        session_id = reply["begin_step"]["session_id"]
-        self.acknowledged.append((session_id, "started", name))
-        self.sessions.append(session_id)
+        self._acknowledge(reply["begin_step"]["session_id"], "started", name, reply["begin_step"])
 
     def _change(self, server: Server, dice: random.Random, own: str) -> None:
-        session_id = dice.choice(self.sessions)
+        session_id, steps = dice.choice([*self.open_steps.items()] or [("none is left", ["a"])])
         if dice.random() < 0.01:
             server.call("abort_workflow", explanation=own, session_id=session_id)
-            self._acknowledge(session_id, "aborted", own, over=True)
+            self._acknowledge(session_id, "aborted", own, None)
             return
-        step = dice.choice([step for entry in ENTRIES for step in entry])
+        step = dice.choice(steps if dice.random() < 0.9 else [step for entry in ENTRIES for step in entry])
         self.project.write(f"{own}.md")
-        reply = server.call(
-            "finished_step", outputs={f"{step}.md": f"{own}.md"}, session_id=session_id, step_id=step
-        )
-        self._acknowledge(session_id, step, f"{own}.md", over=reply["status"] == "workflow_complete")
+        reply = server.call("finished_step", outputs={f"{step}.md": f"{own}.md"}, session_id=session_id, step_id=step)
+        self._acknowledge(session_id, step, f"{own}.md", reply["begin_step"])
 
-    def _acknowledge(self, session_id: str, what: str, own: str, *, over: bool) -> None:
+    def _acknowledge(self, session_id: str, what: str, own: str, begun: dict[str, Any] | None) -> None:
         self.acknowledged.append((session_id, what, own))
-        if over and session_id in self.sessions:
-            self.sessions.remove(session_id)
+        if begun is None:
+            self.open_steps.pop(session_id, None)
+        else:
+            members = [member["step_id"] for member in begun["concurrent_steps"]]
+            self.open_steps[session_id] = [begun["step_id"], *members]
 
 
 def changes(session: Session) -> list[Change]:

@@ -14,14 +14,13 @@ from typing import Any
 
 from project import ENTRIES, inconsistencies, make_project, stored_sessions
 from report import Report
-from wire import Gone, Server, tracebacks
+from wire import Gone, Refused, Server, tracebacks
 
 from deepwork.models.sessions import Session
-from deepwork.testing import DeepworkProject
 
 AGENTS = 3
 KILLS_PER_PROJECT = 20
-LONGEST_LIFE = 0.35  # the first call alone takes a third of this
+LONGEST_LIFE = 0.15
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,9 @@ class Agent:
         self.runs: list[Run] = []
         self.is_starting = False
         self.acknowledged: Counter[str] = Counter()
+        self.refused: list[str] = []
 
-    def work(self, server: Server) -> None:
+    def work(self, server: Server, answered: threading.Event) -> None:
         while True:
             active = [run for run in self.runs if run.state.status == "active"]
             try:
@@ -92,12 +92,13 @@ class Agent:
                     run = self._dice.choice(active)
                     run.next_call(self._dice)
                     self._repeat(server, run)
+                answered.set()
             except Gone:
                 return
 
     def repeat_unanswered(self, server: Server) -> None:
         """Send again what got no answer."""
-        for run in self.runs:
+        for run in [*self.runs]:
             if run.call:
                 self._repeat(server, run)
 
@@ -110,16 +111,21 @@ class Agent:
 
     def _repeat(self, server: Server, run: Run) -> None:
         tool, arguments = run.call
-        server.call(tool, **arguments)
+        try:
+            server.call(tool, **arguments)
+        except Refused as refused:
+            self.refused.append(f"{tool} {arguments}: {refused}")
+            self.runs.remove(run)
+            return
         run.acknowledged()
         self.acknowledged["aborts" if tool == "abort_workflow" else "completions"] += 1
 
 
-class Project:
+class Victim:
     """One folder, its agents, and what was found wrong in it."""
 
     def __init__(self, root: Path, seed: str) -> None:
-        self._project: DeepworkProject = make_project(root)
+        self._project = make_project(root)
         self._root = root
         self._dice = random.Random(seed)
         self.agents = [Agent(f"{seed} {number}") for number in range(AGENTS)]
@@ -131,9 +137,12 @@ class Project:
         for _ in range(kills):
             server = Server(self._root)
             self._check(server)
-            threads = [threading.Thread(target=agent.work, args=[server]) for agent in self.agents]
+            answered = threading.Event()
+            threads = [threading.Thread(target=agent.work, args=[server, answered]) for agent in self.agents]
             for thread in threads:
                 thread.start()
+            if self._dice.random() < 0.8:  # a server's first call is slow: few kills would hit another one
+                answered.wait(60)
             time.sleep(self._dice.uniform(0, LONGEST_LIFE))
             self.counts["in flight"] += server.in_flight()
             server.kill()
@@ -145,6 +154,7 @@ class Project:
         server.close()
         for agent in self.agents:
             self.counts.update(agent.acknowledged)
+            self.found.setdefault("refused", []).extend(agent.refused)
         if tracebacks(self._root):
             self._complain("tracebacks", f"{tracebacks(self._root)} in {self._root.name}")
 
@@ -204,18 +214,18 @@ def kills(count: int, seed: int) -> int:
     if len(sizes) == 1 and count > 1:
         sizes = [count - count // 2, count // 2]
 
-    def one(number: int) -> Project:
+    def one(number: int) -> Victim:
         with tempfile.TemporaryDirectory(prefix="deepwork-kills-") as folder:
-            project = Project(Path(folder), f"{seed} {number}")
-            project.suffer(sizes[number])
-            return project
+            victim = Victim(Path(folder), f"{seed} {number}")
+            victim.suffer(sizes[number])
+            return victim
 
     with ThreadPoolExecutor(2) as pool:
-        projects = [*pool.map(one, range(len(sizes)))]
-    counts = sum((project.counts for project in projects), Counter())
+        victims = [*pool.map(one, range(len(sizes)))]
+    counts = sum((victim.counts for victim in victims), Counter())
 
     def found(kind: str) -> list[str]:
-        return [text for project in projects for text in project.found.get(kind, [])]
+        return [text for victim in victims for text in victim.found.get(kind, [])]
 
     report.fact("servers killed", counts["kills"])
     report.fact("calls in flight at those moments", counts["in flight"])
@@ -231,5 +241,6 @@ def kills(count: int, seed: int) -> int:
     report.promise("calls half applied, histories inconsistent", found("half-applied"))
     resumed = counts["resumed"]
     report.promise("sessions resumed on the right step", resumed - len(found("not resumed")), resumed)
+    report.promise("calls refused that were right", found("refused"))
     report.promise("tracebacks in the servers' logs", found("tracebacks"))
     return report.finish()

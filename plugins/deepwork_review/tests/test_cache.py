@@ -11,12 +11,12 @@ from pathlib import Path
 import anyio
 import pytest
 import yaml
-from deepwork_review.cache import ReviewFolder
-from deepwork_review.plan import issue, make_plan
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deepwork.api import open_context
+from deepwork_review.cache import ReviewFolder
+from deepwork_review.plan import issue, make_plan
 
 pytestmark = pytest.mark.anyio
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from deepwork_review.cli import review, reviews
 from deepwork_review.discover import SKIPPED
 from deepwork_review.rules import BrokenFile, RuleFile, read_rules

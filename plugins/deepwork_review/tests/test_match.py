@@ -4,9 +4,10 @@ import re
 import time
 
 import pytest
-from deepwork_review.match import MAX_SECONDS, Matcher, refuse_glob
 from hypothesis import given
 from hypothesis import strategies as st
+
+from deepwork_review.match import MAX_SECONDS, Matcher, refuse_glob
 
 MATCHES = [
     ("*.py", "a.py", True),

@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from deepwork_review.cache import ReviewFolder
-from deepwork_review.changed import OPTIONS
-from deepwork_review.discover import walk
-from deepwork_review.match import Matcher, refuse_glob
-from deepwork_review.plan import issue, make_plan
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from deepwork.api import open_context
+from deepwork_review.cache import ReviewFolder
+from deepwork_review.changed import OPTIONS
+from deepwork_review.discover import walk
+from deepwork_review.match import Matcher, refuse_glob
+from deepwork_review.plan import issue, make_plan
 
 TESTS = Path(__file__).parent.parent / "tests"
 REPOSITORY = Path(__file__).parent.parent.parent.parent

@@ -276,7 +276,7 @@ def _read_pass(folder: int, name: str) -> Passed | None:
 
 
 def _put(folder: int, name: str, content: bytes) -> None:
-    """Replace a file at once, unless it is as it should be. Nothing is synced: what a power cut loses is issued anew."""
+    """Replace a file at once, unless it is right already. Not synced: what a power cut loses is issued anew."""
     with suppress(OSError):
         if read_in(folder, name) == content:
             os.utime(name, dir_fd=folder, follow_symlinks=False)

@@ -1,0 +1,212 @@
+"""An agent whose memory is wiped after every call completes workflows that it has never seen."""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from project import Project, inconsistencies, review, step, stored_sessions
+from report import Report
+from wire import Refused, Server, tracebacks
+
+from deepwork.models.sessions import Session
+
+MOST_CALLS = 150
+LIMIT = 8000
+
+RESUME_CALL = re.compile(r'call finished_step\(session_id="([^"]+)", step_id="\?", outputs=\{\}\)')
+REPORT_CALL = re.compile(r"finished_step\(session_id='(\w+)', step_id='(\w+)', outputs=\{\.\.\.\}\)")
+OUTPUT_LINE = re.compile(r"- (.+) \((filepath|array of filepaths for all individual files), (required|optional)\): ")
+REST_OF_TEXT = re.compile(r"It is in (\.deepwork/tmp/\S+\.md)")
+
+
+class Agent:
+    """Knows how to read and write files, and what it has just been told; nothing else."""
+
+    def __init__(self, root: Path, dice: random.Random) -> None:
+        self._root = root
+        self._dice = dice
+
+    def next_call(self, text: str) -> dict[str, Any] | None:
+        """Find in a text what to report; None if there is nothing left to do."""
+        if resume := RESUME_CALL.search(text):
+            return {"session_id": resume[1], "step_id": "?", "outputs": {}}
+        if rest := REST_OF_TEXT.search(text):
+            text = (self._root / rest[1]).read_text()
+        calls = REPORT_CALL.findall(text)
+        if not calls:
+            return None
+        session_id, step_id = calls[-1]  # members of a group come before the step that ends it
+        if len(calls) > 1:
+            session_id, step_id = self._dice.choice(calls[1:])
+        call = {"session_id": session_id, "step_id": step_id, "outputs": self._make(text, session_id, step_id)}
+        if f"## Review of {step_id!r}" in text:
+            call["quality_review_override_reason"] = "A sub-agent found that all criteria are met"
+        return call
+
+    def _make(self, text: str, session_id: str, step_id: str) -> dict[str, str | list[str]]:
+        section = text.split(f"## Outputs of {step_id!r}\n", 1)[1].split("\n## ", 1)[0]
+        made: dict[str, str | list[str]] = {}
+        for name, syntax, needed in OUTPUT_LINE.findall(section):
+            if needed == "optional" and self._dice.random() < 0.5:
+                continue
+            path = f"made/{session_id}/{step_id}/{len(made)}.md"
+            file = self._root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{name}\n")
+            made[name] = path if syntax == "filepath" else [path]
+        return made
+
+
+class World:
+    """A project with random jobs, and two servers of which either may answer or vanish."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.project = Project(root)
+        self._root = root
+        self._dice = random.Random(seed)
+        self._agent = Agent(root, self._dice)
+        self._servers = [Server(root), Server(root)]
+        self.counts: Counter[str] = Counter()
+        self.complaints: list[str] = []
+        self.stuck: list[str] = []
+
+    def live_through(self, number: int) -> None:
+        """Start a random workflow, and have it completed by somebody who does not know of it."""
+        job = f"job{number}"
+        names = self._write_job(job)
+        self._start(self._server(), job, "main")
+        nested = [self._dice.choice(names) for _ in range(self._dice.randint(0, 2))]
+        for _ in range(MOST_CALLS):
+            server = self._server()
+            text = server.refusal("finished_step", outputs={}, step_id="?")
+            while call := self._agent.next_call(text):
+                if nested and "# Resume" in text and self._dice.random() < 0.3:
+                    self._start(server, job, nested.pop())
+                    break
+                text = self._told(server, call)
+                if text is None:
+                    break
+            if call is None:
+                break
+        else:
+            self.stuck.append(f"{job}: {(text or 'the last call was accepted')[:300]}")
+
+    def _start(self, server: Server, job: str, workflow: str) -> None:
+        server.call("start_workflow", goal="Do as the job says", job_name=job, workflow_name=workflow)
+        self.counts["nested" if workflow != "main" else "workflows"] += 1
+
+    def _told(self, server: Server, call: dict[str, Any]) -> str | None:
+        """Make a call; only what a refusal says is kept, every other reply is forgotten."""
+        self.counts["calls"] += 1
+        try:
+            server.call("finished_step", **call)
+        except Refused as refused:
+            text = str(refused)
+            if len(text[text.find("# Resume") :]) > LIMIT:
+                self.complaints.append(f"a resume text of {len(text)} characters")
+            if call["step_id"] != "?":
+                self.complaints.append(f"{call}: {text[:300]}")
+            self.counts["long texts"] += "Cut here" in text
+            return text
+        return None
+
+    def _server(self) -> Server:
+        """Pick a server; now and then it is a new one, for the old one was killed or closed."""
+        place = self._dice.randrange(2)
+        if self._dice.random() < 0.04:
+            self._dice.choice([Server.kill, Server.close])(self._servers[place])
+            self._servers[place] = Server(self._root)
+            self.counts["replaced"] += 1
+        return self._servers[place]
+
+    def _write_job(self, name: str) -> list[str]:
+        """Write a job with random steps and three workflows; give the names of those to nest."""
+        dice = self._dice
+        steps = [self._step(f"s{number}") for number in range(dice.randint(2, 7))]
+        ids = [one["id"] for one in steps]
+        workflows = {"main": self._entries(ids), "nested": self._entries(ids[:2]), "other": self._entries(ids[-1:])}
+        self.project.write_job(name, steps, workflows)
+        for one in steps:
+            if dice.random() < 0.15:
+                text = "A long line of instructions.\n" * 400
+                self.project.write(f".deepwork/jobs/{name}/{one['instructions_file']}", text)
+        return ["nested", "other"]
+
+    def _entries(self, ids: list[str]) -> list[str | list[str]]:
+        entries: list[str | list[str]] = []
+        left = [*ids]
+        while left:
+            size = self._dice.choice([1, 1, 2, 3])
+            group, left = left[:size], left[size:]
+            entries.append(group if len(group) > 1 or self._dice.random() < 0.1 else group[0])
+        return entries
+
+    def _step(self, step_id: str) -> dict[str, Any]:
+        dice = self._dice
+        outputs = {
+            f"{step_id} out {number}.md": {
+                "type": dice.choice(["file", "files"]),
+                "description": "Something",
+                "required": dice.random() < 0.7,
+            }
+            for number in range(dice.randint(0, 3))
+        }
+        reviews = [review(dice.choice(["step", *outputs]))] if dice.random() < 0.3 else []
+        return step(step_id, outputs=outputs, reviews=reviews)
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.close()
+
+
+def shortcomings(session: Session) -> list[str]:
+    """Say what is missing in a session that should be completed, with every step reported."""
+    wrong = inconsistencies(session)
+    if session.status != "completed":
+        wrong.append(f"{session.session_id} of {session.workflow} is {session.status} at {session.current_step_id}")
+    for name, declared in session.pinned.steps.items():
+        progress = session.step_progress.get(name)
+        if progress is None or progress.reply is None:
+            wrong.append(f"{session.session_id}: {name} was never reported")
+            continue
+        required = {output for output, spec in declared.outputs.items() if spec.required}
+        if not required <= progress.outputs.keys():
+            wrong.append(f"{session.session_id}: {name} lacks outputs")
+        judged = [one for one in declared.reviews if one.run_each == "step" or progress.outputs.get(one.run_each)]
+        if judged and not progress.override_reason:
+            wrong.append(f"{session.session_id}: {name} passed its review unseen")
+    return wrong
+
+
+def amnesia(count: int, seed: int) -> int:
+    """Wipe an agent's memory after every call, and say what it could not complete."""
+    report = Report(f"amnesia: an agent that remembers nothing, {count} random workflows, seed {seed}")
+    with tempfile.TemporaryDirectory(prefix="deepwork-amnesia-") as folder:
+        world = World(Path(folder), seed)
+        for number in range(count):
+            world.live_through(number)
+        world.close()
+        sessions, unreadable = stored_sessions(world.project)
+        logged = tracebacks(world.project.root)
+    completed = [session for session in sessions.values() if not shortcomings(session)]
+    groups = sum(len(entry) > 1 for one in sessions.values() for entry in one.pinned.workflow.entries)
+    overrides = sum(bool(step.override_reason) for one in sessions.values() for step in one.step_progress.values())
+    report.fact("workflows started, nested ones included", len(sessions))
+    report.fact("  nested", world.counts["nested"])
+    report.fact("  groups in them", groups)
+    report.fact("  reviews overridden in them", overrides)
+    report.fact("calls, each forgotten at once", world.counts["calls"])
+    report.fact("resume texts too long, read from their file", world.counts["long texts"])
+    report.fact("servers replaced meanwhile", world.counts["replaced"])
+    report.promise("workflows completed, every step reported", len(completed), len(sessions))
+    report.promise("what is missing in the others", [line for one in sessions.values() for line in shortcomings(one)])
+    report.promise("workflows given up", world.stuck)
+    report.promise("reports refused, resume texts over 8,000 characters", world.complaints)
+    report.promise("session files unreadable", unreadable)
+    report.promise("tracebacks in the servers' logs", logged)
+    return report.finish()

@@ -1,0 +1,144 @@
+"""Every call that writes something, each in a situation of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from project import Project, review, step
+from wire import Server
+
+LONG = "Do it with care.\n" * 800
+
+
+class Stage:
+    """A project with jobs for all situations, the server under test, and another one that nothing is done to."""
+
+    def __init__(self, root: Path, env: dict[str, str]) -> None:
+        self.project = Project(root)
+        self.project.write_job(
+            "demo",
+            [step("a"), step("b"), step("m"), step("g", reviews=[review()])],
+            {"main": ["a", "b"], "one": ["a"], "grouped": [["a", "m"], "b"], "reviewed": ["g", "b"]},
+        )
+        self.project.write_job("long", [step("a"), step("b")], {"main": ["a", "b"]})
+        for name in "ab":
+            self.project.write(f".deepwork/jobs/long/steps/{name}.md", LONG + name)
+        for name in "abgm":
+            self.project.write(f"{name}.md")
+        self.server = Server(root, env=env)
+        self.other = Server(root)
+
+    def started(self, workflow: str = "main", *, job: str = "demo", server: Server | None = None) -> str:
+        """Start a workflow and give its session_id."""
+        reply = (server or self.server).call("start_workflow", goal="g", job_name=job, workflow_name=workflow)
+        return reply["begin_step"]["session_id"]
+
+    def report(self, session_id: str, step_id: str, **more: Any) -> dict[str, Any]:
+        """Make the arguments of `finished_step`."""
+        return {"outputs": {f"{step_id}.md": f"{step_id}.md"}, "session_id": session_id, "step_id": step_id, **more}
+
+    def clear(self) -> None:
+        """End all sessions and remove what they have left."""
+        for file in self.project.state.glob("session_*.json"):
+            if b'"status": "active"' in file.read_bytes():
+                self.server.call("abort_workflow", explanation="next", session_id=file.stem.removeprefix("session_"))
+        for file in self.project.state.glob("*_*"):
+            file.unlink()
+
+    def close(self) -> None:
+        self.server.close()
+        self.other.close()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A call to be made, once its situation is there; `refused` if it writes and refuses all the same."""
+
+    name: str
+    tool: str
+    prepare: Callable[[Stage], dict[str, Any]]
+    refused: bool = False
+
+
+def _start(**more: str) -> dict[str, Any]:
+    return {"goal": "g", "job_name": "demo", "workflow_name": "main", **more}
+
+
+def _first_start(stage: Stage) -> dict[str, Any]:
+    shutil.rmtree(stage.project.state)
+    return _start()
+
+
+def _nested(stage: Stage) -> dict[str, Any]:
+    stage.started()
+    return _start()
+
+
+def _last_step(stage: Stage) -> dict[str, Any]:
+    stage.started()
+    return stage.report(stage.started("one"), "a")
+
+
+def _second_review(stage: Stage) -> dict[str, Any]:
+    session_id = stage.started("reviewed")
+    stage.server.call("finished_step", **stage.report(session_id, "g"))
+    return stage.report(session_id, "g", notes="Now with more care")
+
+
+def _override(stage: Stage) -> dict[str, Any]:
+    return stage.report(stage.started("reviewed"), "g", quality_review_override_reason="All passed")
+
+
+def _long(stage: Stage) -> dict[str, Any]:
+    return {"outputs": {}, "session_id": stage.started(job="long"), "step_id": "?"}
+
+
+def _long_again(stage: Stage) -> dict[str, Any]:
+    question = _long(stage)
+    stage.server.refusal("finished_step", **question)
+    stage.server.call("finished_step", **stage.report(question["session_id"], "a"))
+    return question
+
+
+def _abort(stage: Stage) -> dict[str, Any]:
+    return {"explanation": "enough", "session_id": stage.started()}
+
+
+def _abort_nested(stage: Stage) -> dict[str, Any]:
+    stage.started()
+    return _abort(stage)
+
+
+FIRST_START = Scene("start, the first of the project", "start_workflow", _first_start)
+
+SCENES = (
+    Scene("get_workflows", "get_workflows", lambda _stage: {}),
+    Scene("start", "start_workflow", lambda _stage: _start()),
+    FIRST_START,
+    Scene("start, nested", "start_workflow", _nested),
+    Scene(
+        "start, under a session of another server",
+        "start_workflow",
+        lambda stage: _start(parent_session_id=stage.started(server=stage.other)),
+    ),
+    Scene("finish a step", "finished_step", lambda stage: stage.report(stage.started(), "a")),
+    Scene("finish the last step", "finished_step", _last_step),
+    Scene("finish a step with an override", "finished_step", _override),
+    Scene("review handed back", "finished_step", lambda stage: stage.report(stage.started("reviewed"), "g")),
+    Scene("review handed back again", "finished_step", _second_review),
+    Scene("finish a member of a group", "finished_step", lambda stage: stage.report(stage.started("grouped"), "m")),
+    Scene("finish a group", "finished_step", lambda stage: stage.report(stage.started("grouped"), "a")),
+    Scene(
+        "finish a step of another server's session",
+        "finished_step",
+        lambda stage: stage.report(stage.started(server=stage.other), "a"),
+    ),
+    Scene("ask for a long resume text", "finished_step", _long, refused=True),
+    Scene("ask for another long resume text", "finished_step", _long_again, refused=True),
+    Scene("abort", "abort_workflow", _abort),
+    Scene("abort, nested", "abort_workflow", _abort_nested),
+)
