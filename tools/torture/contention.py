@@ -113,7 +113,9 @@ def contention(servers: int, agents: int, seconds: float, seed: int) -> int:
     report.fact("sessions", len(sessions))
     report.fact("changes acknowledged", len(promised))
     report.fact("calls that lost a race and were told so", sum(pool.refusals.values()) - pool.refusals["other"])
-    report.promise("acknowledged changes missing in a history", [f"{one}" for one in promised if one not in stored])
+    missing = [one for one in promised if one not in stored]
+    missing += [one for one in pool.acknowledged if one[1] == "aborted" and not aborts[one[0]]]
+    report.promise("acknowledged changes missing in a history", [f"{one}" for one in missing])
     report.promise("changes in a history more than once", [f"{one}" for one, times in stored.items() if times > 1])
     report.promise("changes that nobody was told of", [f"{one}" for one in stored if one not in set(promised)])
     report.promise("sessions aborted twice", [name for name, times in aborts.items() if times > 1])

@@ -11,6 +11,7 @@ import click
 from deepwork.cli.project import path_option
 from deepwork.errors import DeepWorkError
 from deepwork.house import House
+from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginStatus
 
 COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
@@ -25,7 +26,7 @@ def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
     """List the installed plugins: where each comes from, what it adds, and what is wrong with it."""
     house = House(root)
     offers, errors = house.offers()
-    costs = _costs(root) if cost else {}
+    costs = _costs(house) if cost else {}
     rows = [
         _row(status, [(kind, name) for by, kind, name in offers if by == status.plugin], costs)
         for status in house.plugins.statuses
@@ -42,7 +43,7 @@ def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
         click.echo(f"\n{error}", err=True)
 
 
-def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[str, int]) -> dict[str, Any]:
+def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[Candidate, int]) -> dict[str, Any]:
     adds: dict[str, list[str]] = {}
     for kind, name in offers:
         adds.setdefault(kind, []).append(name)
@@ -56,7 +57,7 @@ def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[str
         "cause": status.cause,
     }
     if costs:
-        row["tokens"] = sum(costs.get(name, 0) for name in adds.get("tool", []))
+        row["tokens"] = costs.get(status.plugin, 0)
     return row
 
 
@@ -70,17 +71,25 @@ def _print(row: Mapping[str, Any]) -> None:
         click.echo(f"    {row['cause']}")
 
 
-def _costs(root: str) -> dict[str, int]:
-    """Estimate what a model reads of each tool: name, description and input schema, four characters to a token."""
+def _costs(house: House) -> dict[Candidate, int]:
+    """Estimate what a model reads of each plugin's tools: names, descriptions and input schemas, compact.
+
+    Four characters count as a token.
+    """
     import anyio
 
     from deepwork.server import create_server
+    from deepwork.server.tools import named_tools
 
-    async def measure() -> dict[str, int]:
-        costs = {}
-        for tool in await create_server(root).list_tools():
-            schema = json.dumps(tool.parameters, separators=(",", ":"))
-            costs[tool.name] = len(f"{tool.name}{tool.description}{schema}") // 4
+    async def measure() -> dict[Candidate, int]:
+        server = create_server(house.workspace.root)
+        costs: dict[Candidate, int] = {}
+        for name, tool in named_tools(house.tool_sets(house.engine(None)), house.config.tools.prefix):
+            served = await server.get_tool(name)
+            if served:
+                schema = json.dumps(served.parameters, separators=(",", ":"))
+                cost = len(f"{name}{served.description}{schema}") // 4
+                costs[tool.by] = costs.get(tool.by, 0) + cost
         return costs
 
     try:

@@ -77,8 +77,8 @@ def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastM
         dereference_schemas=False,
         on_duplicate="error",
     )
-    for name, spec in named_tools(sets, house.config.tools.prefix):
-        add_tool(server, name, spec, calls)
+    for name, tool in named_tools(sets, house.config.tools.prefix):
+        add_tool(server, name, tool.item, calls)
     resources = [Provided(spec, one.by) for one in sets for spec in one.item.resources]
     for resource in by_name("resource", resources, lambda spec: spec.uri).values():
         add_resource(server, resource.item, calls)

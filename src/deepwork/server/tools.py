@@ -52,7 +52,9 @@ class HouseTool(FunctionTool):
         return ToolResult(content=[text], structured_content=raw_value)
 
 
-def named_tools(sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]) -> Iterator[tuple[str, ToolSpec]]:
+def named_tools(
+    sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]
+) -> Iterator[tuple[str, Provided[ToolSpec]]]:
     """Give every tool its name: canonical when its set is served alone, prefixed beside others.
 
     Raises:
@@ -71,7 +73,7 @@ def named_tools(sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]) 
                 line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
                 cure = None if other is one else lambda _, line=line: line
                 raise clash("tool name", name, other.by, one.by, cure)
-            yield name, spec
+            yield name, Provided(spec, one.by)
 
 
 def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> None:
