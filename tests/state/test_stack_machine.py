@@ -205,4 +205,4 @@ class Stacks(RuleBasedStateMachine):
 
 
 TestStacks = Stacks.TestCase
-TestStacks.settings = settings(max_examples=40, stateful_step_count=30)
+TestStacks.settings = settings(max_examples=30, stateful_step_count=30)
