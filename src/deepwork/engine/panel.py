@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,12 +20,12 @@ class Reviewer:
     runner: ReviewRunner
     max_inline_files: int
     counts_attempts: bool = True
-    slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(float("inf")))
+    slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
 
     @classmethod
     def made_by(cls, spec: ReviewRunnerSpec) -> Reviewer:
         """Make the runner that a plugin declares."""
-        slots = anyio.CapacityLimiter(spec.concurrency or float("inf"))
+        slots = anyio.CapacityLimiter(spec.concurrency or math.inf)
         return cls(spec.name, spec.create(), spec.max_inline_files, spec.counts_attempts, slots)
 
 
