@@ -119,6 +119,8 @@ def test_a_bug_whose_details_cannot_be_kept_is_told_in_full(run, install, tmp_pa
 def test_an_interrupted_command_exits_with_130(project, install):
     install("commands")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # Who runs the tests in the background of a shell has SIGINT ignored, and so have the children.
+    pipes["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen([sys.executable, "-m", "deepwork", "wait"], text=True, cwd=project.root, **pipes) as process:
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)

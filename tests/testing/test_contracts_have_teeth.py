@@ -28,6 +28,7 @@ def planted(monkeypatch):
         spec = importlib.util.spec_from_file_location(stem, PLANTED / f"{stem}.py")
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, stem, module)
+        monkeypatch.setattr(sys, "path", [*sys.path])  # the files put their distributions there
         spec.loader.exec_module(module)
         classes = {name: found for name, found in vars(module).items() if name.startswith("Test")}
         return module.CONTRACTS, classes
