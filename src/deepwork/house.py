@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deepwork.config import CommandSection, Config, load_config, resolve_root
 from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.jobs.catalogue import Catalogue
-from deepwork.loading.catalog import by_name, choose
+from deepwork.loading.catalog import by_name, choose, named_tools
 from deepwork.loading.contexts import contexts
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginManager, Provided
@@ -157,7 +157,20 @@ class House:
         add("tool", tool_sets, lambda one: [spec.name for spec in one.tools])
         add("resource", tool_sets, lambda one: [spec.uri for spec in one.resources])
         add("prompt", tool_sets, lambda one: [spec.name for spec in one.prompts])
+        errors += self._obstacles()
         return found, list({str(error): error for error in errors}.values())
+
+    def _obstacles(self) -> Iterator[DeepWorkError]:
+        """Try what a server does at its start, and give what would stop it."""
+        gate = self.config.quality_gate
+        for attempt in (
+            lambda: self.gate(gate.runner, timeout=gate.timeout, max_attempts=gate.max_attempts),
+            lambda: list(named_tools(self.tool_sets(self.engine(None)), self.config.tools.prefix)),
+        ):
+            try:
+                attempt()
+            except DeepWorkError as error:
+                yield error
 
     def tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets; those of the configuration, or all, if none are named."""

@@ -138,6 +138,24 @@ def test_a_bad_name_is_refused_with_the_cure(new_plugin, name):
     assert new_plugin(name) == (1, "", f"Error: {message}\nHint: {hint}\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("core", "tool set"),
+        ("json", "state store"),
+        ("self", "review runner"),
+        ("packaged", "job source"),
+        ("claude", "plugin of DeepWork"),
+        ("new-plugin", "command"),
+        ("start-workflow", "tool"),
+    ],
+)
+def test_a_name_of_the_core_is_refused(tmp_path, name, kind):
+    with pytest.raises(ConfigError, match=f"'{name}' is the name of a {kind} already"):
+        make_plugin(name, ["tools"], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", ["", "-", "a--b", "a-", "1a", "../a", "a/b", "größe", "a b", "a\n", "_a"])
 def test_a_name_that_no_distribution_can_have_is_refused(tmp_path, name):
     with pytest.raises(ConfigError, match="cannot be the name of a plugin"):

@@ -132,7 +132,12 @@ class Player:
         points = "".join(f"{name} = {module}\n" for name, module in project["entry-points"]["deepwork"].items())
         self.project.write(about / "METADATA", f"Name: {project['name']}\nVersion: {project['version']}\n")
         self.project.write(about / "entry_points.txt", f"[deepwork]\n{points}")
-        self.installed = {"PYTHONPATH": str(folder / "src"), "PYTEST_ADDOPTS": "-p no:xdist -p no:cacheprovider"}
+        self.installed = {
+            "PYTHONPATH": str(folder / "src"),
+            "PYTEST_ADDOPTS": "-p no:xdist -p no:cacheprovider",
+            "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this as "no isolation"
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        }
 
     async def _run(self, block: Block) -> None:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

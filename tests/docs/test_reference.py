@@ -53,6 +53,7 @@ RECORDS = [
     api.Passed,
     api.NeedsWork,
     api.HandedBack,
+    api.CriterionResult,
     api.Usage,
     api.ClientInfo,
 ]
@@ -270,13 +271,32 @@ def test_every_hook_has_an_example(reference):
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_field_of_a_record_is_listed(record, reference):
-    names = [one.name for one in fields(record)] if is_dataclass(record) else [*record._fields]
+    names = [one.name for one in fields(record)] if is_dataclass(record) else [*inspect.signature(record).parameters]
     assert [*reference("hooks").rows(record.__name__)] == names
 
 
 @pytest.mark.parametrize("port", PORTS, ids=lambda port: port.__name__)
 def test_every_member_of_a_port_is_listed(port, reference):
     assert reference("hooks").rows(port.__name__).keys() == members(port)
+
+
+def test_every_function_of_the_api_is_listed_with_its_signature(reference):
+    functions = {name: found for name in api.__all__ if inspect.isfunction(found := getattr(api, name))}
+    signatures = {name: inspect.signature(function) for name, function in functions.items()}
+    bare = {
+        name: signature.replace(
+            parameters=[one.replace(annotation=one.empty) for one in signature.parameters.values()],
+            return_annotation=signature.empty,
+        )
+        for name, signature in signatures.items()
+    }
+    shown = reference("hooks").rows("What deepwork.api has besides")
+    assert {*shown} == {f"{name}{signature}" for name, signature in bare.items()}
+
+
+def test_every_name_of_the_api_is_in_the_reference(reference):
+    text = "".join(reference(name).prose for name in ("hooks", "errors", "tools", "job-yml"))
+    assert [name for name in api.__all__ if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_every_kind_of_history_entry_is_listed(reference):

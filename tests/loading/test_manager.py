@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from types import ModuleType
 
 import pytest
+from pluggy import HookimplMarker
 
 from deepwork.errors import ConfigError, NameClash, PluginLoadError
+from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginManager
 
 
@@ -139,3 +142,16 @@ def test_two_managers_know_nothing_of_each_other(install, status):
     with_acme = PluginManager()
     assert status(with_acme, "acme").status == "active"
     assert "acme" not in [one.plugin.name for one in without.statuses]
+
+
+def test_a_hook_of_a_newer_core_may_be_marked_optional_and_is_ignored(status):
+    module = ModuleType("newer")
+
+    @HookimplMarker("deepwork")(optionalhook=True)
+    def deepwork_teleports():
+        yield "a teleport"
+
+    module.deepwork_teleports = deepwork_teleports
+    manager = PluginManager(candidates=[Candidate("newer", "deepwork-newer", "9.0", lambda: module)])
+    manager.demand()
+    assert (status(manager, "newer").status, status(manager, "newer").hooks) == ("active", ())

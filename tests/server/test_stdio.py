@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -132,8 +133,11 @@ def test_further_signals_do_not_cut_a_save_short(project, wire, eventually):
     server.send("tools/call", name="start_workflow", arguments=DEMO)
 
     def waits_for_a_lock():
-        folder = f"/proc/{server.process.pid}/fd"
-        return any(os.readlink(f"{folder}/{name}").endswith(".lock") for name in os.listdir(folder))
+        for name in os.listdir(f"/proc/{server.process.pid}/fd"):
+            with suppress(FileNotFoundError):  # closed since it was listed
+                if os.readlink(f"/proc/{server.process.pid}/fd/{name}").endswith(".lock"):
+                    return True
+        return False
 
     eventually(waits_for_a_lock)
     for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGINT):

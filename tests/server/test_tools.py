@@ -7,7 +7,12 @@ import json
 
 import jsonschema
 import pytest
+from fastmcp import Client, FastMCP
+from mcp import MCPError
 
+from deepwork.api import ArgumentError, PluginError, ResourceSpec
+from deepwork.server.calls import Calls
+from deepwork.server.tools import add_resource
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio
@@ -54,6 +59,41 @@ async def test_the_tools_of_a_plugin_are_marked_as_it_says(project, install):
     assert tools["greet"].annotations.read_only_hint is True
     assert tools["text"].annotations.read_only_hint is False
     assert tools["greet"].description == "Greet somebody."
+
+
+@pytest.fixture
+def serve():
+    """Make a server of one resource."""
+
+    def serve(uri, fn):
+        server = FastMCP("test", mask_error_details=True)
+        add_resource(server, ResourceSpec(uri, fn, "sample", "A sample"), Calls(None))
+        return server
+
+    return serve
+
+
+@pytest.mark.parametrize("uri", ["acme://about", "acme://items/{item}"])
+async def test_a_resource_that_wants_what_its_address_does_not_name_is_refused(serve, uri):
+    with pytest.raises(PluginError, match="wants 'other', which is not in the URI"):
+        serve(uri, lambda other: other)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ArgumentError("no such item", hint="Ask for another."), "Ask for another"),
+        (OSError("secret"), "internal error"),
+    ],
+)
+async def test_the_errors_of_a_resource_arrive_in_words(serve, error, said):
+    def fail():
+        raise error
+
+    async with Client(serve("acme://about", fail)) as client:
+        with pytest.raises(MCPError, match=said) as caught:
+            await client.read_resource("acme://about")
+    assert "secret" not in str(caught.value)
 
 
 async def test_get_workflows_is_sync_and_the_others_async(project):

@@ -38,7 +38,8 @@ CLIENT_FILES = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(root: str, as_json: bool) -> int:
     """Check the installation and this project."""
-    groups = {name: list(findings) for name, findings in _examine(root)}
+    told: set[str] = set()
+    groups = {name: [one for one in findings if _is_news(one, told)] for name, findings in _examine(root)}
     broken = any(one.level is Level.ERROR for findings in groups.values() for one in findings)
     if as_json:
         checks = [
@@ -73,6 +74,13 @@ def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
     yield "clients", _clients(house.workspace.root)
     for check in _guarded_checks(house):
         yield check.name, _guarded(check.run)
+
+
+def _is_news(finding: Finding, told: set[str]) -> bool:
+    """Say each error once, though several checks may meet it."""
+    is_new = finding.level is not Level.ERROR or finding.text not in told
+    told.add(finding.text)
+    return is_new
 
 
 def _environment() -> Iterator[Finding]:

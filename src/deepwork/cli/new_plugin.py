@@ -6,11 +6,12 @@ import re
 from collections.abc import Collection, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 import click
 
 from deepwork.errors import ConfigError
-from deepwork.loading.discovery import BUILTINS
+from deepwork.loading.discovery import BUILTINS, installed
 
 # What each hook brings along; everything else of the template is there for all.
 PARTS = {
@@ -88,6 +89,27 @@ def _check_name(name: str) -> None:
         raise ConfigError(f"the name {name!r} is longer than {LONGEST} characters", hint="Choose a shorter one.")
     if name.replace("-", "_") in BUILTINS:
         raise ConfigError(f"{name!r} is the name of a plugin of the core", hint="Choose another one.")
+    kind = _taken().get(name.replace("-", "_"))
+    if kind:
+        raise ConfigError(f"{name!r} is the name of a {kind} already", hint="Choose another one.")
+
+
+def _taken() -> dict[str, str]:
+    """Find the names of what the core offers, and of its other distributions; a plugin's parts bear its name."""
+    from deepwork.cli.main import COMMANDS
+    from deepwork.house import House
+    from deepwork.loading.catalog import DISTRIBUTIONS
+    from deepwork.loading.manager import PluginManager
+
+    with TemporaryDirectory() as empty:
+        house = House(empty, plugins=PluginManager(candidates=[one for one in installed() if one.builtin]))
+        offers, _ = house.offers()
+        sets = house.tool_sets(house.engine(None, store="memory"), None)
+    found = dict.fromkeys(DISTRIBUTIONS, "plugin of DeepWork")
+    found |= {one.item.name: "tool set" for one in sets}
+    found |= {name: kind for _, kind, name in offers}
+    found |= dict.fromkeys(COMMANDS, "command")
+    return {name.replace("-", "_"): kind for name, kind in found.items()}
 
 
 def _wanted(template: Path, hooks: Collection[str]) -> Iterator[Path]:

@@ -78,8 +78,8 @@ def _costs(house: House) -> dict[Candidate, int]:
     """
     import anyio
 
+    from deepwork.loading.catalog import named_tools
     from deepwork.server import create_server
-    from deepwork.server.tools import named_tools
 
     async def measure() -> dict[Candidate, int]:
         server = create_server(house.workspace.root)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from deepwork.errors import NameClash, UnknownName
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginStatus, Provided
+from deepwork.ports.records import ToolSet, ToolSpec
 
 ItemT = TypeVar("ItemT")
 
@@ -45,6 +46,30 @@ def clash(
         f"{kind} {name!r} is offered twice:\n  - {first}\n  - {second}",
         hint=f"add to .deepwork/config.yml ->  {line}",
     )
+
+
+def named_tools(
+    sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]
+) -> Iterator[tuple[str, Provided[ToolSpec]]]:
+    """Give every tool its name: canonical when its set is served alone, prefixed beside others.
+
+    Raises:
+        NameClash: Two tools would have one name.
+    """
+    served = list(sets)
+    owners: dict[str, Provided[ToolSet]] = {}
+    for one in served:
+        own = one.item.prefix if len(served) > 1 else None
+        prefix = prefixes.get(one.item.name, own or "")
+        for spec in one.item.tools:
+            name = f"{prefix}{spec.name}"
+            other = owners.setdefault(name, one)
+            if other is not one or sum(f"{prefix}{each.name}" == name for each in one.item.tools) > 1:
+                foreign = one if other.by.builtin else other
+                line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
+                cure = None if other is one else lambda _, line=line: line
+                raise clash("tool name", name, other.by, one.by, cure)
+            yield name, Provided(spec, one.by)
 
 
 def choose(

@@ -13,13 +13,13 @@ from fastmcp import FastMCP
 from deepwork import __version__
 from deepwork.engine.engine import Engine
 from deepwork.house import House
-from deepwork.loading.catalog import by_name
+from deepwork.loading.catalog import by_name, named_tools
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.ports.records import ToolSet
 from deepwork.ports.shared import SharedObjects
 from deepwork.server.calls import Calls
 from deepwork.server.instructions import join_instructions
-from deepwork.server.tools import add_prompt, add_resource, add_tool, named_tools
+from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
 

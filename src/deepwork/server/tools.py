@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, get_type_hints
 
@@ -18,11 +19,9 @@ from fastmcp.tools import FunctionTool, ToolResult
 from mcp_types import TextContent, ToolAnnotations
 from pydantic import BaseModel
 
-from deepwork.errors import DeepWorkError
-from deepwork.loading.catalog import clash
-from deepwork.loading.manager import Provided
+from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
-from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSet, ToolSpec
+from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
 from deepwork.server.calls import Calls, argument_error, translated
 
 
@@ -52,30 +51,6 @@ class HouseTool(FunctionTool):
         return ToolResult(content=[text], structured_content=raw_value)
 
 
-def named_tools(
-    sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]
-) -> Iterator[tuple[str, Provided[ToolSpec]]]:
-    """Give every tool its name: canonical when its set is served alone, prefixed beside others.
-
-    Raises:
-        NameClash: Two tools would have one name.
-    """
-    served = list(sets)
-    owners: dict[str, Provided[ToolSet]] = {}
-    for one in served:
-        own = one.item.prefix if len(served) > 1 else None
-        prefix = prefixes.get(one.item.name, own or "")
-        for spec in one.item.tools:
-            name = f"{prefix}{spec.name}"
-            other = owners.setdefault(name, one)
-            if other is not one or sum(f"{prefix}{each.name}" == name for each in one.item.tools) > 1:
-                foreign = one if other.by.builtin else other
-                line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
-                cure = None if other is one else lambda _, line=line: line
-                raise clash("tool name", name, other.by, one.by, cure)
-            yield name, Provided(spec, one.by)
-
-
 def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> None:
     """Register a tool."""
     has_schema = spec.output == "object" or not isinstance(spec.output, str)
@@ -98,8 +73,14 @@ def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> N
 
 
 def add_resource(server: FastMCP[Any], spec: ResourceSpec, calls: Calls) -> None:
-    """Register a resource, or a template where the URI has names in braces."""
-    fn = _readable(_without_call(spec.fn, calls))
+    """Register a resource, or a template where the URI has names in braces.
+
+    Raises:
+        PluginError: The function wants something else than what the URI names.
+    """
+    visible = _without_call(spec.fn, calls)
+    _check_parameters(spec, visible)
+    fn = _readable(spec.uri, visible)
     about = {"name": spec.name, "description": spec.description, "mime_type": spec.mime_type}
     if "{" in spec.uri:
         server.add_template(ResourceTemplate.from_function(fn, uri_template=spec.uri, **about))  # type: ignore[arg-type]
@@ -112,31 +93,41 @@ def add_prompt(server: FastMCP[Any], spec: PromptSpec) -> None:
     server.add_prompt(Prompt.from_function(spec.fn, name=spec.name, description=spec.description))
 
 
-def _readable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Let our errors leave in their own words; FastMCP would hide them, and log a traceback."""
+def _check_parameters(spec: ResourceSpec, fn: Callable[..., Any]) -> None:
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"{(.*?)}", spec.uri))))
+    for name, parameter in inspect.signature(fn).parameters.items():
+        if parameter.default is parameter.empty and name not in named:
+            raise PluginError(
+                f"resource {spec.uri!r}: its function wants {name!r}, which is not in the URI",
+                hint=f"Put {{{name}}} into the URI, or give the parameter a default.",
+            )
+
+
+def _readable(uri: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Let errors leave in our words; FastMCP would hide even those that are meant to be read."""
     if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn)
         async def shim(*args: Any, **kwargs: Any) -> Any:
-            with _resource_errors():
+            with _resource_errors(uri):
                 return await fn(*args, **kwargs)
 
     else:
 
         @functools.wraps(fn)
         def shim(*args: Any, **kwargs: Any) -> Any:
-            with _resource_errors():
+            with _resource_errors(uri):
                 return fn(*args, **kwargs)
 
     return shim
 
 
 @contextmanager
-def _resource_errors() -> Iterator[None]:
+def _resource_errors(uri: str) -> Iterator[None]:
     try:
         yield
-    except DeepWorkError as error:
-        raise ResourceError(str(error), log_level=logging.DEBUG) from error
+    except Exception as error:
+        raise ResourceError(str(translated(uri, error)), log_level=logging.DEBUG) from error
 
 
 def _without_call(fn: Callable[..., Any], calls: Calls) -> Callable[..., Any]:

@@ -19,3 +19,17 @@ def project(tmp_path: Path) -> DeepworkProject:
     root = tmp_path / "project"
     root.mkdir()
     return DeepworkProject(root)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse marks with which pytest cannot run a `StoreMachine`: it is a `unittest.TestCase`, and not async.
+
+    Raises:
+        UsageError: There is one; the error says what to do.
+    """
+    if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False) and item.name == "runTest":
+        for mark in ("parametrize", "usefixtures"):
+            if item.get_closest_marker(mark):
+                raise pytest.UsageError(
+                    f"{item.nodeid}: a StoreMachine takes no mark {mark!r}; move it to a module without that mark"
+                )

@@ -43,6 +43,11 @@ class GoodStore(StateStore):
     async def find(self, *, status=None, before=None, limit=10):
         return self.choose([one.summary() for one in self.everything()], status, before, limit)
 
+    async def damaged(self):
+        with self.connect() as database:
+            rows = database.execute("SELECT id, content FROM sessions").fetchall()
+        return [session_id for session_id, content in rows if not content.endswith("}")]
+
     async def archive(self, session_id):
         with self.connect() as database:
             database.execute("UPDATE sessions SET archived = 1 WHERE id = ?", [session_id])
@@ -417,6 +422,13 @@ class FailsWholeListings(GoodStore):
         with self.connect() as database:
             rows = database.execute("SELECT content FROM sessions WHERE NOT archived").fetchall()
         return [self.decode(content) for (content,) in rows]
+
+
+class NamesNoDamage(GoodStore):
+    breaks = "test_a_damaged_session_is_named"
+
+    async def damaged(self):
+        return []
 
 
 class KeepsInItsProcess(GoodStore):

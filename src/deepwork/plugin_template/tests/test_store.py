@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from deepwork.api import StateStore
+from deepwork.api import PathRefused, StateStore, Workspace
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract
 
-from deepwork_acme.store import AcmeStore
+from deepwork_acme.store import FILE, AcmeStore
 
 
 class TestAcmeStore(StateStoreContract, StateStoreProcessesContract):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[[], StateStore]:
-        return partial(AcmeStore, tmp_path / "sessions.db")
+        return partial(AcmeStore, Workspace(tmp_path))
 
     @pytest.fixture
     async def store(self, reopen: Callable[[], StateStore]) -> AsyncIterator[StateStore]:
@@ -26,7 +26,26 @@ class TestAcmeStore(StateStoreContract, StateStoreProcessesContract):
     @pytest.fixture
     def spoil(self, tmp_path: Path) -> Callable[[str], Awaitable[None]]:
         async def spoil(session_id: str) -> None:
-            with closing(sqlite3.connect(tmp_path / "sessions.db", isolation_level=None)) as database:
+            file = tmp_path / ".deepwork" / "tmp" / FILE
+            with closing(sqlite3.connect(file, isolation_level=None)) as database:
                 database.execute("UPDATE sessions SET content = '{' WHERE id = ?", [session_id])
 
         return spoil
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_only_the_owner_reads_the_file(tmp_path: Path) -> None:
+    async with AcmeStore(Workspace(tmp_path)):
+        assert (tmp_path / ".deepwork" / "tmp" / FILE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_link_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "project" / ".deepwork" / "tmp"
+    folder.mkdir(parents=True)
+    (folder / FILE).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PathRefused):
+        await AcmeStore(Workspace(tmp_path / "project")).__aenter__()
+    assert not (tmp_path / "elsewhere").exists()

@@ -357,6 +357,15 @@ class StateStoreContract(Contract):
         assert "s2" in await _found(store)
         assert await _loaded(store, "s2") == a_session("s2")
 
+    async def test_a_damaged_session_is_named(self, store: StateStore, spoil: Callable[[str], Awaitable[None]]) -> None:
+        if type(store).damaged is StateStore.damaged:
+            pytest.skip(f"{type(store).__name__} has no `damaged`: damaged sessions are named nowhere")
+        await store.save(a_session(), expected=None)
+        await spoil("s1")
+        with pytest.raises(CorruptSession):
+            await store.load("s1")
+        assert len(await store.damaged()) == 1
+
 
 async def _stored(store: StateStore, session_id: str = "s1") -> Session:
     session = await store.load(session_id)

@@ -14,9 +14,9 @@ from deepwork import hookimpl  # [only commands]
 @hookimpl
 def deepwork_state_stores() -> Iterator[api.StateStoreSpec]:
     """The store `acme`."""
-    from deepwork_acme.store import open_store
+    from deepwork_acme.store import AcmeStore
 
-    yield api.StateStoreSpec(name="acme", open=open_store)
+    yield api.StateStoreSpec(name="acme", open=AcmeStore)
 
 
 # stores]
@@ -24,13 +24,13 @@ def deepwork_state_stores() -> Iterator[api.StateStoreSpec]:
 
 
 @hookimpl
-def deepwork_review_runners() -> Iterator[api.ReviewRunnerSpec]:
+def deepwork_review_runners(context: api.PluginContext) -> Iterator[api.ReviewRunnerSpec]:
     """The runner `acme`."""
     from deepwork_acme.runner import AcmeRunner
 
     yield api.ReviewRunnerSpec(
         name="acme",
-        create=AcmeRunner,
+        create=lambda: AcmeRunner(context.workspace.output_roots),
         max_inline_files=5,
     )
 

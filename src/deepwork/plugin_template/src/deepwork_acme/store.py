@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager, suppress
 from typing import Self
 
 from anyio import to_thread
 from deepwork.api import (
     CorruptSession,
+    PathRefused,
     Session,
     SessionStatus,
     SessionSummary,
@@ -18,16 +20,18 @@ from deepwork.api import (
     StateStore,
     StorageError,
     Workspace,
+    open_folder,
 )
 
+FILE = "acme.db"
 TABLE = "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, content TEXT NOT NULL)"
 
 
 class AcmeStore(StateStore):
     """One row is one session. Several servers may use one file."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
     async def __aenter__(self) -> Self:
         """Make the file."""
@@ -45,16 +49,24 @@ class AcmeStore(StateStore):
     async def find(
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
     ) -> list[SessionSummary]:
-        """List the rows that fit, the last changed first."""
+        """List the rows that fit, the last changed first; what is damaged must not hide the others."""
         summaries = [
             summary
-            for summary in await to_thread.run_sync(self._summaries)
-            if status in (None, summary.status) and (before is None or summary.updated_at < before)
+            for summary in (await to_thread.run_sync(self._summaries)).values()
+            if summary and status in (None, summary.status) and (before is None or summary.updated_at < before)
         ]
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
+    async def damaged(self) -> list[str]:
+        """Name the rows that cannot be read."""
+        found = await to_thread.run_sync(self._summaries)
+        return [f"session {session_id} in {FILE}" for session_id, summary in found.items() if summary is None]
+
     def _create(self) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with _in_words(), suppress(FileExistsError):
+            self._workspace.prepare_state_dir()
+            with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
+                os.close(os.open(FILE, os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder))
         with self._database() as database:
             database.execute(TABLE)
 
@@ -66,7 +78,7 @@ class AcmeStore(StateStore):
         try:
             return Session.model_validate_json(row[1]).model_copy(update={"revision": row[0]})
         except ValueError:
-            raise CorruptSession(f"Session {session_id!r} cannot be read from {self._file.name}") from None
+            raise CorruptSession(f"Session {session_id!r} cannot be read from {FILE}") from None
 
     def _save(self, session: Session, expected: int | None) -> int:
         revision = (expected or 0) + 1
@@ -80,29 +92,35 @@ class AcmeStore(StateStore):
             database.execute("COMMIT")
         return revision
 
-    def _summaries(self) -> list[SessionSummary]:
+    def _summaries(self) -> dict[str, SessionSummary | None]:
         with self._database() as database:
-            rows = database.execute("SELECT content FROM sessions").fetchall()
-        return list(_readable(content for (content,) in rows))
+            return {row[0]: _summary(row[1]) for row in database.execute("SELECT id, content FROM sessions")}
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self._file, timeout=10, isolation_level=None)) as database:
+        folder, root = self._workspace.state_dir, self._workspace.root
+        with _in_words():
+            with open_folder(folder, inside=root) as opened:
+                mode = os.stat(FILE, dir_fd=opened, follow_symlinks=False).st_mode
+            if not stat.S_ISREG(mode):
+                raise PathRefused(f"{FILE} is not a regular file")
+            address = f"{(folder / FILE).as_uri()}?mode=rw"
+            with closing(sqlite3.connect(address, uri=True, timeout=10, isolation_level=None)) as database:
                 yield database
-        except sqlite3.Error as error:
-            raise StorageError(f"{self._file.name}: {error}; nothing was changed") from error
 
 
-def _readable(contents: Iterator[str]) -> Iterator[SessionSummary]:
-    """Leave out what is damaged: it must not hide the others."""
-    for content in contents:
-        try:
-            yield Session.model_validate_json(content).summary()
-        except ValueError:
-            continue
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Let whatever the machine refuses be an error that the agent can read."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"The sessions in {FILE} cannot be used: {reason}; nothing was changed") from error
 
 
-def open_store(workspace: Workspace) -> AcmeStore:
-    """Make the store of one project; it is opened when it is entered."""
-    return AcmeStore(workspace.state_dir / "acme.db")
+def _summary(content: str) -> SessionSummary | None:
+    try:
+        return Session.model_validate_json(content).summary()
+    except ValueError:
+        return None

@@ -1,0 +1,63 @@
+"""`deepwork plugins` shows what is installed, what it adds, from whom, and what is wrong with it."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def listed(run):
+    """Give the rows by name, and the errors."""
+
+    def listed(*arguments):
+        done = run("plugins", "--json", *arguments)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        siblings = {"claude_runner", "review"}  # blocked, where they are installed beside the core
+        return {row["name"]: row for row in report["plugins"] if row["name"] not in siblings}, report["errors"]
+
+    return listed
+
+
+def test_a_plugin_is_shown_with_its_distribution_and_what_it_adds(install, listed):
+    install("good")
+    rows, errors = listed()
+    assert errors == []
+    assert list(rows) == ["acme"]
+    acme = rows["acme"]
+    assert (acme["distribution"], acme["version"], acme["status"]) == ("acme-tracker", "2.1", "active")
+    assert set(acme["adds"]) >= {"job source", "state store", "review runner", "tool"}
+
+
+def test_the_cores_own_are_shown_on_demand_and_their_tools_cost_less_than_700_tokens(listed):
+    assert listed()[0] == {}
+    rows, _ = listed("--all", "--cost")
+    assert 400 < rows["workflow_tools"]["tokens"] <= 700
+    assert rows["json_store"]["adds"] == {"state store": ["json"]}
+
+
+@pytest.mark.parametrize("dist", ["importerror", "exits", "raising", "asynchook", "nonsense", "unknown_hook", "twin_a"])
+def test_it_runs_whatever_a_plugin_does(install, run, dist):
+    install(dist, *(["twin_b"] if dist == "twin_a" else []))
+    done = run("plugins")
+    assert done.returncode == 0
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_the_cause_of_a_failure_stands_with_the_plugin(install, listed):
+    install("importerror")
+    rows, _ = listed()
+    assert rows["broken"]["status"] == "failed"
+    assert "a_module_that_nobody_has" in rows["broken"]["cause"]
+
+
+def test_a_clash_that_would_stop_a_server_is_shown(install, listed):
+    install("clash_tool")
+    _, errors = listed()
+    assert any("'start_workflow' is offered twice" in error for error in errors)
+
+
+def test_a_plugin_is_blocked_by_the_environment(install, listed, monkeypatch):
+    install("good")
+    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", "acme-tracker")
+    assert listed()[0]["acme"]["status"] == "blocked"
