@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -194,3 +196,12 @@ def test_strictly_a_plugin_that_cannot_be_imported_stops_the_server(install, ser
     ended = serve()
     assert ended.returncode == 1
     assert "Error: deepwork-broken-import 0.3 (plugin 'broken') could not be loaded" in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [["serve"], ["plugins"], ["jobs", "list"]])
+def test_a_plugin_that_leaves_a_thread_behind_keeps_no_command_from_ending(project, install, arguments):
+    install("threads")
+    command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0
+    assert "Ended without waiting for: left behind" in ended.stderr

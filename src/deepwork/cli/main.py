@@ -9,6 +9,7 @@ import importlib
 import io
 import os
 import sys
+import threading
 import traceback
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -75,7 +76,17 @@ def run() -> NoReturn:
         sys.exit(1)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no bug
-    sys.exit(_run())
+    _leave(_run())
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, even if a plugin has left a thread behind for which the interpreter would wait for ever."""
+    left = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
+    if left:
+        click.echo(f"Ended without waiting for: {', '.join(one.name for one in left)}", err=True)
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run() -> int:
