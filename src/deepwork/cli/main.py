@@ -34,6 +34,10 @@ COMMANDS = {
 }
 
 
+# What threads that are about to end, as those of a closed event loop, may still take.
+THREAD_SECONDS = 0.5
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used; no plugin is for those of the core."""
 
@@ -82,6 +86,9 @@ def run() -> NoReturn:
 def _leave(code: int) -> NoReturn:
     """End the process, even if a plugin has left a thread behind for which the interpreter would wait for ever."""
     left = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
+    for one in left:
+        one.join(THREAD_SECONDS)
+    left = [one for one in left if one.is_alive()]
     if left:
         click.echo(f"Ended without waiting for: {', '.join(one.name for one in left)}", err=True)
         sys.stdout.flush()

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel
-
 from deepwork.api import (
     BadVerdict,
     NeedsTrust,
@@ -21,6 +19,7 @@ from deepwork.api import (
     run_program,
     verdict_schema,
 )
+from pydantic import BaseModel
 
 
 class OracleSettings(BaseModel, extra="forbid", frozen=True):
