@@ -19,11 +19,12 @@ ROOMS = {
     "__init__": "",
     "errors": "",
     "documents": "",
-    "logs": "",
+    "logs": "visible",
     "processes": "errors",
     "workspace": "errors",
     "settings": "",
     "trust": "workspace",
+    "visible": "",
     "config": "documents errors settings trust workspace",
     "models": "errors",
     "ports": "documents errors models settings trust workspace",
@@ -33,11 +34,12 @@ ROOMS = {
     "loading": "__init__ config documents errors hookspecs ports workspace",
     "command_runner": "config engine errors models ports processes",
     "house": "command_runner config engine errors jobs loading ports workspace",
-    "api": "documents engine errors jobs loading models ports processes settings workspace",
+    "api": "documents engine errors jobs loading models ports processes settings visible workspace",
     "builtin": "__init__ api",
-    "server": "__init__ documents engine errors house loading models ports workspace",
+    "server": "__init__ documents engine errors house loading models ports visible workspace",
     "cli": (
-        "__init__ config documents engine errors house jobs loading logs models ports server settings trust workspace"
+        "__init__ config documents engine errors house jobs loading logs models ports server settings trust visible "
+        "workspace"
     ),
     "testing": "__init__ api config house loading server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
@@ -50,6 +52,7 @@ HOMES = {
     "click": "cli plugin_template testing",
     "deepwork_acme": "plugin_template",
     "fastmcp": "server testing",
+    "h11": "server",
     "hypothesis": "testing",
     "importlib_metadata": "cli loading",
     "mcp": "server",
@@ -58,6 +61,7 @@ HOMES = {
     "pydantic": "builtin cli config documents models plugin_template ports server settings testing",
     "pydantic_core": "server",
     "pytest": "plugin_template testing",
+    "sse_starlette": "server",
     "starlette": "server",
     "uvicorn": "server",
     "yaml": "documents testing",

@@ -86,6 +86,7 @@ from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 from deepwork.processes import Completed, allowed_environment, run_program
 from deepwork.settings import NeedsTrust
+from deepwork.visible import visible, visible_lines
 from deepwork.workspace import (
     Workspace,
     is_leftover,
@@ -197,5 +198,7 @@ __all__ = [
     "resolve_inside",
     "run_program",
     "verdict_schema",
+    "visible",
+    "visible_lines",
     "write_durably",
 ]

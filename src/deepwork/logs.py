@@ -7,8 +7,23 @@ import logging
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from deepwork.visible import visible, visible_lines
 
 LEVELS = ("debug", "info", "warning", "error")
+
+
+class ForPeople(logging.Formatter):
+    """One visible line a record; a traceback stands below it, indented, so that nothing in it looks like a record."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        """Write the line."""
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """Write the traceback."""
+        return "\n".join(f"  {line}" for line in visible_lines(super().formatException(ei)).split("\n"))
 
 
 class JsonLines(logging.Formatter):
@@ -28,10 +43,16 @@ class JsonLines(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
+def set_up_warnings() -> None:
+    """Let what is logged before, or without, `set_up_logging` be visible too: Python prints warnings as they are."""
+    if logging.lastResort:
+        logging.lastResort.setFormatter(ForPeople("%(message)s"))
+
+
 def set_up_logging(level: str, json_file: Path | None = None) -> None:
     """Send our log to stderr, warnings of libraries too, and our log to a file if one is named."""
     to_people = logging.StreamHandler(sys.stderr)
-    to_people.setFormatter(logging.Formatter("%(levelname)-7s %(name)s: %(message)s"))
+    to_people.setFormatter(ForPeople("%(levelname)-7s %(name)s: %(message)s"))
     to_people.setLevel(level.upper())
     root = logging.getLogger()
     root.handlers = [to_people]

@@ -122,8 +122,10 @@ def describe(error: PathRefused | OSError) -> str:
 
 
 @contextmanager
-def open_regular(given: str, roots: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+def open_regular(given: str, roots: Sequence[Path], *, within: Path | None = None) -> Iterator[tuple[Path, int]]:
     """Open a regular file inside one of the roots for reading.
+
+    `within` is a folder around the root, free of links, out of which a root that is swapped for a link must not lead.
 
     Yields:
         The resolved path and the descriptor, so that check and use see one file.
@@ -135,7 +137,9 @@ def open_regular(given: str, roots: Sequence[Path]) -> Iterator[tuple[Path, int]
     resolved, root = resolve_inside(given, roots)
     if resolved == root:
         raise PathRefused("is a folder, not a regular file")
-    descriptor = _open_file(resolved, root)
+    if within and not resolved.is_relative_to(within):
+        raise PathRefused("lies outside of the project")
+    descriptor = _open_file(resolved, within or root)
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -145,9 +149,9 @@ def open_regular(given: str, roots: Sequence[Path]) -> Iterator[tuple[Path, int]
         os.close(descriptor)
 
 
-def read_regular(given: str, roots: Sequence[Path], *, limit: int) -> bytes:
-    """Read a whole regular file inside one of the roots; more than `limit` bytes are refused."""
-    with open_regular(given, roots) as (_, descriptor), os.fdopen(os.dup(descriptor), "rb") as file:
+def read_regular(given: str, roots: Sequence[Path], *, limit: int, within: Path | None = None) -> bytes:
+    """Read a whole regular file as `open_regular` does; more than `limit` bytes are refused."""
+    with open_regular(given, roots, within=within) as (_, descriptor), os.fdopen(os.dup(descriptor), "rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise PathRefused(f"is larger than {limit:,} bytes")
@@ -285,18 +289,24 @@ def _open_folder(path: Path, inside: Path, *, create: bool = False) -> int:
         resolved, root = resolve_inside(str(path), [inside])
     except PathRefused as error:
         raise PathRefused(f"the folder {str(shown)!r} {error.message}") from None
-    folder = os.open(root, _FOLDER)
-    for part in resolved.relative_to(root).parts:
+    try:
+        return _walk(root, resolved, create=create)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise PathRefused(f"{str(shown)!r} is not a folder") from None
+        raise
+
+
+def _walk(root: Path, folder: Path, *, create: bool = False) -> int:
+    """Open a resolved folder below a root, component by component, so that none is a link by now."""
+    above = os.open(root, _FOLDER)
+    for part in folder.relative_to(root).parts:
         try:
-            below = _open_or_make(part, folder) if create else os.open(part, _FOLDER, dir_fd=folder)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise PathRefused(f"{str(shown)!r} is not a folder") from None
-            raise
+            below = _open_or_make(part, above) if create else os.open(part, _FOLDER, dir_fd=above)
         finally:
-            os.close(folder)
-        folder = below
-    return folder
+            os.close(above)
+        above = below
+    return above
 
 
 def _open_or_make(part: str, parent: int) -> int:
@@ -317,21 +327,27 @@ def _open_or_make(part: str, parent: int) -> int:
 
 def _open_file(resolved: Path, root: Path) -> int:
     try:
-        folder = _open_folder(resolved.parent, root)
-        try:
-            return os.open(resolved.name, _FILE, dir_fd=folder)
-        finally:
-            os.close(folder)
-    except FileNotFoundError:
-        raise
-    except PathRefused:
-        raise PathRefused("lies in something that is not a folder") from None
+        folder = _walk(root, resolved.parent)
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise PathRefused("was swapped for a link while it was opened") from None
-        if error.errno in (errno.ENXIO, errno.ENODEV):
-            raise PathRefused("is a socket or device, not a regular file") from None
-        raise PathRefused(f"cannot be read: {os.strerror(error.errno or 0)}") from None
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise PathRefused("lies in something that is not a folder") from None
+        raise _unopened(error) from None
+    try:
+        return os.open(resolved.name, _FILE, dir_fd=folder)
+    except OSError as error:
+        raise _unopened(error) from None
+    finally:
+        os.close(folder)
+
+
+def _unopened(error: OSError) -> PathRefused | FileNotFoundError:
+    if isinstance(error, FileNotFoundError):
+        return error
+    if error.errno == errno.ELOOP:
+        return PathRefused("was swapped for a link while it was opened")
+    if error.errno in (errno.ENXIO, errno.ENODEV):
+        return PathRefused("is a socket or device, not a regular file")
+    return PathRefused(f"cannot be read: {os.strerror(error.errno or 0)}")
 
 
 def _kind(mode: int) -> str:

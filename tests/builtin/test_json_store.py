@@ -312,11 +312,11 @@ async def test_a_folder_that_is_a_link_out_of_the_project_is_refused_and_nothing
     assert os.listdir(outside) == []
 
 
-async def test_an_agent_is_told_that_the_folder_is_a_link_out_of_the_project(project, tmp_path):
+async def test_an_agent_is_told_that_the_folder_has_become_a_link_out_of_the_project(project, tmp_path):
     project.write_job()
-    project.state.symlink_to(tmp_path)
     before = sorted(os.listdir(tmp_path))
     async with project.agent() as agent:
+        project.state.symlink_to(tmp_path)
         text = await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="main")
     assert text.splitlines()[0] == "the folder '.deepwork/tmp' lies outside of the project"
     assert sorted(os.listdir(tmp_path)) == before

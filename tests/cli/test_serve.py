@@ -16,6 +16,10 @@ SEEN = {
     "root": ("--path", "nowhere", r"Error: project root 'nowhere' is not a folder"),
     "no_quality_gate": ("--no-quality-gate", "perhaps", r"'perhaps' is not a valid boolean"),
     "transport": ("--transport", "smoke", r"'smoke' is not one of 'stdio', 'http', 'sse'"),
+    "host": ("--host", "0.0.0.0", r"on '0.0.0.0' other machines can reach this server"),
+    "allowed_hosts": ("--allowed-host", "*.example", r"'\*.example' is no host name"),
+    "token_file": ("--token-file", "nowhere", r"token file 'nowhere' cannot be read: No such file or directory"),
+    "stateless": ("--stateless", "perhaps", r"'perhaps' is not a valid boolean"),
     "port": ("--port", "65536", r"65536 is not in the range"),
     "external_runner": ("--external-runner", "nobody", r"no review runner 'nobody'"),
     "quality_gate_timeout": ("--quality-gate-timeout", "0", r"0 is not in the range x>=1"),
@@ -28,7 +32,8 @@ SEEN = {
     "log_json": ("--log-json", ".", r"File '.' is a directory"),
 }
 
-FLAGS = {"no_quality_gate"}
+FLAGS = {"no_quality_gate", "stateless"}
+OVER_HTTP = {"host", "allowed_hosts", "token_file"}
 ENVIRONMENT = {"root": "DEEPWORK_PROJECT", "no_plugins": "DEEPWORK_NO_PLUGINS"}
 
 
@@ -37,10 +42,11 @@ def test_every_option_has_an_environment_variable_that_does_the_same(run, instal
     install("good")
     name, value, seen = SEEN[option.name]
     variable = ENVIRONMENT.get(option.name, "DEEPWORK_" + name.removeprefix("--").replace("-", "_").upper())
-    by_variable = run("serve", **{variable: value})
+    http = ["--transport", "http"] if option.name in OVER_HTTP else []
+    by_variable = run("serve", *http, **{variable: value})
     assert re.search(seen, by_variable.stderr)
     if option.name not in FLAGS:
-        by_option = run("serve", name, value)
+        by_option = run("serve", *http, name, value)
         assert re.search(seen, by_option.stderr)
         assert by_option.returncode == by_variable.returncode
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -196,6 +196,26 @@ class Player:
 def _core_alone(monkeypatch):
     """Leave out the plugins that whoever runs the tests has installed: the pages are about the core."""
     monkeypatch.setenv("DEEPWORK_NO_PLUGINS", ",".join(one.name for one in installed() if not one.builtin))
+
+
+@pytest.fixture
+def serving(project):
+    """Serve the project over HTTP on a free port: `with serving(*options) as address`."""
+
+    @contextmanager
+    def serve(*options):
+        command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root), "--transport", "http"]
+        with subprocess.Popen([*command, "--port", "0", *options], stderr=subprocess.PIPE, text=True) as server:
+            try:
+                line = server.stderr.readline()
+                found = re.search(r"listening on (http://\S+)", line)
+                assert found, line
+                yield found[1]
+            finally:
+                server.terminate()
+                server.communicate()
+
+    return serve
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,16 +12,20 @@ from typing import Any
 
 import anyio
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 
 import deepwork.errors
 from deepwork import api, hookimpl
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
-from deepwork.testing import DeepworkProject, Refused, review, step
+from deepwork.server.doors import Doors, doors
+from deepwork.server.http import run_http
+from deepwork.testing import Agent, Refused, review, step
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 MESSAGES = re.findall(r"^<!-- message: (.+) -->$", PAGE.read_text(), re.MULTILINE)
-PROVOKED: dict[str, Callable[[DeepworkProject], Any]] = {}
+PROVOKED: dict[str, Callable[..., Any]] = {}
 
 pytestmark = pytest.mark.anyio
 
@@ -51,12 +56,73 @@ async def _(project):
     return refused_server(project)
 
 
+def refused_doors(*, host="127.0.0.1", names=(), tokens=None):
+    with pytest.raises(api.ConfigError) as error:
+        doors(host, 0, names, tokens)
+    return str(error.value)
+
+
+def refused_tokens(project, content, *, mode=0o600):
+    file = project.write("tokens", content)
+    file.chmod(mode)
+    return refused_doors(tokens=file)
+
+
+@provokes("sessions elsewhere")
+async def _(project):
+    project.write(".deepwork/config.yml", "{}")
+    project.state.symlink_to(project.root.parent)
+    return refused_server(project)
+
+
+@provokes("off loopback")
+async def _(project):
+    return refused_doors(host="0.0.0.0")
+
+
+@provokes("allowed host")
+async def _(project):
+    return refused_doors(names=["https://deepwork.example"])
+
+
+@provokes("token file of others")
+async def _(project):
+    return refused_tokens(project, "ada 0123456789abcdef\n", mode=0o644)
+
+
+@provokes("token file line")
+async def _(project):
+    return refused_tokens(project, "ada 0123456789abcdef\ngrace\n")
+
+
+@provokes("token twice")
+async def _(project):
+    return refused_tokens(project, "ada 0123456789abcdef\ngrace 0123456789abcdef\n")
+
+
+@provokes("token file of nobody")
+async def _(project):
+    return refused_tokens(project, "# nobody yet\n")
+
+
+@provokes("no token file")
+async def _(project):
+    return refused_doors(tokens=project.root / "tokens")
+
+
+@provokes("address in use")
+async def _(project):
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(api.ConfigError) as error:
+        run_http(project.server(), "http", Doors(port=other.getsockname()[1]))
+    return str(error.value)
+
+
 @provokes("PathRefused")
 async def _(project):
     project.write_job()
     project.write("../elsewhere/file")
-    project.state.symlink_to(project.root.parent / "elsewhere")
     async with project.agent() as agent:
+        project.state.symlink_to(project.root.parent / "elsewhere")
         return await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="main")
 
 
@@ -201,6 +267,13 @@ async def _(project):
         return await agent.refused("finished_step", outputs={})
 
 
+@provokes("no token, no list")
+async def _(project, serving):
+    with serving() as address:
+        async with Client(StreamableHttpTransport(address)) as client:
+            return await Agent(client).refused("finished_step", outputs={})
+
+
 @provokes("UnknownSession")
 async def _(project):
     async with project.agent() as agent:
@@ -293,9 +366,11 @@ async def _(project):
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-async def test_a_message_is_what_the_page_shows(name, player, project):
+async def test_a_message_is_what_the_page_shows(name, player, project, serving):
     playing = player("docs/reference/errors.md")
-    playing.shown = await PROVOKED[name](project) + "\n"
+    provoke = PROVOKED[name]
+    by_http = {"serving": serving} if "serving" in inspect.signature(provoke).parameters else {}
+    playing.shown = await provoke(project, **by_http) + "\n"
     playing.compare(next(block for block in playing.page.blocks("message") if block.about == name))
 
 

@@ -34,6 +34,7 @@ KINDS = {
     "help": "text",
     "message": "text",
     "example": "python",
+    "client": "any",
     "sketch": "any",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

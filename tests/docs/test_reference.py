@@ -24,10 +24,11 @@ from deepwork.house import House
 from deepwork.models import jobs
 from deepwork.models.reviews import CriterionResult, ReviewResult
 from deepwork.models.sessions import EventKind, SessionSummary
-from deepwork.server import stdio
+from deepwork.server import bounds, frames
 
 SOURCES = sorted((Path(deepwork.errors.__file__).parent).rglob("*.py"))
 SOURCE = "\n".join(path.read_text() for path in SOURCES)
+REFUSAL = re.compile(r"Refusal\(\s*(\d+),\s*f?\"(.*?)\"")
 TOOLS = ["get_workflows", "start_workflow", "finished_step", "abort_workflow"]
 HOOKS = {name: hook for name, hook in vars(deepwork.hookspecs).items() if name.startswith("deepwork_")}
 ERRORS = {
@@ -169,8 +170,44 @@ def test_the_limits_of_calls_are_those_of_the_code(reference):
         f"{outputs.MAX_PATHS:,}",
         "4,096 bytes",
         f"{begin.MAX_INSTRUCTIONS // 1024**2} MiB",
-        f"{stdio.MAX_LINE // 1024**2} MiB",
+        f"{frames.MAX_LINE // 1024**2} MiB",
+        f"{bounds.MAX_BODY // 1024**2} MiB",
     ]
+
+
+def test_the_bounds_of_http_are_those_of_the_code(page):
+    rows = [cells[1] for cells in page("docs/explanation/security-model.md").lines("What is bounded")]
+    assert rows == [
+        f"{bounds.MAX_HEADERS // 1024} KiB",
+        str(bounds.HEADER_SECONDS),
+        f"{bounds.MAX_BODY // 1024**2} MiB",
+        str(bounds.BODY_SECONDS),
+        str(bounds.MAX_CONNECTIONS),
+        str(bounds.MAX_WAITING),
+        f"{bounds.MAX_SESSIONS:,}",
+        str(bounds.MAX_SOCKETS),
+        f"{bounds.MAX_FRAME // 1024**2} MiB",
+        str(bounds.WRITE_SECONDS),
+    ]
+
+
+def test_every_refusal_of_http_is_listed(reference):
+    shown = {(status, text.strip("`")) for status, text, _ in reference("errors").lines("Answers of HTTP") if text}
+    raised = {(status, re.sub(r"{.*?}", "…", text)) for status, text in REFUSAL.findall(SOURCE)}
+    assert shown == raised
+
+
+def test_every_frame_of_the_table_is_answered_so(reference):
+    for frame, request_id, code, message in reference("errors").lines("Frames that are no messages"):
+        with pytest.raises(frames.BadFrame) as refused:
+            frames.read_frame(frame.strip("`").encode())
+        answer = refused.value.answer()
+        assert (answer.id, answer.error.code) == (json.loads(request_id), int(code)), frame
+        assert re.fullmatch(re.escape(message.strip("`")).replace("…", ".+"), answer.error.message), frame
+    with pytest.raises(frames.BadFrame) as refused:
+        frames.read_frame(b" " * (frames.MAX_LINE + 1))
+    told = refused.value.answer().error.message
+    assert f"`{told}`" in reference("errors").section("Frames that are no messages")
 
 
 @pytest.mark.parametrize("title", JOB_TABLES)

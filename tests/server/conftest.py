@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -56,10 +63,11 @@ def start(project):
     """Start `deepwork serve` as the leader of a process group, which is gone when the test has ended."""
     started = []
 
-    def start(*arguments):
+    def start(*arguments, program=("-m", "deepwork"), **environment):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root), *arguments]
-        process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+        command = [sys.executable, *program, "serve", "--path", str(project.root), *arguments]
+        env = {**os.environ, **environment}
+        process = subprocess.Popen(command, text=True, start_new_session=True, env=env, **pipes)
         started.append(process)
         return process
 
@@ -79,8 +87,8 @@ def wire(start):
 def listen(start):
     """Start `deepwork serve` on a free port, and give the process and its address."""
 
-    def listen(transport, *arguments):
-        process = start("--transport", transport, "--port", "0", *arguments)
+    def listen(transport, *arguments, **options):
+        process = start("--transport", transport, "--port", "0", *arguments, **options)
         line = process.stderr.readline()
         while "listening on" not in line:
             assert line, "the server has gone"
@@ -88,3 +96,158 @@ def listen(start):
         return process, re.search(r"http://\S+", line)[0]
 
     return listen
+
+
+@pytest.fixture
+def listen_with_doors(listen):
+    """Start `deepwork serve` with routes as plugins add them, and with the bounds that are given, in upper case."""
+
+    def listen_with_doors(transport, *arguments, **lowered):
+        bounds = " ".join(f"{name}={value}" for name, value in lowered.items())
+        return listen(transport, *arguments, program=[str(Path(__file__).parent / "data" / "serve.py")], LOWERED=bounds)
+
+    return listen_with_doors
+
+
+@pytest.fixture
+def token_file(tmp_path):
+    """Write a token file, by default one of alice and bob, and give its path."""
+
+    def write(text="alice alices-token-for-tests\nbob bobs-token-for-tests\n", mode=0o600):
+        file = tmp_path / "tokens"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        file.chmod(mode)
+        return str(file)
+
+    return write
+
+
+class Answer(NamedTuple):
+    """The head of an answer."""
+
+    status: int
+    headers: dict[str, str]
+
+
+class Line:
+    """A connection on which every byte is ours."""
+
+    def __init__(self, url):
+        address = urlsplit(url)
+        self.socket = socket.create_connection((address.hostname, address.port), timeout=20)
+        self.host = address.netloc
+        self.rest = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        """Send what the server may already refuse to read."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.socket.sendall(data)
+
+    def ask(self, method, path, *headers, body=b"", version="1.1", host=True):
+        """Send a request with these headers, given as they are written."""
+        own = [f"Host: {self.host}"] if host else []
+        lines = [f"{method} {path} HTTP/{version}", *own, *headers, "", ""]
+        self.send("\r\n".join(lines).encode("latin-1") + body)
+
+    def answer(self):
+        """Read the head of the next answer; None if the connection is closed instead."""
+        head = self._until(b"\r\n\r\n").decode("latin-1")
+        if not head:
+            return None
+        first, *lines = head.strip().split("\r\n")
+        pairs = (line.partition(":") for line in lines)
+        return Answer(int(first.split()[1]), {name.strip().lower(): value.strip() for name, _, value in pairs})
+
+    def body(self, answer):
+        """Read the body of an answer that says how long it is, or is the last of the connection."""
+        length = answer.headers.get("content-length")
+        while length is None or len(self.rest) < int(length):
+            more = self._more()
+            if not more:
+                break
+            self.rest += more
+        size = len(self.rest) if length is None else int(length)
+        found, self.rest = self.rest[:size], self.rest[size:]
+        return found
+
+    def is_closed(self):
+        """Wait until the other side ends the connection."""
+        while more := self._more():
+            self.rest += more
+        return True
+
+    def frame(self):
+        """Read one short frame of a WebSocket: its kind and its payload."""
+        while len(self.rest) < 2 or len(self.rest) < 2 + self.rest[1]:
+            more = self._more()
+            assert more, "the connection was closed"
+            self.rest += more
+        size = 2 + self.rest[1]
+        found, self.rest = self.rest[:size], self.rest[size:]
+        return found[0] & 15, found[2:]
+
+    def _until(self, end):
+        while end not in self.rest:
+            more = self._more()
+            if not more:
+                return b""
+            self.rest += more
+        head, _, self.rest = self.rest.partition(end)
+        return head
+
+    def _more(self):
+        try:
+            return self.socket.recv(65536)
+        except ConnectionResetError:
+            return b""
+
+
+@pytest.fixture
+def dial():
+    """Connect to a server, for raw requests."""
+    with contextlib.ExitStack() as lines:
+        yield lambda url: lines.enter_context(Line(url))
+
+
+UPGRADE = (
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+)
+
+
+@pytest.fixture
+def upgrade():
+    """Give the headers with which a WebSocket is asked for."""
+    return UPGRADE
+
+
+@pytest.fixture
+def hello():
+    """Give the request with which a client of the handshake era begins, and its headers."""
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}).encode()
+    return body, (
+        "Content-Type: application/json",
+        "Accept: application/json, text/event-stream",
+        f"Content-Length: {len(body)}",
+    )
+
+
+@pytest.fixture
+def log_of():
+    """End a server, and give what it has logged since it listened."""
+
+    def log_of(process):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        return process.stderr.read().splitlines()
+
+    return log_of

@@ -150,3 +150,20 @@ def test_further_signals_do_not_cut_a_save_short(project, wire, eventually):
     (session,) = project.state.glob("session_*.json")
     assert json.loads(session.read_text())["goal"] == "g"
     assert "Traceback" not in server.process.stderr.read()
+
+
+def test_a_client_that_is_gone_ends_the_server_quietly_while_a_call_is_in_flight(
+    project, install, wire, nothing_is_left_of, tmp_path
+):
+    install("good")
+    arrived = tmp_path / "arrived"
+    os.mkfifo(arrived)
+    server = wire()
+    server.greet()
+    server.send("tools/call", name="acme_wait", arguments={"path": str(arrived)})
+    arrived.read_text()
+    server.process.stdout.close()
+    server.send("tools/list")
+    assert server.process.wait(3) == 0
+    nothing_is_left_of(server.process)
+    assert "bug" not in server.process.stderr.read()

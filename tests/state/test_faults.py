@@ -168,7 +168,7 @@ async def test_a_history_keeps_its_order_whatever_the_clock_shows(demo, events, 
         ("step_completed", "b"),
         ("completed", None),
     ]
-    assert (await engine.resume_text(session_id)).startswith(f"Session {session_id!r} of demo/main is over")
+    assert (await engine.resume_text(call, session_id)).startswith(f"Session {session_id!r} of demo/main is over")
 
 
 async def test_a_session_from_the_future_has_an_age_all_the_same(demo, edit):

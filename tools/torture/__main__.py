@@ -6,10 +6,15 @@ import sys
 
 import click
 from amnesia import amnesia
-from contention import contention
+from clock import clock
+from contention import TRANSPORTS, contention
 from duplicates import duplicates
 from faults import faults
 from kills import kills
+from planted import BUGS, planted
+from power import power
+from soak import soak
+from stops import stops
 
 seed_option = click.option("--seed", default=1, show_default=True, help="The same seed makes the same choices.")
 
@@ -27,14 +32,56 @@ def kills_command(count: int, seed: int) -> None:
     sys.exit(kills(count, seed))
 
 
+@main.command("power")
+@click.option("--count", default=200, show_default=True, help="How often to cut the power.")
+@seed_option
+def power_command(count: int, seed: int) -> None:
+    """Cut the power under servers: nothing acknowledged may be lost. Needs root, on Linux."""
+    sys.exit(power(count, seed))
+
+
+@main.command("stops")
+@click.option("--count", default=200, show_default=True, help="How many servers to end.")
+@click.option("--within", default=2.0, show_default=True, metavar="SECONDS", help="How long an end may take.")
+@seed_option
+def stops_command(count: int, within: float, seed: int) -> None:
+    """End servers in order at random moments: they go at once, and leave nothing behind."""
+    sys.exit(stops(count, within, seed))
+
+
+@main.command("soak")
+@click.option("--calls", default=100_000, show_default=True)
+@click.option("--transport", type=click.Choice(["stdio", "http"]), default="stdio", show_default=True)
+@seed_option
+def soak_command(calls: int, transport: str, seed: int) -> None:
+    """Make many calls to one server: it may neither grow nor become slower."""
+    sys.exit(soak(calls, transport, seed))
+
+
+@main.command("clock")
+@click.option("--injected", is_flag=True, help="Inject a wrong clock into Python even where libfaketime is installed.")
+def clock_command(*, injected: bool) -> None:
+    """Set clocks 400 days back and 30 years ahead: answers, histories and listings stay the same."""
+    sys.exit(clock(injected=injected))
+
+
+@main.command("planted")
+@click.option("--bug", "names", type=click.Choice([*BUGS]), multiple=True, help="Only this one; can be repeated.")
+@seed_option
+def planted_command(names: tuple[str, ...], seed: int) -> None:
+    """Run short tortures against builds with planted bugs: each must be found out."""
+    sys.exit(planted(names or tuple(BUGS), seed))
+
+
 @main.command("contention")
 @click.option("--servers", default=4, show_default=True)
 @click.option("--agents", default=4, show_default=True, help="Agents of each server.")
 @click.option("--seconds", default=20.0, show_default=True)
+@click.option("--transport", type=click.Choice([*TRANSPORTS]), default="stdio", show_default=True)
 @seed_option
-def contention_command(servers: int, agents: int, seconds: float, seed: int) -> None:
+def contention_command(servers: int, agents: int, seconds: float, transport: str, seed: int) -> None:
     """Have servers compete for the same sessions: no update may be lost."""
-    sys.exit(contention(servers, agents, seconds, seed))
+    sys.exit(contention(servers, agents, seconds, transport, seed))
 
 
 @main.command("duplicates")

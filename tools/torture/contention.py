@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import tempfile
 import threading
 import time
@@ -12,11 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from project import ENTRIES, Project, inconsistencies, make_project, stored_sessions
-from report import Report
-from wire import Refused, Server, tracebacks
+from report import TOLD_EVERY, Report
+from web import AnyServer, WebServer
+from wire import Gone, Refused, Server, tracebacks
 
 from deepwork.models.sessions import Session
 
+TRANSPORTS: dict[str, tuple[type[AnyServer], ...]] = {
+    "stdio": (Server,),
+    "http": (WebServer,),
+    "mixed": (Server, WebServer),
+}
 SHARED = 3
 CURRENT = re.compile(r"the current step is '(\w+)'; nothing was changed")
 
@@ -33,7 +40,7 @@ class Pool:
         self.lost = 0
         self.complaints: list[str] = []
 
-    def work(self, server: Server, name: str, deadline: float) -> None:
+    def work(self, server: AnyServer, name: str, deadline: float) -> None:
         """Be one agent: report random steps of shared sessions until the time is up."""
         dice = random.Random(name)
         number = 0
@@ -48,12 +55,15 @@ class Pool:
                 self._change(server, dice, session_id, f"{name}-{number}")
             except Refused as refused:
                 self._lost(session_id, str(refused))
+            except (Gone, TimeoutError) as error:
+                self.complaints.append(f"{name} got no answer: {error!r}")
+                return
 
-    def _start(self, server: Server, name: str) -> None:
+    def _start(self, server: AnyServer, name: str) -> None:
         reply = server.call("start_workflow", goal=name, job_name="demo", workflow_name="main")
         self._acknowledge(reply["begin_step"]["session_id"], "started", name, reply["begin_step"])
 
-    def _change(self, server: Server, dice: random.Random, session_id: str, own: str) -> None:
+    def _change(self, server: AnyServer, dice: random.Random, session_id: str, own: str) -> None:
         steps = self.open_steps.get(session_id, ["a"])
         if dice.random() < 0.01:
             server.call("abort_workflow", explanation=own, session_id=session_id)
@@ -92,17 +102,20 @@ def changes(session: Session) -> list[Change]:
             found.append((session.session_id, "started", event.detail["goal"]))
         elif event.kind == "aborted":
             found.append((session.session_id, "aborted", event.detail["explanation"]))
-        elif event.kind == "step_completed" and event.detail.get("reported", True):
+        elif event.kind == "step_completed" and event.step_id and event.detail.get("reported", True):
             found.append((session.session_id, event.step_id, event.detail["outputs"][f"{event.step_id}.md"]))
     return found
 
 
-def contention(servers: int, agents: int, seconds: float, seed: int) -> int:
+def contention(servers: int, agents: int, seconds: float, transport: str, seed: int) -> int:
     """Let servers compete, and say what was lost or done twice."""
-    report = Report(f"contention: {servers} servers x {agents} agents on one project for {seconds:g} s, seed {seed}")
+    report = Report(
+        f"contention: {servers} servers ({transport}) x {agents} agents on one project for {seconds:g} s, seed {seed}"
+    )
     with tempfile.TemporaryDirectory(prefix="deepwork-contention-") as folder:
         pool = Pool(make_project(Path(folder)))
-        running = [Server(pool.project.root) for _ in range(servers)]
+        kinds = TRANSPORTS[transport]
+        running = [kinds[number % len(kinds)](pool.project.root) for number in range(servers)]
         deadline = time.monotonic() + seconds
         threads = [
             threading.Thread(target=pool.work, args=[server, f"{seed}-{number}-{agent}", deadline])
@@ -111,6 +124,9 @@ def contention(servers: int, agents: int, seconds: float, seed: int) -> int:
         ]
         for thread in threads:
             thread.start()
+        while time.monotonic() < deadline - TOLD_EVERY:
+            time.sleep(TOLD_EVERY)
+            print(f"contention: {len(pool.acknowledged):,} changes acknowledged", file=sys.stderr, flush=True)
         for thread in threads:
             thread.join()
         for server in running:

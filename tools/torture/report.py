@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
+
+TOLD_EVERY = 10.0
+
+
+class Progress:
+    """Says now and then, on stderr, how far a long run is."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self._name = name
+        self._total = total
+        self._done = 0
+        self._told = time.monotonic()
+        self._counting = threading.Lock()
+
+    def step(self) -> None:
+        """Count one more, from any thread."""
+        with self._counting:
+            self._done += 1
+            if time.monotonic() - self._told < TOLD_EVERY:
+                return
+            self._told = time.monotonic()
+        print(f"{self._name}: {self._done:,} of {self._total:,}", file=sys.stderr, flush=True)
 
 
 class Report:

@@ -35,7 +35,8 @@ class Stage:
     def started(self, workflow: str = "main", *, job: str = "demo", server: Server | None = None) -> str:
         """Start a workflow and give its session_id."""
         reply = (server or self.server).call("start_workflow", goal="g", job_name=job, workflow_name=workflow)
-        return reply["begin_step"]["session_id"]
+        session_id: str = reply["begin_step"]["session_id"]
+        return session_id
 
     def report(self, session_id: str, step_id: str, **more: Any) -> dict[str, Any]:
         """Make the arguments of `finished_step`."""

@@ -229,6 +229,20 @@ def test_the_command_fails_when_nothing_can_be_concluded(repo):
     assert repo.run("review", "--instructions-for", "emacs").returncode == 1
 
 
+EVIL = "x\x1b[31m\x07\x9b2J\u202e\u200b"
+
+
+def test_what_a_terminal_would_obey_is_shown_escaped_and_given_to_programs_as_it_is(repo):
+    repo.write(f"{EVIL}.md")
+    repo.rule(include=["*.md"], description=EVIL)
+    repo.rule("empty", folder=EVIL, include=["*.nothing"], reference_files=[{"path": EVIL}])
+    for command in (["review"], ["reviews", "list"], ["reviews", "lint"], ["reviews", "why", f"{EVIL}.md"], ["doctor"]):
+        done = repo.run(*command)
+        assert all(line.isprintable() for line in (done.stdout + done.stderr).replace("\t", "").splitlines()), command
+    assert r"(.deepreview:1)  x\x1b[31m\x07\x9b2J\u202e\u200b" in repo.run("reviews", "list").stdout
+    assert EVIL in [rule["description"] for rule in json.loads(repo.run("reviews", "list", "--json").stdout)]
+
+
 def test_rules_are_listed(repo):
     repo.rule(include=["*.py"], description="About\n Python")
     done = repo.run("reviews", "list")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
 from anyio import to_thread
 from pydantic import BaseModel, ValidationError
@@ -39,14 +39,17 @@ _HEAD_BYTES = 4096
 _AFTER_HEAD = b',\n  "instance_id":'
 _END = b"\n}\n"
 _KEPT_BESIDE = 3600.0
+_KNOWN = 1000
 _ASIDE = ".corrupt"
 _ARCHIVE = "archive"
 
 
-class _Version(BaseModel):
+class _Head(BaseModel):
     """What is read first: of a file of a newer release the rest may make no sense."""
 
     schema_version: int = 0
+    revision: Any = 0
+    session_id: Any = None
 
 
 class JsonStore(StateStore):
@@ -58,6 +61,7 @@ class JsonStore(StateStore):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._known: dict[str, tuple[tuple[int, ...], SessionSummary]] = {}
 
     async def load(self, session_id: str) -> Session | None:
         """Read the file of a session."""
@@ -72,6 +76,10 @@ class JsonStore(StateStore):
     ) -> list[SessionSummary]:
         """List sessions by reading their files; those that cannot be read are left out."""
         return await to_thread.run_sync(self._find, status, before, limit)
+
+    async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        """Read the beginnings of those files that have changed since they were last read."""
+        return await to_thread.run_sync(self._peek, session_ids)
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
@@ -88,12 +96,12 @@ class JsonStore(StateStore):
         await to_thread.run_sync(self._sweep)
         return self
 
-    def _load(self, session_id: str, *, whole: bool = True) -> Session | None:
+    def _load(self, session_id: str) -> Session | None:
         if not _ID.fullmatch(session_id):
             return None
         try:
             with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
-                return _read(folder, session_id, whole=whole)
+                return _read(folder, session_id)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -113,8 +121,8 @@ class JsonStore(StateStore):
                 locked(folder, f"sessions.{_slot(session.session_id)}.lock"),
             ):
                 previous = read_in(folder, name)
-                current = None if previous is None else _parse(folder, session.session_id, previous)
-                if (current.revision if current else None) != expected:
+                current = None if previous is None else _parse_head(folder, session.session_id, previous).revision
+                if current != expected:
                     raise StaleSession(f"Session {session.session_id!r} was changed meanwhile")
                 replace_in(folder, name, content, previous=previous)
         except OSError as error:
@@ -125,24 +133,55 @@ class JsonStore(StateStore):
         return revision
 
     def _find(self, status: SessionStatus | None, before: str | None, limit: int) -> list[SessionSummary]:
-        summaries = [
-            summary
-            for summary in self._summaries()
-            if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
-        ]
+        try:
+            summaries = [
+                summary
+                for summary in self._summaries()
+                if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
+            ]
+        except OSError as error:
+            raise _unlisted(error) from error
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
     def _summaries(self) -> Iterator[SessionSummary]:
-        for name in self._names():
-            match = _FILE.fullmatch(name)
-            if match is None:
-                continue
-            try:
-                session = self._load(match[1], whole=False)
-            except (CorruptSession, StorageError):
-                continue
-            if session:
-                yield session.summary()
+        with suppress(FileNotFoundError), open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
+            for match in filter(None, map(_FILE.fullmatch, os.listdir(folder))):
+                with suppress(CorruptSession, OSError):
+                    session = _read_head(folder, match[0]) or _read(folder, match[1])
+                    if session:
+                        yield session.summary()
+
+    def _peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        found: list[SessionSummary | CorruptSession] = []
+        try:
+            with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
+                for session_id in filter(_ID.fullmatch, session_ids):
+                    try:
+                        found.append(self._summary(folder, session_id))
+                    except CorruptSession as error:
+                        found.append(error)
+                    except FileNotFoundError:
+                        continue
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unreadable(error) from error
+        return found
+
+    def _summary(self, folder: int, session_id: str) -> SessionSummary:
+        name = f"session_{session_id}.json"
+        seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        stamp = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
+        known, summary = self._known.get(session_id, ((), None))
+        if summary is None or known != stamp:
+            session = _read_head(folder, name) or _read(folder, session_id)
+            if session is None:
+                raise FileNotFoundError(name)
+            summary = session.summary()
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            self._known[session_id] = stamp, summary
+        return summary
 
     def _names(self) -> list[str]:
         try:
@@ -151,7 +190,7 @@ class JsonStore(StateStore):
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise StorageError(f"The sessions could not be listed: {error.strerror or error}") from error
+            raise _unlisted(error) from error
 
     def _archive(self, session_id: str) -> None:
         own = f"session_{session_id}.json"
@@ -195,39 +234,54 @@ def _slot(session_id: str) -> int:
     return sum(session_id.encode()) % _LOCKS
 
 
-def _read(folder: int, session_id: str, *, whole: bool) -> Session | None:
-    """Read a session; without `whole` only what stands before `_AFTER_HEAD` is sure to be filled in."""
+def _read(folder: int, session_id: str) -> Session | None:
     content = read_in(folder, f"session_{session_id}.json")
-    if content is None:
-        return None
-    # A file that was cut off lacks its end. Those of other releases have another order.
-    head, cut, _ = content[: 0 if whole or not content.endswith(_END) else _HEAD_BYTES].partition(_AFTER_HEAD)
-    if cut:
-        with suppress(ValueError):
-            return Session.model_validate_json(head + b"\n}")
-    return _parse(folder, session_id, content)
+    return None if content is None else _parse(folder, session_id, content)
+
+
+def _read_head(folder: int, name: str) -> Session | None:
+    """Read what stands before `_AFTER_HEAD`, if the file is whole and of this release: all that a listing needs."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        end = os.fstat(descriptor).st_size - len(_END)
+        head, cut, _ = os.read(descriptor, _HEAD_BYTES).partition(_AFTER_HEAD)
+        if not cut or os.pread(descriptor, len(_END), max(0, end)) != _END:
+            return None
+    finally:
+        os.close(descriptor)
+    with suppress(ValueError):
+        return Session.model_validate_json(head + b"\n}")
+    return None
 
 
 def _parse(folder: int, session_id: str, content: bytes) -> Session:
     """Make a session of its file; a torn one is set aside, and never taken for none."""
-    name = f"session_{session_id}.json"
+    _parse_head(folder, session_id, content)
     try:
-        version = _Version.model_validate_json(content).schema_version
-        if version > SCHEMA_VERSION:
-            raise CorruptSession(
-                f"Session {session_id!r} was written by a newer release (schema_version {version}; this one knows "
-                f"{SCHEMA_VERSION}); it was left as it is",
-                hint="Install that release to go on with this session.",
-            )
-        session = Session.model_validate_json(content, extra="allow")
-        if session.session_id != session_id:
-            raise ValueError(f"it is of session {session.session_id!r}")
-        return session
+        return Session.model_validate_json(content, extra="allow")
     except ValueError as error:
-        raise _set_aside(folder, name, error) from None
+        raise _set_aside(folder, session_id, error) from None
 
 
-def _set_aside(folder: int, name: str, error: Exception) -> CorruptSession:
+def _parse_head(folder: int, session_id: str, content: bytes) -> _Head:
+    """Read what says whether the rest can be read; a file that is no JSON, or another session's, is set aside."""
+    try:
+        head = _Head.model_validate_json(content)
+    except ValueError as error:
+        raise _set_aside(folder, session_id, error) from None
+    if head.schema_version > SCHEMA_VERSION:
+        raise CorruptSession(
+            f"Session {session_id!r} was written by a newer release (schema_version {head.schema_version}; this one "
+            f"knows {SCHEMA_VERSION}); it was left as it is",
+            hint="Install that release to go on with this session.",
+        )
+    if head.session_id != session_id:
+        raise _set_aside(folder, session_id, ValueError(f"it is of session {head.session_id!r}"))
+    return head
+
+
+def _set_aside(folder: int, session_id: str, error: Exception) -> CorruptSession:
+    name = f"session_{session_id}.json"
     aside = f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S}{_ASIDE}"
     with suppress(FileNotFoundError):  # somebody else has met it at the same time
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
@@ -236,6 +290,10 @@ def _set_aside(folder: int, name: str, error: Exception) -> CorruptSession:
         f"The file of this session is damaged ({reason}) and was renamed to .deepwork/tmp/{aside}",
         hint="Look into it for what was done, then start_workflow anew.",
     )
+
+
+def _unlisted(error: OSError) -> StorageError:
+    return StorageError(f"The sessions could not be listed: {error.strerror or error}")
 
 
 def _unreadable(error: OSError) -> StorageError:

@@ -21,6 +21,7 @@ from deepwork.api import (
     open_folder,
     read_in,
     replace_in,
+    visible,
 )
 
 GUIDELINES = """\
@@ -112,9 +113,9 @@ def render(request: ReviewRequest) -> str:
 def _section(title: str, task: ReviewTask) -> str:
     lines = [f"## {title}", "", *(f"- **{name}**: {question}" for name, question in task.criteria.items())]
     if task.one_by_one:
-        lines += ["", "Judge each of these files by itself:", *(f"- {path}" for path in task.files)]
+        lines += ["", "Judge each of these files by itself:", *(f"- {visible(path)}" for path in task.files)]
     elif task.files:
-        lines += ["", f"Judge this file: {task.files[0]}"]
+        lines += ["", f"Judge this file: {visible(task.files[0])}"]
     if task.guidance:
         lines += ["", "### Additional Context", "", task.guidance]
     return "\n".join(lines)

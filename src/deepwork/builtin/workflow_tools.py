@@ -106,8 +106,8 @@ def tool_set(engine: Engine) -> ToolSet:
         """Abort a workflow that cannot be completed, and return to the one below it."""
         return await engine.abort(call, explanation=explanation, session_id=session_id)
 
-    async def session_text(session_id: str) -> str:
-        return await engine.resume_text(session_id)
+    async def session_text(call: ToolCall, session_id: str) -> str:
+        return await engine.resume_text(call, session_id)
 
     return ToolSet(
         name="core",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from deepwork.cli.terminal import say_text
+
 
 @click.command(epilog="For bash: deepwork completion bash >> ~/.bashrc")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -14,4 +16,4 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is not None:
-        click.echo(kind(main, {}, "deepwork", "_DEEPWORK_COMPLETE").source())
+        say_text(kind(main, {}, "deepwork", "_DEEPWORK_COMPLETE").source())

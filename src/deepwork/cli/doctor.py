@@ -19,6 +19,7 @@ import importlib_metadata
 from deepwork import __version__
 from deepwork.cli.project import path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
+from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.config import user_config_file
 from deepwork.errors import DeepWorkError
 from deepwork.house import House
@@ -47,15 +48,14 @@ def doctor(root: str, as_json: bool) -> int:
             for name, findings in groups.items()
             for one in findings
         ]
-        click.echo(json.dumps({"ok": not broken, "findings": checks}, indent=2))
+        say_json({"ok": not broken, "findings": checks})
         return int(broken)
     for name, findings in groups.items():
-        click.echo(click.style(name, bold=True))
+        say(Styled(name, bold=True))
         for one in findings:
-            mark, colour = MARKS[one.level]
-            click.echo(f"  {click.style(mark, fg=colour)} {one.text}")
+            say_text(one.text, "  ", Styled(*MARKS[one.level]), " ")
             if one.cure:
-                click.echo(f"      -> {one.cure}")
+                say_text(one.cure, "      -> ")
     return int(broken)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -11,6 +10,7 @@ import click
 
 from deepwork.cli.project import path_option
 from deepwork.cli.sessions import json_option, the_session, with_store
+from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.engine.choose import choose_job
 from deepwork.engine.gate import Case, Judgement, Outcome
 from deepwork.engine.outputs import check_outputs
@@ -31,6 +31,7 @@ SHOWN = (
     EventKind.REVIEW_HANDED_BACK,
     EventKind.OVERRIDE,
 )
+INDENT = " " * 11
 
 
 @click.group(epilog="Example: deepwork gate try my_job write --file report.md")
@@ -48,12 +49,12 @@ def show(session_id: str, step_id: str | None, root: str, as_json: bool) -> None
     session = with_store(root, lambda store: the_session(store, session_id))
     entries = [*_entries(session, step_id)]
     if as_json:
-        click.echo(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
+        say_json([entry.model_dump(mode="json") for entry in entries])
         return
     for entry in entries:
-        click.echo("\n".join(_shown(entry)))
+        _show(entry)
     if not entries:
-        click.echo("Nothing was reviewed.", err=True)
+        say("Nothing was reviewed.", err=True)
 
 
 @gate.command("try")
@@ -81,14 +82,14 @@ def try_gate(
     if as_json:
         reviews = [_facts(one) for one in judgement.outcomes]
         report = {"passed": passed, "reviews": reviews, "changed": judgement.changed, "skipped": judgement.skipped}
-        click.echo(json.dumps(report, indent=2))
+        say_json(report)
         return 0 if passed else 1
     for one in judgement.outcomes:
-        click.echo("\n".join(_told(_facts(one))))
+        _tell(_facts(one))
     for name in judgement.skipped:
-        click.echo(f"skipped    {name}: no file")
+        say(f"skipped    {name}: no file")
     for path in judgement.changed:
-        click.echo(f"changed    {path}, while it was reviewed")
+        say(f"changed    {path}, while it was reviewed")
     return 0 if passed else 1
 
 
@@ -137,18 +138,18 @@ def _facts(one: Outcome) -> dict[str, Any]:
     }
 
 
-def _told(facts: Mapping[str, Any]) -> Iterable[str]:
+def _tell(facts: Mapping[str, Any]) -> None:
     word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("no verdict", "yellow"))
     where = facts.get("file") or facts["run_each"]
     more = [f"{facts['seconds']:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
     more += [facts["model"]] if facts.get("model") else []
     again = ", as before: nothing has changed" if facts.get("reused") else ""
-    yield f"{click.style(f'{word:10}', fg=colour)} {where}  by {facts['runner']} ({', '.join(more)}){again}"
-    for line in str(facts["feedback"]).splitlines():
-        yield f"           {line}"
+    say(Styled(f"{word:10}", colour), f" {where}  by {facts['runner']} ({', '.join(more)}){again}")
+    if facts["feedback"]:
+        say_text(str(facts["feedback"]), INDENT)
     for result in facts["criteria"]:
         mark = "✓" if result["passed"] else "✗"
-        yield f"           {mark} {result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":")
+        say_text(f"{result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":"), f"{INDENT}{mark} ")
 
 
 def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:
@@ -160,14 +161,14 @@ def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:
             yield entry
 
 
-def _shown(entry: HistoryEntry) -> Iterable[str]:
+def _show(entry: HistoryEntry) -> None:
     detail = entry.detail
     if entry.kind == EventKind.VERDICT:
-        yield from _told(detail)
+        _tell(detail)
     elif entry.kind == EventKind.INFRASTRUCTURE:
-        yield from _told({**detail, "passed": None, "feedback": detail.get("error", ""), "criteria": []})
+        _tell({**detail, "passed": None, "feedback": detail.get("error", ""), "criteria": []})
     elif entry.kind == EventKind.ATTEMPT:
-        yield click.style(f"{entry.step_id}, attempt {detail.get('number')}  {entry.at}", bold=True)
+        say(Styled(f"{entry.step_id}, attempt {detail.get('number')}  {entry.at}", bold=True))
     else:
         words = {
             EventKind.OVERRIDE: "overridden",
@@ -175,4 +176,5 @@ def _shown(entry: HistoryEntry) -> Iterable[str]:
             EventKind.REVIEW_HANDED_BACK: "handed back to the agent",
         }
         told = detail.get("reason") or detail.get("feedback") or ""
-        yield f"{entry.step_id}, {words.get(EventKind(entry.kind), 'the attempt does not count')}: {told}"
+        what = words.get(EventKind(entry.kind), "the attempt does not count")
+        say_text(str(told), f"{entry.step_id}, {what}: ")

@@ -12,6 +12,7 @@ import click
 from deepwork.cli.connect import mcp_json
 from deepwork.cli.project import path_option
 from deepwork.cli.schema import MODELS, schema_text
+from deepwork.cli.terminal import say, say_text
 from deepwork.config import resolve_root
 from deepwork.errors import ConfigError
 from deepwork.workspace import Workspace, open_folder, read_in
@@ -57,8 +58,8 @@ def init(root: str) -> None:
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     for name, what in done.items():
-        click.echo(f"{what:8} .deepwork/{name}")
-    click.echo(
+        say(f"{what:8} .deepwork/{name}")
+    say_text(
         "\nNext: connect your agent. For Claude Code, put this into .mcp.json in the project's folder:\n\n"
         f"{mcp_json()}\n\n"
         f'Then ask it: "Start the {SAMPLE} job with deepwork."'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import Any
 import click
 
 from deepwork.cli.project import path_option
+from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.config import resolve_root
 from deepwork.errors import JobLoadError
 from deepwork.house import House
 from deepwork.jobs.parse import FILE_NAME, parse_job
 from deepwork.models.jobs import Job
+from deepwork.visible import visible
 
 
 @click.group(epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
@@ -30,29 +31,29 @@ def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
     listing = House(root).catalogue().list()
     if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "jobs": [{"source": source, **_facts(job)} for source, job in listing.jobs],
-                    "shadowed": [
-                        {"source": one.source, "hidden_by": one.by, **_facts(one.job)} for one in listing.shadowed
-                    ],
-                    "errors": [{"source": source, **_failure(error)} for source, error in listing.errors],
-                },
-                indent=2,
-            )
+        say_json(
+            {
+                "jobs": [{"source": source, **_facts(job)} for source, job in listing.jobs],
+                "shadowed": [
+                    {"source": one.source, "hidden_by": one.by, **_facts(one.job)} for one in listing.shadowed
+                ],
+                "errors": [{"source": source, **_failure(error)} for source, error in listing.errors],
+            }
         )
         return
     for source, job in listing.jobs:
-        click.echo(f"{click.style(job.name, bold=True)}  ({source})  {job.definition.summary}")
+        say(Styled(job.name, bold=True), f"  ({source})  {job.definition.summary}")
         for workflow in job.definition.workflows:
-            click.echo(f"    {workflow.name}: {workflow.summary}")
+            say(f"    {workflow.name}: {workflow.summary}")
     for one in listing.shadowed:
-        click.echo(f"{one.job.name}  ({one.source})  hidden by the job of that name of {one.by}")
+        say(f"{one.job.name}  ({one.source})  hidden by the job of that name of {one.by}")
     for _, error in listing.errors:
-        click.echo(f"{click.style('broken', fg='red')}  {error.message}")
+        first, *others = _message(error).split("\n")
+        say(Styled("broken", "red"), "  ", first)
+        for line in others:
+            say(line)
     if not (listing.jobs or listing.errors):
-        click.echo("No jobs. `deepwork init` makes a first one.")
+        say("No jobs. `deepwork init` makes a first one.")
 
 
 @jobs.command("get-stack")
@@ -62,7 +63,7 @@ def get_stack(root: str, everything: bool) -> None:
     """Print the active sessions as JSON, for hooks that put an agent back on its way after compaction."""
     from deepwork.cli.sessions import stack_report
 
-    click.echo(json.dumps(stack_report(root, everything=everything), indent=2))
+    say_json(stack_report(root, everything=everything))
 
 
 @jobs.command("check")
@@ -84,15 +85,14 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
             "errors": [_failure(error) for error in errors],
             "warnings": warnings,
         }
-        click.echo(json.dumps(report, indent=2))
+        say_json(report)
         return 1 if errors else 0
     for error in errors:
-        for line in error.message.removeprefix("Failed to load: ").splitlines():
-            click.echo(f"{line}")
+        say_text(_message(error).removeprefix("Failed to load: "))
     for warning in warnings:
-        click.echo(f"{warning} (warning)")
+        say(f"{warning} (warning)")
     failed = f"{len(errors)} with errors" if errors else "no errors"
-    click.echo(f"{len(results)} {'job' if len(results) == 1 else 'jobs'} checked, {failed}.", err=True)
+    say(f"{len(results)} {'job' if len(results) == 1 else 'jobs'} checked, {failed}.", err=True)
     return 1 if errors else 0
 
 
@@ -120,3 +120,9 @@ def _facts(job: Job) -> dict[str, Any]:
 
 def _failure(error: JobLoadError) -> dict[str, str]:
     return {"job_name": error.job_name, "job_dir": str(error.job_dir), "error": error.message}
+
+
+def _message(error: JobLoadError) -> str:
+    """Give the lines of an error; a line end in the folder's name makes no further ones."""
+    folder = str(error.job_dir)
+    return error.message.replace(folder, visible(folder))

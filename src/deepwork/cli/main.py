@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -17,7 +18,9 @@ from typing import NoReturn
 import click
 
 from deepwork import __version__
+from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
+from deepwork.logs import set_up_warnings
 
 COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
@@ -36,6 +39,9 @@ COMMANDS = {
 
 # What threads that are about to end, as those of a closed event loop, may still take.
 THREAD_SECONDS = 0.5
+
+# Imports make hundreds of thousands of objects that stay: to search them for garbage takes a tenth of a start.
+GC_THRESHOLD = 50_000
 
 
 class LazyGroup(click.Group):
@@ -76,10 +82,12 @@ def main() -> None:
 def run() -> NoReturn:
     """Run the command and end the process with the code that says what happened."""
     if sys.platform == "win32":
-        sys.stderr.write("Error: deepwork is untested on Windows and does not start there.\nHint: Use WSL.\n")
+        say_error(DeepWorkError("deepwork is untested on Windows and does not start there.", hint="Use WSL."))
         sys.exit(1)
+    gc.set_threshold(GC_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no bug
+    set_up_warnings()
     _leave(_run())
 
 
@@ -90,7 +98,7 @@ def _leave(code: int) -> NoReturn:
         one.join(THREAD_SECONDS)
     left = [one for one in left if one.is_alive()]
     if left:
-        click.echo(f"Ended without waiting for: {', '.join(one.name for one in left)}", err=True)
+        say(f"Ended without waiting for: {', '.join(one.name for one in left)}", err=True)
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
@@ -102,22 +110,20 @@ def _run() -> int:
         result = main.main(prog_name="deepwork", standalone_mode=False, color=color)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
-        error.show()
+        say_misuse(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        say("Interrupted.", err=True)
         return 130
     except DeepWorkError as error:
-        click.echo(f"Error: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"Hint: {error.hint}", err=True)
+        say_error(error)
         return 1
     except BrokenPipeError:
         # Whoever read us has gone; without this the interpreter complains once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception:  # noqa: BLE001 - a bug: the user gets one line and the place of the rest
-        click.echo(f"Error: this is a bug of deepwork. Details: {_keep_traceback()}", err=True)
+        say_text(_keep_traceback(), "Error: this is a bug of deepwork. Details: ", err=True)
         return 3
 
 
@@ -129,7 +135,7 @@ def _keep_traceback() -> str:
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError:
         return text
     return str(file)

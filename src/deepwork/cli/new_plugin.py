@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from deepwork.cli.terminal import say
 from deepwork.errors import ConfigError
 from deepwork.loading.discovery import BUILTINS, installed
 
@@ -42,7 +43,9 @@ BEGIN, END = re.compile(r"# \[([a-z]+)"), re.compile(r"# [a-z]+\]")
 def new_plugin(name: str, hooks: str, into: str) -> None:
     """Make the distribution deepwork-NAME: a plugin with tests, whose lint, types and tests pass at once."""
     target = make_plugin(name, _chosen(hooks), Path(into))
-    click.echo(f"created  {target}\n\nNext: install it for development and run its tests; {target}/README.md says how.")
+    say(f"created  {target}")
+    say()
+    say(f"Next: install it for development and run its tests; {target}/README.md says how.")
 
 
 def make_plugin(name: str, hooks: Collection[str], into: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from deepwork.cli.project import path_option
+from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.errors import DeepWorkError
 from deepwork.house import House
 from deepwork.loading.discovery import Candidate
@@ -33,14 +34,15 @@ def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
         if everything or not status.plugin.builtin
     ]
     if as_json:
-        click.echo(json.dumps({"plugins": rows, "errors": [str(error) for error in errors]}, indent=2))
+        say_json({"plugins": rows, "errors": [str(error) for error in errors]})
         return
     for row in rows:
         _print(row)
     if not rows:
-        click.echo("No plugins beside the core's own, which --all shows.")
+        say("No plugins beside the core's own, which --all shows.")
     for error in errors:
-        click.echo(f"\n{error}", err=True)
+        say(err=True)
+        say_text(str(error), err=True)
 
 
 def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[Candidate, int]) -> dict[str, Any]:
@@ -62,13 +64,13 @@ def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Mapping[Can
 
 
 def _print(row: Mapping[str, Any]) -> None:
-    status = click.style(row["status"], fg=COLOURS[row["status"]])
+    status = Styled(row["status"], COLOURS[row["status"]])
     tokens = f"  tools of about {row['tokens']} tokens" if row.get("tokens") else ""
-    click.echo(f"{click.style(row['name'], bold=True)}  {row['distribution']} {row['version']}  {status}{tokens}")
+    say(Styled(row["name"], bold=True), f"  {row['distribution']} {row['version']}  ", status, tokens)
     for kind, names in row["adds"].items():
-        click.echo(f"    {kind}: {', '.join(names)}")
+        say(f"    {kind}: {', '.join(names)}")
     if row["cause"]:
-        click.echo(f"    {row['cause']}")
+        say_text(row["cause"], "    ")
 
 
 def _costs(house: House) -> dict[Candidate, int]:
@@ -95,5 +97,5 @@ def _costs(house: House) -> dict[Candidate, int]:
     try:
         return anyio.run(measure)
     except DeepWorkError as error:
-        click.echo(f"The cost of tools cannot be told: {error.message}", err=True)
+        say_text(error.message, "The cost of tools cannot be told: ", err=True)
         return {}

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
+from deepwork.cli.terminal import say_text
 from deepwork.config import Config
 from deepwork.models.jobs import JobFile
 
@@ -18,7 +19,7 @@ MODELS: dict[str, type[BaseModel]] = {"config": Config, "job": JobFile}
 @click.argument("kind", type=click.Choice([*MODELS]))
 def schema(kind: str) -> None:
     """Print the JSON Schema of job.yml or of config.yml, for editors that complete and check."""
-    click.echo(schema_text(kind), nl=False)
+    say_text(schema_text(kind).removesuffix("\n"))
 
 
 def schema_text(kind: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from deepwork.cli.project import path_option, probable_root
 from deepwork.config import load_config, resolve_root
@@ -25,9 +27,26 @@ from deepwork.logs import LEVELS, set_up_logging
     type=click.Choice(["stdio", "http", "sse"]),
     default="stdio",
     show_default=True,
-    help="How agents connect; http and sse listen on 127.0.0.1.",
+    help="How agents connect; sse is for old clients.",
+)
+@click.option(
+    "--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address for http and sse to listen on."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port for http and sse.")
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name by which clients may address this server, besides localhost; can be given more than once.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Lines NAME TOKEN: who may call over http and sse, each seeing only sessions of their own.",
+)
+@click.option("--stateless", is_flag=True, help="For http: keep nothing between requests, for many replicas.")
 @click.option(
     "--external-runner",
     metavar="NAME",
@@ -55,7 +74,11 @@ def serve(
     root: str,
     no_quality_gate: bool,
     transport: str,
+    host: str,
     port: int,
+    allowed_hosts: tuple[str, ...],
+    token_file: Path | None,
+    stateless: bool,
     external_runner: str | None,
     quality_gate_timeout: int | None,
     quality_gate_max_attempts: int | None,
@@ -72,6 +95,7 @@ def serve(
     DEEPWORK_PROJECT. Options win over the environment, the environment over .deepwork/config.yml, that over your
     own config.yml. The log goes to stderr.
     """
+    _check_transport(transport)
     wire = _take_stdout()
     try:
         set_up_logging(log_level, log_json)
@@ -86,6 +110,9 @@ def serve(
 
     from deepwork.house import load_plugins
     from deepwork.server import create_server
+    from deepwork.server.doors import doors
+
+    entrance = doors(host, port, allowed_hosts, token_file) if transport != "stdio" else None
 
     server = create_server(
         project,
@@ -98,14 +125,25 @@ def serve(
         platform=platform,
         plugins=load_plugins(config, os.environ, no_plugins),
     )
-    if transport == "stdio":
+    gc.freeze()  # what is there now stays; an end need not search it
+    if entrance is None:
         from deepwork.server.stdio import run_stdio
 
         run_stdio(server, sys.stdin.fileno(), wire)
     else:
         from deepwork.server.http import run_http
 
-        run_http(server, "sse" if transport == "sse" else "http", port)
+        run_http(server, "sse" if transport == "sse" else "http", entrance, stateless=stateless)
+
+
+def _check_transport(transport: str) -> None:
+    """Refuse options that would have no effect; the environment may hold them for other servers."""
+    context = click.get_current_context()
+    useless = {"stdio": ("allowed_hosts", "token_file", "stateless"), "sse": ("stateless",)}
+    for parameter in serve.params:
+        given = parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if given and parameter.name in useless.get(transport, ()):
+            raise click.UsageError(f"{parameter.opts[0]} has no effect with --transport {transport}.")
 
 
 def _take_stdout() -> int:

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.cli.project import path_option
+from deepwork.cli.project import CommandT, path_option
+from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.engine import progress
 from deepwork.engine.answers import ended
 from deepwork.engine.resume import age, resume_text
@@ -26,6 +27,11 @@ NEWEST = 10
 ResultT = TypeVar("ResultT")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def about_one(command: CommandT) -> CommandT:
+    """Add what every command about one session takes: its id, `--path` and `--json`."""
+    return click.argument("session_id")(path_option(json_option(command)))
 
 
 @click.group(epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id will do)")
@@ -45,70 +51,67 @@ def list_sessions(root: str, everything: bool, status: str | None, as_json: bool
     found, damaged = with_store(root, lambda store: _find(store, wanted, limit))
     if as_json:
         listed = [summary.model_dump(mode="json") for summary in found]
-        click.echo(json.dumps({"sessions": listed, "damaged": damaged}, indent=2))
+        say_json({"sessions": listed, "damaged": damaged})
         return
     now = datetime.now(UTC)
     for summary in found:
         name = f"{summary.job_name}/{summary.workflow_name}"
         when = f"{age(summary.updated_at, now)} ago"
         goal = " ".join(summary.goal.split())[:60]
-        click.echo(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {summary.step_id}: {goal}")
+        say(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {summary.step_id}: {goal}")
     for name in damaged:
-        click.echo(f"damaged   {name}")
+        say(f"damaged   {name}")
     if not (found or damaged):
-        click.echo("No sessions.", err=True)
+        say("No sessions.", err=True)
 
 
 @sessions.command()
-@click.argument("session_id")
-@path_option
-@json_option
+@about_one
 def show(session_id: str, root: str, as_json: bool) -> None:
     """Show one session: its goal, and each step with its outputs."""
     session = with_store(root, lambda store: the_session(store, session_id))
     if as_json:
-        click.echo(session.model_dump_json(indent=2))
+        say_json(session.model_dump(mode="json"))
         return
-    click.echo(f"{session.session_id}  {session.workflow}  {session.status}")
-    click.echo(f"goal     {session.goal}")
-    click.echo(f"started  {session.started_at} by {session.principal}")
+    say(f"{session.session_id}  {session.workflow}  {session.status}")
+    say_text(session.goal, "goal     ")
+    say(f"started  {session.started_at} by {session.principal}")
     if session.completed_at:
-        click.echo(f"ended    {session.completed_at} {session.abort_reason or ''}".rstrip())
+        say_text(f"{session.completed_at} {session.abort_reason or ''}".rstrip(), "ended    ")
     for step in session.step_progress.values():
         here = session.is_active and step.step_id == session.current_step_id
         state = "done" if step.completed_at else "now" if here else "open"
-        click.echo(f"  {state:4}  {step.step_id}  {json.dumps(step.outputs) if step.outputs else ''}".rstrip())
+        say(f"  {state:4}  {step.step_id}  {json.dumps(step.outputs) if step.outputs else ''}".rstrip())
         if step.override_reason:
-            click.echo(f"        review overridden: {step.override_reason}")
+            say_text(step.override_reason, "        review overridden: ")
 
 
 @sessions.command()
-@click.argument("session_id")
-@path_option
-@json_option
+@about_one
 def history(session_id: str, root: str, as_json: bool) -> None:
     """Show what happened in a session, in order."""
     session = with_store(root, lambda store: the_session(store, session_id))
     if as_json:
-        click.echo(json.dumps([entry.model_dump(mode="json") for entry in session.history], indent=2))
+        say_json([entry.model_dump(mode="json") for entry in session.history])
         return
     for entry in session.history:
         detail = f"  {json.dumps(entry.detail, ensure_ascii=False)}" if entry.detail else ""
-        click.echo(f"{entry.at}  {entry.kind}  {entry.step_id or ''}{detail}".rstrip())
+        say(f"{entry.at}  {entry.kind}  {entry.step_id or ''}{detail}".rstrip())
 
 
 @sessions.command("resume-text")
-@click.argument("session_id")
-@path_option
-@json_option
+@about_one
 def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     """Print what an agent needs that has to go on with a session and remembers nothing."""
     house = House(root)
     session = with_store(root, lambda store: the_session(store, session_id))
     if not session.is_active:
         raise ended(session)
-    text = resume_text(upgraded(session, house.catalogue()), house.workspace)
-    click.echo(json.dumps({"session_id": session.session_id, "text": text}, indent=2) if as_json else text)
+    text = resume_text(upgraded(session, house.catalogue(), house.workspace.root), house.workspace)
+    if as_json:
+        say_json({"session_id": session.session_id, "text": text})
+        return
+    say_text(text)
 
 
 @sessions.command()
@@ -133,9 +136,9 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
 
     session = with_store(root, end)
     if as_json:
-        click.echo(session.summary().model_dump_json(indent=2))
+        say_json(session.summary().model_dump(mode="json"))
         return
-    click.echo(f"aborted  {session.session_id}  {session.workflow}")
+    say(f"aborted  {session.session_id}  {session.workflow}")
 
 
 @sessions.command()
@@ -157,11 +160,11 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
     archived = with_store(root, archive)
     if as_json:
         ids = [summary.session_id for summary in archived]
-        click.echo(json.dumps({"archived": ids, "dry_run": dry_run}, indent=2))
+        say_json({"archived": ids, "dry_run": dry_run})
         return
     for summary in archived:
-        click.echo(f"{'would archive' if dry_run else 'archived'}  {summary.session_id}")
-    click.echo(f"{len(archived)} {'session' if len(archived) == 1 else 'sessions'}.", err=True)
+        say(f"{'would archive' if dry_run else 'archived'}  {summary.session_id}")
+    say(f"{len(archived)} {'session' if len(archived) == 1 else 'sessions'}.", err=True)
 
 
 async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> tuple[list[SessionSummary], list[str]]:
@@ -210,7 +213,10 @@ async def _if_readable(store: StateStore, session_id: str) -> Session | None:
 def _filled(session: Session, root: str) -> Session:
     """Give a session of 0.9 what its job says now, if the job is still there."""
     try:
-        return session if session.definition else upgraded(session, House(root).catalogue())
+        if session.definition:
+            return session
+        house = House(root)
+        return upgraded(session, house.catalogue(), house.workspace.root)
     except StateError:
         return session
 

@@ -8,6 +8,7 @@ import sys
 import click
 
 from deepwork.cli.project import path_option
+from deepwork.cli.terminal import Styled, say, say_text
 from deepwork.errors import ConfigError
 from deepwork.house import House
 
@@ -24,7 +25,7 @@ def trust(root: str, yes: bool, revoke: bool) -> None:
     decisions = House(root).trust
     if revoke:
         for label in decisions.revoke():
-            click.echo(f"revoked  {label}")
+            say(f"revoked  {label}")
         return
     decisions.forget_refusals("setting ")
     house = House(root)
@@ -32,26 +33,23 @@ def trust(root: str, yes: bool, revoke: bool) -> None:
     asked = house.trust.refused()
     for label in house.trust.granted():
         if label not in asked:
-            click.echo(f"trusted  {label}")
+            say(f"trusted  {label}")
     if not asked:
-        click.echo("This project asks for nothing that is not trusted.", err=True)
+        say("This project asks for nothing that is not trusted.", err=True)
         return
-    click.echo(f"{house.workspace.root} asks for:\n")
+    say(f"{house.workspace.root} asks for:")
+    say()
     for label, content in asked.items():
         shown = content if isinstance(content, str) else json.dumps(content, indent=2)
-        click.echo(f"{click.style(label, bold=True)}\n{_indented(shown)}\n")
+        say(Styled(label, bold=True))
+        say_text(shown, "    ")
+        say()
     if not yes and not sys.stdin.isatty():
         raise ConfigError("nothing was trusted: nobody is there to be asked", hint="Add --yes if you mean it.")
     if not yes:
         click.confirm("Trust exactly this?", abort=True)
     house.trust.grant(asked)
-    click.echo(f"Trusted. `deepwork trust --revoke` takes it back.{_restart()}")
-
-
-def _indented(text: str) -> str:
-    """Indent a text, with characters that a terminal would obey shown escaped."""
-    lines = text.splitlines() or [""]
-    return "\n".join("    " + "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line) for line in lines)
+    say(f"Trusted. `deepwork trust --revoke` takes it back.{_restart()}")
 
 
 def _restart() -> str:

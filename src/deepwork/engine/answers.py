@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from deepwork.engine.begin import begin_step, entry_of, pin
 from deepwork.engine.progress import back_to
-from deepwork.engine.resume import active_sessions, resume_text
+from deepwork.engine.resume import UNLISTED, active_sessions, resume_text
 from deepwork.engine.sessions import StateManager
 from deepwork.errors import CorruptSession, NoActiveSession, StateError, ToolError, UnknownSession
 from deepwork.jobs.catalogue import Catalogue
@@ -85,6 +85,7 @@ class Answers:
         self._sessions = sessions
         self._catalogue = catalogue
         self._clock = clock
+        self._pinned: dict[str, tuple[Job, list[str]]] = {}
 
     async def of_step(self, call: ToolCall, session: Session, step: StepProgress) -> FinishedStep:
         """Give the recorded reply of a completed step, with the stack of now."""
@@ -99,7 +100,7 @@ class Answers:
             summary=reply.summary,
             all_outputs=reply.all_outputs,
             outputs_by_step=reply.outputs_by_step,
-            stack=await self._sessions.stack_entries(call),
+            stack=await self._sessions.stack_entries(call, session),
             notices=[
                 *reply.notices,
                 *await self._news(call, session, reply.begun_step),
@@ -114,7 +115,7 @@ class Answers:
         """
         if not isinstance(error, NoActiveSession | UnknownSession | CorruptSession):
             return error
-        summaries = await self._sessions.summaries()
+        summaries = await self._sessions.summaries(call)
         parts = [error.message, *self._sessions.remarks(call)]
         if reported is not None:
             over = [summary.session_id for summary in summaries if summary.status is not SessionStatus.ACTIVE]
@@ -122,7 +123,8 @@ class Answers:
             last = await self._sessions.last_ended(call, otherwise=next(iter(over), None))
             parts += [text] if last and (text := repeated_step(last, reported)) else []
         active = [summary for summary in summaries if summary.status is SessionStatus.ACTIVE]
-        known = active_sessions(active, await self._sessions.damaged(), self._clock())
+        damaged = await self._sessions.damaged(call)
+        known = active_sessions(active, damaged, self._clock()) if call.may_list else UNLISTED
         return type(error)(_joined(parts), hint=f"{error.hint}\n{known}" if error.hint else known)
 
     async def rejected(
@@ -146,7 +148,7 @@ class Answers:
     async def _news(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
         if not session.is_active:
             over = [f"The workflow is over: {session.status}."] if begun_step else []
-            return over + back_to(await self._sessions.top(call))
+            return over + back_to(next(reversed(await self._sessions.stack(call)), None))
         if begun_step != session.current_step_id:
             return [f"This step was completed before; the current step is {session.current_step_id!r}."]
         return await to_thread.run_sync(self._edited, session)
@@ -154,10 +156,14 @@ class Answers:
     def _edited(self, session: Session) -> list[str]:
         """Say that the job file is no longer what the session runs on."""
         job = self._catalogue.find(session.job_name)
-        workflows = job.definition.workflows if isinstance(job, Job) else []
-        now = [
-            pin(job, flow).digest for flow in workflows if isinstance(job, Job) and flow.name == session.workflow_name
-        ]
-        if now == [session.pinned.digest]:
+        if isinstance(job, Job) and session.pinned.digest in self._digests(job):
             return []
         return ["The job's definition has changed since this session started; it goes on as it began."]
+
+    def _digests(self, job: Job) -> list[str]:
+        """Give the digests of a job's workflows; a job file that has not changed is the same object."""
+        known, digests = self._pinned.get(job.name, (None, []))
+        if known is not job:
+            digests = [pin(job, flow).digest for flow in job.definition.workflows]
+            self._pinned[job.name] = job, digests
+        return digests

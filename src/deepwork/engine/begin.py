@@ -34,7 +34,9 @@ def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
     )
 
 
-def read_entry(definition: PinnedDefinition, entry: list[str], outputs_by_step: dict[str, Outputs]) -> list[BegunStep]:
+def read_entry(
+    definition: PinnedDefinition, entry: list[str], outputs_by_step: dict[str, Outputs], project: Path
+) -> list[BegunStep]:
     """Read the instructions of every step of an entry, before anything is changed or paid for.
 
     Raises:
@@ -43,7 +45,7 @@ def read_entry(definition: PinnedDefinition, entry: list[str], outputs_by_step: 
     return [
         BegunStep(
             step_id=step_id,
-            instructions=_read_instructions(definition, definition.steps[step_id]),
+            instructions=_read_instructions(definition, definition.steps[step_id], project),
             inputs=[_input(given, outputs_by_step) for given in definition.steps[step_id].inputs],
         )
         for step_id in entry
@@ -136,10 +138,12 @@ def _input(given: UserInput | FileInput, outputs_by_step: dict[str, Outputs]) ->
     return BegunInput(name=given.file, from_step=given.from_step, path=path)
 
 
-def _read_instructions(definition: PinnedDefinition, step: Step) -> str:
+def _read_instructions(definition: PinnedDefinition, step: Step, project: Path) -> str:
     given = step.instructions_file
+    folder = Path(definition.job_dir)
+    within = project if folder.is_relative_to(project) else None
     try:
-        return read_regular(given, [Path(definition.job_dir)], limit=MAX_INSTRUCTIONS).decode()
+        return read_regular(given, [folder], limit=MAX_INSTRUCTIONS, within=within).decode()
     except FileNotFoundError:
         reason = "Instructions file not found"
     except UnicodeDecodeError:

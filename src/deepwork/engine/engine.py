@@ -21,7 +21,7 @@ from deepwork.engine.reviewing import Reviewed, Reviewing
 from deepwork.engine.ruling import Kind
 from deepwork.engine.sessions import StateManager
 from deepwork.engine.upgrade import upgraded
-from deepwork.errors import StaleSession, ToolError, UnknownSession
+from deepwork.errors import StaleSession, ToolError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Step
 from deepwork.models.replies import (
@@ -136,7 +136,7 @@ class Engine:
         session = await self.sessions.create(call, session)
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
-            stack=await self.sessions.stack_entries(call),
+            stack=await self.sessions.stack_entries(call, session),
             notices=[*notices, HOW_TO_REPORT, *self.sessions.remarks(call)],
         )
 
@@ -159,7 +159,7 @@ class Engine:
         check_texts(notes=notes, quality_review_override_reason=quality_review_override_reason)
         check_names(session_id=session_id, step_id=step_id)
         session = await self._target(call, session_id, reported=None if step_id else outputs)
-        session = await to_thread.run_sync(upgraded, session, self.catalogue)
+        session = await self._upgraded(session)
         named = step_id
         for _ in range(MAX_RACES):
             try:
@@ -169,7 +169,7 @@ class Engine:
                 return await self._finish(call, session, step_id, outputs, notes=notes, override=override)
             except StaleSession:
                 # Somebody else was faster. What was meant stays meant: the answer is in what they left.
-                session = await to_thread.run_sync(upgraded, await self._reload(session), self.catalogue)
+                session = await self._upgraded(await self.sessions.reload(session.session_id))
             except ToolError as error:
                 raise await self._answers.rejected(call, session, error, outputs, named=named) from error
         raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
@@ -191,26 +191,30 @@ class Engine:
             try:
                 return await self._abort(call, session, explanation)
             except StaleSession:
-                session = await self._reload(session)
+                session = await self.sessions.reload(session.session_id)
         raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
 
-    async def resume_text(self, session_id: str) -> str:
+    async def resume_text(self, call: ToolCall, session_id: str) -> str:
         """Tell what an agent needs that has to go on with a session and remembers nothing.
 
         Raises:
             StateError: There is no such session.
         """
-        session = await self.sessions.named(session_id)
+        session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(ended(session))
-        session = await to_thread.run_sync(upgraded, session, self.catalogue)
-        return await self._answers.resume_text(session)
+        return await self._answers.resume_text(await self._upgraded(session))
 
     def _prepare(self, job_name: str, workflow_name: str) -> tuple[PinnedDefinition, list[BegunStep], list[str]]:
         job = choose_job(self.catalogue, job_name)
         workflow, notices = choose_workflow(job, workflow_name)
         definition = pin(job, workflow)
-        return definition, read_entry(definition, workflow.entries[0], {}), notices
+        return definition, read_entry(definition, workflow.entries[0], {}, self._workspace.root), notices
+
+    async def _upgraded(self, session: Session) -> Session:
+        if session.definition or not session.is_active:
+            return session
+        return await to_thread.run_sync(upgraded, session, self.catalogue, self._workspace.root)
 
     async def _target(
         self, call: ToolCall, session_id: str | None, *, reported: Mapping[str, Any] | None = None
@@ -226,7 +230,7 @@ class Engine:
         if not session_id:
             return await self.sessions.top(call)
         try:
-            parent = await self.sessions.named(session_id)
+            parent = await self.sessions.named(call, session_id)
         except ToolError as error:
             raise await self._answers.no_session(call, error, None) from None
         if not parent.is_active:
@@ -245,14 +249,18 @@ class Engine:
     ) -> FinishedStep:
         """Check everything, have it judged, then save once."""
         step = session.pinned.steps[step_id]
-        checked = await to_thread.run_sync(check_outputs, outputs, step.outputs, self._workspace.output_roots)
         is_primary = step_id == session.current_step_id
-        begun = await to_thread.run_sync(_read_next, session, checked) if is_primary else []
+
+        def check() -> tuple[Outputs, list[BegunStep]]:
+            checked = check_outputs(outputs, step.outputs, self._workspace.output_roots)
+            return checked, self._read_next(session, checked) if is_primary else []
+
+        checked, begun = await to_thread.run_sync(check)
 
         async def complete(current: Session) -> Session:
             """Complete the step, in a session that others may have changed since `begun` was read."""
             is_new = current.revision != session.revision and is_primary
-            following = await to_thread.run_sync(_read_next, current, checked) if is_new else begun
+            following = await to_thread.run_sync(self._read_next, current, checked) if is_new else begun
             now = self._now()
             if is_primary:
                 return progress.complete_entry(current, checked, following, notes=notes, override=override, now=now)
@@ -264,7 +272,7 @@ class Engine:
             return await self._after_review(call, reviewed, step_id, outputs)
         if self._reviewing and step.reviews:
             async with self._reviewing.replaced(session, step_id) as any_ended:
-                current = await self._reload(session) if any_ended else session
+                current = await self.sessions.reload(session.session_id) if any_ended else session
                 saved = await self.sessions.save(await complete(current))
         else:
             saved = await self.sessions.save(await complete(session))
@@ -281,7 +289,7 @@ class Engine:
                 status=StepStatus.NEEDS_WORK,
                 feedback=ruling.feedback,
                 failed_reviews=list(ruling.failed_reviews) or None,
-                stack=await self.sessions.stack_entries(call),
+                stack=await self.sessions.stack_entries(call, session),
                 notices=[*ruling.notices, *self.sessions.remarks(call)],
             )
         done = recorded_step(session, step_id, outputs)
@@ -303,11 +311,9 @@ class Engine:
             }
         )
 
-    async def _reload(self, session: Session) -> Session:
-        found = await self.sessions.load(session.session_id)
-        if found is None:
-            raise UnknownSession(f"Session {session.session_id!r} not found: it was removed meanwhile")
-        return found
+    def _read_next(self, session: Session, outputs: Outputs) -> list[BegunStep]:
+        by_step = {**progress.outputs_by_step(session), session.current_step_id: outputs}
+        return read_entry(session.pinned, progress.next_entry(session), by_step, self._workspace.root)
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")
@@ -323,11 +329,6 @@ def _case(session: Session, step: Step, outputs: Outputs, notes: str | None) -> 
         outputs_by_step=progress.outputs_by_step(session),
         notes=notes,
     )
-
-
-def _read_next(session: Session, outputs: Outputs) -> list[BegunStep]:
-    by_step = {**progress.outputs_by_step(session), session.current_step_id: outputs}
-    return read_entry(session.pinned, progress.next_entry(session), by_step)
 
 
 def _encodable(text: str) -> str:

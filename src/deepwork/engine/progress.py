@@ -17,6 +17,7 @@ from deepwork.models.sessions import (
     RecordedReply,
     Session,
     SessionStatus,
+    SessionSummary,
     StepProgress,
 )
 
@@ -116,7 +117,7 @@ def complete_entry(
     return record(session, now, EventKind.COMPLETED)
 
 
-def aborted_reply(session: Session, explanation: str, resumed: Session | None) -> AbortedWorkflow:
+def aborted_reply(session: Session, explanation: str, resumed: SessionSummary | None) -> AbortedWorkflow:
     """Say what was aborted, and to which workflow that returns."""
     return AbortedWorkflow(
         aborted_workflow=session.workflow,
@@ -124,16 +125,16 @@ def aborted_reply(session: Session, explanation: str, resumed: Session | None) -
         explanation=explanation,
         stack=[],
         resumed_workflow=resumed.workflow if resumed else None,
-        resumed_step=resumed.current_step_id if resumed else None,
+        resumed_step=resumed.step_id if resumed else None,
         notices=back_to(resumed),
     )
 
 
-def back_to(parent: Session | None) -> list[str]:
+def back_to(parent: SessionSummary | None) -> list[str]:
     """Tell which workflow goes on when the one above it has ended."""
     if parent is None:
         return []
-    where = f"session_id={parent.session_id!r}, step_id={parent.current_step_id!r}"
+    where = f"session_id={parent.session_id!r}, step_id={parent.step_id!r}"
     return [f"Back in {parent.workflow}: {where}."]
 
 

@@ -14,6 +14,11 @@ from deepwork.workspace import Workspace, write_durably
 MAX_CHARACTERS = 8000
 LISTED_SESSIONS = 10
 
+UNLISTED = (
+    "Without a token no sessions are listed here. If you have a session_id, name it: "
+    'finished_step(session_id=..., step_id="?", outputs={}) answers where it is. start_workflow begins a new one.'
+)
+
 
 def resume_text(session: Session, workspace: Workspace) -> str:
     """Tell what is needed to go on; what is too long for a reply is written to a file, and that is named."""

@@ -111,7 +111,7 @@ class Reviewing:
 
     async def _conclude(self, session_id: str, step_id: str, judgement: Judgement, complete: Complete) -> Reviewed:
         for _ in range(MAX_RACES):
-            session = await self._sessions.named(session_id)
+            session = await self._sessions.reload(session_id)
             now = self._now()
             kept = attempts.keep(session, step_id, judgement, now=now)
             try:
@@ -149,7 +149,7 @@ class Reviewing:
         reason = str(error) if isinstance(error, StateError) else "the review was ended"
         try:
             for _ in range(MAX_RACES):
-                session = await self._sessions.named(session_id)
+                session = await self._sessions.reload(session_id)
                 if not _is_open(session, step_id):
                     return
                 try:

@@ -11,7 +11,7 @@ import anyio
 from deepwork.errors import CorruptSession, NoActiveSession, UnknownSession
 from deepwork.models.replies import StackEntry
 from deepwork.models.sessions import Session, SessionSummary
-from deepwork.ports.call import Connection, ToolCall
+from deepwork.ports.call import LOCAL, Connection, ToolCall
 from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import StateStore
 from deepwork.workspace import Workspace
@@ -51,8 +51,19 @@ class StateManager:
         await self._opened.aclose()
 
     async def load(self, session_id: str) -> Session | None:
-        """Read a session, whatever its state."""
+        """Read a session, whatever its state and whoever asks."""
         return await (await self.store()).load(session_id)
+
+    async def reload(self, session_id: str) -> Session:
+        """Read a session again that was there before.
+
+        Raises:
+            UnknownSession: It has gone.
+        """
+        session = await self.load(session_id)
+        if session is None:
+            raise UnknownSession(f"Session {session_id!r} not found: it was removed meanwhile")
+        return session
 
     async def save(self, session: Session) -> Session:
         """Save a change of a session that was read before.
@@ -69,24 +80,32 @@ class StateManager:
         await self._put_on_stack(call, session)
         return session.model_copy(update={"revision": revision})
 
-    async def stack(self, call: ToolCall) -> list[Session]:
-        """Read the active sessions of the connection, the newest last."""
+    async def stack(self, call: ToolCall, known: Session | None = None) -> list[SessionSummary]:
+        """Read the active sessions of the connection, the newest last; `known` is one that was read a moment ago."""
         # Only what was there before: a call that runs beside this one may push meanwhile.
         ids = [*self._ids(call)]
-        found = [session for session_id in ids if (session := await self._read(call, session_id))]
-        active = [session for session in found if session.is_active]
-        self._drop(call, set(ids) - {session.session_id for session in active})
-        for session in found:
-            if not session.is_active:
-                self._ended[call.connection] = session.session_id
+        found = {known.session_id: known.summary()} if known else {}
+        if others := [one for one in ids if one not in found]:
+            for one in await (await self.store()).peek(others):
+                if isinstance(one, CorruptSession):
+                    self._damaged.setdefault(call.connection, []).append(one.message)
+                elif one.principal == call.principal:
+                    found[one.session_id] = one
+        active = []
+        for session_id in ids:
+            summary = found.get(session_id)
+            if summary and summary.is_active:
+                active.append(summary)
+            elif summary and (session := await self._read(call, session_id)):
+                self._ended[call.connection] = session_id
                 self._dropped.setdefault(call.connection, []).append(_dropped_out(session))
+        self._drop(call, set(ids) - {summary.session_id for summary in active})
         return active
 
-    async def stack_entries(self, call: ToolCall) -> list[StackEntry]:
+    async def stack_entries(self, call: ToolCall, known: Session | None = None) -> list[StackEntry]:
         """Read the stack as replies show it."""
-        entries = [
-            StackEntry(workflow=session.workflow, step=session.current_step_id) for session in await self.stack(call)
-        ]
+        stack = await self.stack(call, known)
+        entries = [StackEntry(workflow=summary.workflow, step=summary.step_id) for summary in stack]
         self._seen[call.connection] = entries
         return entries
 
@@ -97,16 +116,16 @@ class StateManager:
     async def top(self, call: ToolCall) -> Session | None:
         """Read the session on top of the stack."""
         stack = await self.stack(call)
-        return stack[-1] if stack else None
+        return await self._read(call, stack[-1].session_id) if stack else None
 
-    async def named(self, session_id: str) -> Session:
-        """Read a session that must exist.
+    async def named(self, call: ToolCall, session_id: str) -> Session:
+        """Read a session that must exist. Those of other principals are unknown.
 
         Raises:
             UnknownSession: There is none of that id.
         """
         session = await self.load(session_id)
-        if session is None:
+        if session is None or session.principal != call.principal:
             raise UnknownSession(f"Session {session_id!r} not found")
         return session
 
@@ -125,7 +144,7 @@ class StateManager:
             if top is None:
                 raise NoActiveSession("No active workflow session")
             return top
-        session = await self.named(session_id)
+        session = await self.named(call, session_id)
         if session.is_active and session_id not in self._ids(call):
             await self._put_on_stack(call, session)
             self._untold.setdefault(call.connection, set()).add(session_id)
@@ -152,12 +171,17 @@ class StateManager:
         """Tell, once, which sessions of this connection were found damaged or had ended elsewhere."""
         return [*self._damaged.pop(call.connection, []), *self._dropped.pop(call.connection, [])]
 
-    async def summaries(self) -> list[SessionSummary]:
-        """List all sessions of this project, the last changed first."""
-        return await (await self.store()).find(limit=sys.maxsize)
+    async def summaries(self, call: ToolCall) -> list[SessionSummary]:
+        """List the caller's sessions, the last changed first; none to a caller that may not list any."""
+        if not call.may_list:
+            return []
+        found = await (await self.store()).find(limit=sys.maxsize)
+        return [summary for summary in found if summary.principal == call.principal]
 
-    async def damaged(self) -> list[str]:
-        """Name the files that could not be read and were set aside."""
+    async def damaged(self, call: ToolCall) -> list[str]:
+        """Name the files that could not be read and were set aside; nobody knows any more whose they were."""
+        if not call.may_list or call.principal != LOCAL:
+            return []
         return await (await self.store()).damaged()
 
     async def _put_on_stack(self, call: ToolCall, session: Session) -> None:
@@ -171,10 +195,11 @@ class StateManager:
     async def _read(self, call: ToolCall, session_id: str) -> Session | None:
         """Read one session among others: a broken one is told of, and hides none of them."""
         try:
-            return await self.load(session_id)
+            session = await self.load(session_id)
         except CorruptSession as error:
             self._damaged.setdefault(call.connection, []).append(error.message)
             return None
+        return session if session and session.principal == call.principal else None
 
     def _ids(self, call: ToolCall) -> list[str]:
         return self._stacks.get(call.connection, [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from deepwork.engine.begin import pin, read_entry
 from deepwork.engine.choose import choose_job, choose_workflow
 from deepwork.engine.progress import outputs_by_step
@@ -10,7 +12,7 @@ from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.sessions import SCHEMA_VERSION, Session, StepProgress
 
 
-def upgraded(session: Session, catalogue: Catalogue) -> Session:
+def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
     """Pin what the job says now, if the session's position means the same step in it.
 
     Raises:
@@ -28,7 +30,7 @@ def upgraded(session: Session, catalogue: Catalogue) -> Session:
                 f"{workflow.name!r}, where now is {there[0]!r}"
             )
         definition = pin(job, workflow)
-        begun = read_entry(definition, there, outputs_by_step(session))
+        begun = read_entry(definition, there, outputs_by_step(session), project)
     except ToolError as error:
         raise StateError(
             f"Session {session.session_id!r} was begun by an earlier release and cannot go on: {error.message}",

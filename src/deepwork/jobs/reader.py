@@ -50,7 +50,10 @@ class JobReader:
     def escapes(self) -> bool:
         """Say whether the folder is a link that leads out of where it has to be."""
         inside = self._inside
-        return inside is not None and not Path(os.path.realpath(self.folder)).is_relative_to(inside)
+        try:
+            return inside is not None and not Path(os.path.realpath(self.folder)).is_relative_to(inside)
+        except OSError:  # swapped while it was resolved
+            return True
 
     def names(self) -> list[str]:
         """List the sub-folders, sorted; none if the folder is missing or escapes."""
@@ -79,6 +82,8 @@ class JobReader:
                     return load_error(job_dir, f"the folder's name {name!r} is not UTF-8; replies could not carry it")
                 if not file.is_relative_to(os.path.realpath(job_dir)):
                     raise PathRefused("lies outside of the folder of its job")
+                if self._inside and not file.is_relative_to(self._inside):  # swapped for a link since it was asked
+                    raise PathRefused("lies outside of the project")
                 return self._read_anew(name, descriptor, known)
         except FileNotFoundError as error:
             return unreadable(job_dir, error) if os.path.lexists(job_dir / FILE_NAME) else None

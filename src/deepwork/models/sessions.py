@@ -118,6 +118,15 @@ class SessionSummary(BaseModel):
     updated_at: str
     principal: str
 
+    @property
+    def is_active(self) -> bool:
+        return self.status is SessionStatus.ACTIVE
+
+    @property
+    def workflow(self) -> str:
+        """`job/workflow`, as stacks name it."""
+        return f"{self.job_name}/{self.workflow_name}"
+
 
 class Session(Stored):
     """One run of one workflow. Files of 0.9 lack what stands after `abort_reason`."""

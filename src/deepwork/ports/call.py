@@ -10,6 +10,9 @@ from typing import NamedTuple
 import anyio
 from anyio import from_thread
 
+# The principal of stdio, of memory, and of HTTP without tokens.
+LOCAL = "local"
+
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
@@ -38,12 +41,14 @@ class ToolCall:
         connection: On stdio and in memory one for the whole server; over HTTP one for each session
             that the transport itself issued.
         principal: Who calls: `local`, or the name that a token stands for.
+        may_list: Whether the caller may be told which sessions there are; over HTTP only with a token.
         client: The client's program, if it has told.
         report: Where `progress` goes.
     """
 
     connection: Connection = field(default_factory=Connection)
-    principal: str = "local"
+    principal: str = LOCAL
+    may_list: bool = True
     client: ClientInfo | None = None
     report: Report = field(default=_to_nobody, repr=False, compare=False)
 

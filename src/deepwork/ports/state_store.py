@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from deepwork.errors import StorageError
+from deepwork.errors import CorruptSession, StorageError
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 
 
@@ -52,6 +53,24 @@ class StateStore(ABC):
             before: Only sessions last changed before this time (`updated_at` of a summary).
             limit: At most this many.
         """
+
+    async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        """Read some sessions in short; missing ones are left out, of one that cannot be read there is the error.
+
+        Every reply shows a whole stack, so a store that need not read all of a session for this should not.
+
+        Raises:
+            StorageError: The store did not answer.
+        """
+        found: list[SessionSummary | CorruptSession] = []
+        for session_id in session_ids:
+            try:
+                session = await self.load(session_id)
+            except CorruptSession as error:
+                found.append(error)
+            else:
+                found += [session.summary()] if session else []
+        return found
 
     async def archive(self, session_id: str) -> None:
         """Put a finished session where `load` and `find` no longer see it.

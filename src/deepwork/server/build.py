@@ -12,6 +12,7 @@ from fastmcp import FastMCP
 
 from deepwork import __version__
 from deepwork.engine.engine import Engine
+from deepwork.errors import ConfigError, PathRefused
 from deepwork.house import House
 from deepwork.loading.catalog import by_name, named_tools
 from deepwork.loading.manager import PluginManager, Provided
@@ -19,7 +20,9 @@ from deepwork.ports.records import ToolSet
 from deepwork.ports.shared import SharedObjects
 from deepwork.server.calls import Calls
 from deepwork.server.instructions import join_instructions
+from deepwork.server.light import LightServer
 from deepwork.server.tools import add_prompt, add_resource, add_tool
+from deepwork.workspace import resolve_inside
 
 log = logging.getLogger("deepwork.server")
 
@@ -55,6 +58,7 @@ def create_server(
     """
     house = House(project_root, platform=platform, plugins=plugins)
     house.plugins.demand()
+    _check_state_dir(house)
     gate = None
     if enable_quality_gate:
         gate = house.gate(external_runner, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts)
@@ -65,9 +69,25 @@ def create_server(
     return server
 
 
+def _check_state_dir(house: House) -> None:
+    """Refuse to start where every session would be refused.
+
+    Raises:
+        ConfigError: A link leads the folder out of the project.
+    """
+    workspace = house.workspace
+    try:
+        resolve_inside(str(workspace.state_dir), [workspace.root])
+    except PathRefused as error:
+        raise ConfigError(
+            f"the folder {workspace.shown(workspace.state_dir)!r} {error.message}",
+            hint="Remove the link; sessions and reviews are kept in the project itself.",
+        ) from None
+
+
 def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
     calls = Calls(engine.sessions)
-    server: FastMCP[Any] = FastMCP(
+    server = LightServer(
         "deepwork",
         join_instructions(one.item for one in sets),
         version=__version__,

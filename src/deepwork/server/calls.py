@@ -11,16 +11,22 @@ from typing import Any
 from fastmcp.exceptions import FastMCPError, NotFoundError, ToolError, ValidationError
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ErrorData
 from pydantic import ValidationError as PydanticError
 
 from deepwork.documents import location_in, nearest
 from deepwork.engine.sessions import StateManager
 from deepwork.errors import DeepWorkError
-from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall
+from deepwork.ports.call import LOCAL, ClientInfo, Connection, Report, ToolCall
+from deepwork.visible import visible
 
 log = logging.getLogger("deepwork.calls")
 
 _STATE_KEY = "deepwork.connection"
+# What the SDK answers to a request before the handshake.
+_TOO_EARLY = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
 
 
 class Calls(Middleware):
@@ -38,10 +44,25 @@ class Calls(Middleware):
     async def on_message(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Make the `ToolCall` for whatever is asked; resources may want it too."""
         caller = context.fastmcp_context
-        call = ToolCall(self._connection(caller), client=_client(caller), report=_reporter(caller))
+        principal, may_list = _principal(caller)
+        call = ToolCall(
+            self._connection(caller, principal),
+            principal=principal,
+            may_list=may_list,
+            client=_client(caller),
+            report=_reporter(caller),
+        )
         token = self._current.set(call)
         try:
             return await call_next(context)
+        except PydanticError as error:
+            raise _params_error(error) from None
+        except MCPError as error:
+            if error.error == _TOO_EARLY:
+                raise MCPError(
+                    INVALID_PARAMS, "Invalid params: send initialize first, or the 2026-07-28 envelope in params._meta"
+                ) from None
+            raise
         finally:
             self._current.reset(token)
 
@@ -57,7 +78,7 @@ class Calls(Middleware):
             tools = [tool.name for tool in await _tools(context.fastmcp_context)]
             raise ToolError(f"Unknown tool: {name[:100]!r}{nearest(name, tools)}", log_level=logging.DEBUG) from None
         except FastMCPError as error:
-            outcome = f"error: {str(error).splitlines()[0][:200]}"
+            outcome = f"error: {_brief(str(error).splitlines()[0], 200)}"
             raise
         except BaseException as error:
             outcome = type(error).__name__
@@ -65,23 +86,28 @@ class Calls(Middleware):
         finally:
             stack = [f"{entry.workflow}@{entry.step}" for entry in self._sessions.last_seen(self.current())]
             spent = round((time.perf_counter() - began) * 1000, 1)
-            facts = {"tool": name[:100], "stack": stack, "ms": spent, "outcome": outcome}
-            shown = " > ".join(stack) or "empty"
-            log.info("%s: %s (stack: %s, %s ms)", name[:100], outcome, shown, spent, extra={"facts": facts})
+            tool, shown = _brief(name, 100), _brief(" > ".join(stack), 100) or "empty"
+            facts = {"tool": tool, "stack": stack, "ms": spent, "outcome": outcome}
+            log.info("%s: %s (stack: %s, %s ms)", tool, outcome, shown, spent, extra={"facts": facts})
 
-    def _connection(self, context: Context | None) -> Connection:
+    def _connection(self, context: Context | None, principal: str) -> Connection:
         """Tell connections apart.
 
         stdio and memory are one connection. Over HTTP it is the session that the transport itself issued:
         the SDK keeps an object for it, whose `state` lives as long as the session. Where every request
         is a connection of its own (2026-07-28, stateless), so is the stack.
         """
-        if context is None or context.transport in (None, "stdio") or context.request_context is None:
+        if not _is_http(context) or context is None or context.request_context is None:
             return self._process
         # A private name of the SDK; without it every request is taken for a connection of its own.
         state = getattr(getattr(context.request_context.session, "_connection", None), "state", {})
-        found = state.setdefault(_STATE_KEY, Connection())
+        found = state.setdefault(f"{_STATE_KEY}.{principal}", Connection())
         return found if isinstance(found, Connection) else Connection()
+
+
+def _brief(text: str, size: int) -> str:
+    """Cut a text for the log to so many bytes, as they are shown to people."""
+    return visible(text[:size]).encode()[:size].decode(errors="ignore")
 
 
 def translated(tool: str, error: Exception) -> ToolError:
@@ -119,6 +145,13 @@ def argument_error(
     return ToolError(f"{tool}: wrong arguments; nothing was changed\n" + "\n".join(lines), log_level=logging.DEBUG)
 
 
+def _params_error(error: PydanticError) -> MCPError:
+    """Say which field of a request is wrong; the SDK says only that one is."""
+    details = error.errors(include_url=False, include_input=False)[:3]
+    wrong = [f"{'.'.join(map(str, one['loc']))[:200]}: {one['msg'][:1].lower()}{one['msg'][1:]}" for one in details]
+    return MCPError(INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
+
+
 def _wording(detail: Any, valid: list[str]) -> str:
     if detail["type"] == "missing_argument":
         return "is required"
@@ -138,6 +171,22 @@ def _reporter(context: Context | None) -> Report:
             log.debug("progress could not be told", exc_info=True)
 
     return report
+
+
+def _is_http(context: Context | None) -> bool:
+    return context is not None and context.transport not in (None, "stdio")
+
+
+def _principal(context: Context | None) -> tuple[str, bool]:
+    """Name the caller, and say whether it may be told which sessions there are.
+
+    With a token it is whom the guard has recognised. Without one it is anybody on this machine.
+    """
+    if not _is_http(context) or context is None:
+        return LOCAL, True
+    request = context.request_context.request if context.request_context else None
+    user = request.scope.get("user") if request is not None else None
+    return (user.username, True) if isinstance(user, AuthenticatedUser) else (LOCAL, False)
 
 
 def _client(context: Context | None) -> ClientInfo | None:

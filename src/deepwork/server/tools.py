@@ -131,29 +131,32 @@ def _resource_errors(uri: str) -> Iterator[None]:
 
 
 def _without_call(fn: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
-    """Hide the `ToolCall` parameter from the schema; sync stays sync, async stays async."""
+    """Hide the `ToolCall` parameter from the schema; sync stays sync, async stays async.
+
+    Docstring and return type are hidden too, for `ToolSpec` says all about both: FastMCP would import a parser for the
+    one, and make a schema of the other.
+    """
     hints = get_type_hints(fn, include_extras=True)
     signature = inspect.signature(fn)
-    hidden = next((name for name in signature.parameters if hints.get(name) is ToolCall), None)
-    if hidden is None:
-        return fn
+    hidden = [name for name in signature.parameters if hints.get(name) is ToolCall]
 
     if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn)
         async def shim(*args: Any, **kwargs: Any) -> Any:
-            return await fn(*args, **{hidden: calls.current(), **kwargs})
+            return await fn(*args, **{name: calls.current() for name in hidden}, **kwargs)
 
     else:
 
         @functools.wraps(fn)
         def shim(*args: Any, **kwargs: Any) -> Any:
-            return fn(*args, **{hidden: calls.current(), **kwargs})
+            return fn(*args, **{name: calls.current() for name in hidden}, **kwargs)
 
-    del shim.__wrapped__  # or FastMCP would look through to the parameter
-    visible = [parameter for name, parameter in signature.parameters.items() if name != hidden]
-    shim.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
-    shim.__annotations__ = {name: hint for name, hint in hints.items() if name != hidden}
+    del shim.__wrapped__  # or FastMCP would look through to the function
+    shim.__doc__ = None
+    visible = [parameter for name, parameter in signature.parameters.items() if name not in hidden]
+    shim.__signature__ = inspect.Signature(visible)  # type: ignore[attr-defined]
+    shim.__annotations__ = {name: hint for name, hint in hints.items() if name not in (*hidden, "return")}
     return shim
 
 

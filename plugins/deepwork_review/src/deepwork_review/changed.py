@@ -117,7 +117,7 @@ def named_files(root: Path, names: Sequence[str]) -> Changes:
         except PathRefused as error:
             notes.append(f"{shown(name)} {error.message} and was left out")
             continue
-        if (root / path).is_dir() and not (root / path).is_symlink():
+        if os.path.isdir(root / path) and not os.path.islink(root / path):  # those of Path raise for long names
             notes.append(f"{shown(name)} is a folder and was left out; name its files")
         elif not os.path.lexists(root / path):
             notes.append(f"{shown(name)} does not exist and was left out")

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ConfigError, Level, PluginContext, open_context
+from deepwork.api import ConfigError, Level, PluginContext, open_context, visible, visible_lines
+from deepwork_review.answers import configured, outcome
 from deepwork_review.cache import INSTRUCTION_DAYS, PASS_DAYS, ReviewFolder
 from deepwork_review.discover import find_rules
 from deepwork_review.formatters import DEFAULT, FORMATTERS, formatter_for
 from deepwork_review.lint import lint as look
 from deepwork_review.names import shown
 from deepwork_review.plan import Plan, issue, make_plan, open_git
-from deepwork_review.tools import configured, outcome
 from deepwork_review.why import explain
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -68,9 +68,9 @@ def review(
     plan = anyio.run(partial(make_plan, context, files=chosen, base_ref=base_ref))
     issue(context, plan)
     for line in plan.warnings:
-        click.echo(f"Warning: {line}", err=True)
+        click.echo(f"Warning: {visible(line)}", err=True)
     text = outcome(plan, platform)
-    click.echo(json.dumps(_report(plan, platform), indent=2) if as_json else text)
+    click.echo(json.dumps(_report(plan, platform), indent=2) if as_json else visible_lines(text))
 
 
 @click.group(epilog="Example: deepwork reviews lint")
@@ -90,7 +90,7 @@ def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
         click.echo(json.dumps(found, indent=2))
     else:
         for one in found:
-            click.echo(f"{click.style(one['name'], bold=True)}  ({one['defining_file']})  {_line(one['description'])}")
+            click.echo(f"{_bold(one['name'])}  ({visible(one['defining_file'])})  {visible(_line(one['description']))}")
         if not found:
             click.echo("No rules.", err=True)
     return 1 if any(one["name"].startswith("PARSE_ERROR:") for one in found) else 0
@@ -111,7 +111,8 @@ def lint(root: str, *, as_json: bool) -> int:
         click.echo(json.dumps({"rules": len(rules.rules), "findings": findings}, indent=2))
         return 1 if errors else 0
     for flaw in flaws:
-        click.echo(flaw.text if flaw.level is Level.ERROR else f"{flaw.text} (warning)")
+        text = visible(flaw.text)
+        click.echo(text if flaw.level is Level.ERROR else f"{text} (warning)")
     click.echo(f"{len(rules.rules)} rules checked, {errors or 'no'} errors.", err=True)
     return 1 if errors else 0
 
@@ -130,11 +131,11 @@ def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: b
         click.echo(json.dumps(found, indent=2))
         return
     for line in found["warnings"]:
-        click.echo(f"Warning: {line}", err=True)
+        click.echo(f"Warning: {visible(line)}", err=True)
     if found["note"]:
-        click.echo(found["note"])
+        click.echo(visible(found["note"]))
     for one in found["reviews"]:
-        click.echo(f"{click.style(one['name'], bold=True)}  ({one['rule']})\n    {one['state']}")
+        click.echo(f"{_bold(one['name'])}  ({visible(one['rule'])})\n    {visible(one['state'])}")
 
 
 @reviews.command()
@@ -180,6 +181,10 @@ def _report(plan: Plan, platform: str) -> dict[str, Any]:
         "passed": [one.identity.review_id for one in plan.reviews if one.passed],
         "warnings": plan.warnings,
     }
+
+
+def _bold(name: str) -> str:
+    return click.style(visible(name), bold=True)
 
 
 def _line(text: str) -> str:

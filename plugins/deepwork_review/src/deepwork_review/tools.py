@@ -1,20 +1,12 @@
-"""The three tools: what an agent asks, and what it reads."""
+"""The three tools, as agents see them. What does the work is imported at the first call, not while a server starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
-from anyio import to_thread
 from pydantic import Field
 
-from deepwork.api import ArgumentError, PathRefused, PluginContext, ToolCall, ToolError, ToolSet, ToolSpec
-from deepwork_review.cache import ReviewFolder
-from deepwork_review.changed import inside
-from deepwork_review.discover import RuleBook, find_rules
-from deepwork_review.formatters import DEFAULT, formatter_for
-from deepwork_review.names import shown
-from deepwork_review.plan import Plan, issue, make_plan, matcher_of, open_git
+from deepwork.api import PluginContext, ToolCall, ToolSet, ToolSpec
 
 INSTRUCTIONS = (
     "Reviews: before you call a change finished, get_review_instructions tells which reviews it needs. Have each done "
@@ -30,16 +22,17 @@ def tool_set(context: PluginContext) -> ToolSet:
         files: Annotated[Files, Field(description="Only these. Default: all that has changed against the base")] = None,
     ) -> str:
         """List the reviews that changed files need by the rules in .deepreview files. Run all, in parallel."""
-        plan = await make_plan(context, files=files)
-        await to_thread.run_sync(issue, context, plan)
-        return answer(plan, context.platform or DEFAULT)
+        from deepwork_review.answers import instructions
+
+        return await instructions(context, files)
 
     async def get_configured_reviews(
         only_rules_matching_files: Annotated[Files, Field(description="Only rules that match one of these")] = None,
     ) -> list[dict[str, str]]:
         """List the review rules of .deepreview files: name, description and where each stands."""
-        rules = await find_rules(context.project_root, await open_git(context))
-        return await to_thread.run_sync(configured, context, rules, only_rules_matching_files)
+        from deepwork_review.answers import rules_for
+
+        return await rules_for(context, only_rules_matching_files)
 
     def mark_review_as_passed(
         call: ToolCall,
@@ -47,6 +40,8 @@ def tool_set(context: PluginContext) -> ToolSet:
         summary: Annotated[str | None, Field(description="What the review found, in a sentence")] = None,
     ) -> str:
         """Record that a review found nothing to change. It is left out until something that matters to it changes."""
+        from deepwork_review.cache import ReviewFolder
+
         by = f"{call.client.name} {call.client.version}" if call.client else "an unnamed client"
         ReviewFolder(context.workspace).mark(review_id, by[:200], summary)
         return f"Review {review_id!r} is recorded as passed."
@@ -73,71 +68,3 @@ def tool_set(context: PluginContext) -> ToolSet:
             ),
         ],
     )
-
-
-def answer(plan: Plan, platform: str) -> str:
-    """Write what an agent reads: everything that limits the answer first.
-
-    Raises:
-        ToolError: Nothing may be concluded, for no rule could be read or the changes are not known.
-    """
-    warnings = "".join(f"WARNING: {line}\n" for line in plan.warnings)
-    return f"{warnings}\n{outcome(plan, platform)}" if warnings else outcome(plan, platform)
-
-
-def outcome(plan: Plan, platform: str) -> str:
-    """Write the answer itself, without warnings.
-
-    Raises:
-        ToolError: Nothing may be concluded.
-    """
-    changes, skipped = plan.changes, len(plan.reviews) - len(plan.open)
-    count = len(changes.files) + len(changes.deleted)
-    if not plan.rules.rules:
-        if plan.rules.broken:
-            raise ToolError("\n".join(["no rules could be read:", *plan.warnings]), hint="`deepwork reviews lint`")
-        return "No .deepreview configuration files found."
-    if not count:
-        if not changes.complete:
-            raise ToolError("\n".join(["what has changed cannot be told, so no review is ruled out:", *changes.notes]))
-        return f"No changed files detected, compared with {changes.compared}."
-    if not plan.reviews:
-        return f"No rules matched the {_count(count, 'changed file')}, compared with {changes.compared}."
-    left_out = ""
-    if skipped:
-        verb = "has passed and is" if skipped == 1 else "have passed and are"
-        left_out = f"{_count(skipped, 'review')} {verb} left out: nothing that matters has changed since."
-    if not plan.open:
-        return f"No review tasks to execute. {left_out}"
-    text = formatter_for(platform).text([review.task for review in plan.open])
-    return f"{text}\n{left_out}\n" if left_out else text
-
-
-def configured(context: PluginContext, rules: RuleBook, files: Iterable[str] | None) -> list[dict[str, Any]]:
-    """List rules, and broken files among them, so that nobody takes a part for the whole.
-
-    Raises:
-        ArgumentError: A path lies outside of the project.
-    """
-    paths = None if files is None else sorted(_inside(context, name) for name in files)
-    found = [
-        {"name": rule.name, "description": rule.body.description, "defining_file": shown(rule.place)}
-        for rule in rules.rules
-        if paths is None or matcher_of(rule).select(paths)
-    ]
-    broken = [
-        {"name": f"PARSE_ERROR:{shown(one.file)}", "description": one.message, "defining_file": shown(one.file)}
-        for one in rules.broken
-    ]
-    return [*found, *broken]
-
-
-def _inside(context: PluginContext, name: str) -> str:
-    try:
-        return inside(context.project_root, name)
-    except PathRefused as error:
-        raise ArgumentError(f"only_rules_matching_files: {shown(name)} {error.message}") from None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,18 @@
+"""A planted bug: the stack is kept in memory alone, so nobody goes on with a session after its server has gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deepwork.engine.sessions import StateManager
+from deepwork.errors import UnknownSession
+
+
+async def _target(self: StateManager, call: Any, session_id: str | None) -> Any:
+    if session_id and session_id not in self._ids(call):
+        raise UnknownSession(f"Session {session_id!r} not found")
+    return await _real_target(self, call, session_id)
+
+
+_real_target = StateManager.target
+StateManager.target = _target  # type: ignore[method-assign]
