@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER = 500
+FLAT_SIZE = 64 * 1024
 MAX_DIRECTIVES = 100
 MAX_PROBLEMS = 20
 MAX_MESSAGE = 1000
@@ -27,6 +29,9 @@ Location = Sequence[str | int]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _MAPPING = "input should be a mapping"  # pydantic says "dictionary or instance of" one of our classes
+
+_LINE_START = re.compile(r"^[\s?:-]*", re.MULTILINE)
+_LONG_NUMBER = re.compile(rf"[0-9_:.+-]{{{MAX_NUMBER + 1}}}")
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -247,6 +252,8 @@ def _refuse_bombs(text: str) -> None:
     # libyaml compares each %TAG directive with all before it.
     if sum(text.count(f"{end}%") for end in "\n\r\x85\u2028\u2029") > MAX_DIRECTIVES:
         raise DocumentError(Problem(f"more than {MAX_DIRECTIVES} lines begin with %"))
+    if _is_flat(text):
+        return
     total, length = 0, 0  # values and their characters so far, those of aliases counted anew
     open_collections: list[tuple[str | None, int, int]] = []  # anchor, and total and length before it
     depths = [0]  # of what is inside each open collection, the document itself first
@@ -285,6 +292,15 @@ def _refuse_bombs(text: str) -> None:
             raise DocumentError(Problem(f"more than {MAX_BYTES:,} characters, aliases counted in full", line))
         if len(open_collections) + depths[-1] > MAX_DEPTH:
             raise DocumentError(Problem(f"nested deeper than {MAX_DEPTH} levels, aliases included", line))
+
+
+def _is_flat(text: str) -> bool:
+    """Say whether a text is so short and so plain that no limit is in reach; almost all are."""
+    if len(text) > FLAT_SIZE or "&" in text or _LONG_NUMBER.search(text):
+        return False
+    # A column can begin a mapping and, for its value, a sequence; other collections begin with a bracket.
+    deepest = 2 * max(map(len, _LINE_START.findall(text)), default=0) + 2
+    return deepest + text.count("[") + text.count("{") <= MAX_DEPTH
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:

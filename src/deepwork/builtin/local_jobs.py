@@ -28,7 +28,7 @@ class FolderJobs(JobSource):
             if reader.escapes:
                 text = "the folder of the project's jobs is a link that leads out of the project"
                 yield JobLoadError(text, job_name=reader.folder.name, job_dir=reader.folder)
-            found = [item for name in reader.names() if (item := reader.read(name))]
+            found = reader.read_all()
             # A folder that is broken, or bears its job's name, decides in `find`, so it does here.
             for item in found:
                 if isinstance(item, JobLoadError) or item.job_dir.name == item.name:

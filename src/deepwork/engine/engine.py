@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -23,7 +24,7 @@ from deepwork.engine.sessions import StateManager
 from deepwork.engine.upgrade import upgraded
 from deepwork.errors import StaleSession, ToolError
 from deepwork.jobs.catalogue import Catalogue
-from deepwork.models.jobs import Step
+from deepwork.models.jobs import Job, Step
 from deepwork.models.replies import (
     AbortedWorkflow,
     FinishedStep,
@@ -70,6 +71,7 @@ class Engine:
         self._workspace = workspace
         self._clock = clock
         self._answers = Answers(workspace, sessions, catalogue, clock)
+        self._infos: dict[Path, tuple[Job, JobInfo]] = {}
         self._reviewing = Reviewing(gate, sessions, self._now) if gate else None
 
     async def close(self) -> None:
@@ -83,15 +85,7 @@ class Engine:
         """List all jobs; sync, because JOBS-REQ-001.2.1 wants the tool so."""
         listing = self.catalogue.list()
         return WorkflowList(
-            jobs=[
-                JobInfo(
-                    name=job.name,
-                    summary=job.definition.summary,
-                    description=job.description,
-                    workflows=[WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows],
-                )
-                for _, job in listing.jobs
-            ],
+            jobs=[self._info(job) for _, job in listing.jobs],
             errors=[
                 JobErrorInfo(
                     job_name=_encodable(error.job_name),
@@ -101,6 +95,16 @@ class Engine:
                 for _, error in listing.errors
             ],
         )
+
+    def _info(self, job: Job) -> JobInfo:
+        """Show a job; one whose file has not changed is the same object, and is shown as before."""
+        known, info = self._infos.get(job.job_dir, (None, None))
+        if info is None or known is not job:
+            workflows = [WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows]
+            summary, description = job.definition.summary, job.description
+            info = JobInfo(name=job.name, summary=summary, description=description, workflows=workflows)
+            self._infos[job.job_dir] = job, info
+        return info
 
     async def start(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
@@ -161,11 +162,30 @@ def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem
 
 def _doubtful_path(given: str, job_dir: Path) -> str | None:
     """Say why an instructions file could not be read now."""
+    if _is_plainly_there(given, job_dir):
+        return None
     try:
         path, _ = resolve_inside(given, [job_dir])
     except PathRefused as error:
         return error.message.replace("the project", "the job's folder")
     return None if os.path.isfile(path) else "does not exist"
+
+
+def _is_plainly_there(given: str, job_dir: Path) -> bool:
+    """Say whether no link and no detour has to be resolved to see that a file is there: a job has many."""
+    parts = given.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in given or "\0" in given:
+        return False
+    place = str(job_dir)
+    for part in parts:
+        place = f"{place}/{part}"
+        try:
+            mode = os.lstat(place).st_mode
+        except (OSError, ValueError):
+            return False
+        if stat.S_ISLNK(mode):
+            return False
+    return stat.S_ISREG(mode)
 
 
 def _doubtful_orders(job: JobFile, document: Document) -> Iterator[Problem]:

@@ -61,12 +61,27 @@ class JobReader:
             if self.escapes:
                 return []
             with os.scandir(self.folder) as entries:
-                names = [entry.name for entry in entries if os.path.isdir(entry)]  # is_dir() raises for link loops
+                names = [entry.name for entry in entries if _is_dir(entry)]
         except OSError:
             return []
         for gone in set(self._reads).difference(names):
             self._reads.pop(gone, None)
         return sorted(names)
+
+    def read_all(self) -> list[Job | JobLoadError]:
+        """Read the jobs of all sub-folders, sorted by these."""
+        found = []
+        for name in self.names():
+            known = self._reads.get(name)
+            item = known.result if known and self._is_unchanged(name, known) else self.read(name)
+            found += [item] if item else []
+        return found
+
+    def _is_unchanged(self, name: str, known: _Read) -> bool:
+        try:
+            return known.settled and known.signature == _signature(os.stat(f"{self.folder}/{name}/{FILE_NAME}"))
+        except OSError:
+            return False
 
     def read(self, name: str) -> Job | JobLoadError | None:
         """Read the job of one sub-folder; None when there is none of that name."""
@@ -75,7 +90,7 @@ class JobReader:
             return None
         try:
             known = self._reads.get(name)
-            if known and known.settled and known.signature == _signature(os.stat(job_dir / FILE_NAME)):
+            if known and self._is_unchanged(name, known):
                 return known.result
             with open_regular(f"{name}/{FILE_NAME}", [self.folder]) as (file, descriptor):
                 if not is_utf8(name):
@@ -109,6 +124,13 @@ class JobReader:
 
 def _signature(stat: os.stat_result) -> Signature:
     return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a loop of links
+        return False
 
 
 def _is_plain(name: str) -> bool:

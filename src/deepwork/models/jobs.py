@@ -92,9 +92,9 @@ class HookAction(Written):
 class Hooks(Written):
     """Hooks of a step, by event."""
 
-    after_agent: list[HookAction] = []
-    before_tool: list[HookAction] = []
-    before_prompt: list[HookAction] = []
+    after_agent: list[HookAction] = Field(default_factory=list)
+    before_tool: list[HookAction] = Field(default_factory=list)
+    before_prompt: list[HookAction] = Field(default_factory=list)
 
 
 class Step(Written):
@@ -106,10 +106,10 @@ class Step(Written):
     instructions_file: Text
     outputs: dict[str, StepOutput]
     reviews: list[Review]
-    inputs: list[StepInput] = []
-    dependencies: list[str] = []
+    inputs: list[StepInput] = Field(default_factory=list)
+    dependencies: list[str] = Field(default_factory=list)
     hooks: Hooks = Hooks()
-    stop_hooks: list[HookAction] = []
+    stop_hooks: list[HookAction] = Field(default_factory=list)
     exposed: bool = False
     hidden: bool = False
     agent: Text | None = None
@@ -149,7 +149,7 @@ class JobFile(Written):
     summary: Summary
     common_job_info_provided_to_all_steps_at_runtime: Text
     steps: Annotated[list[Step], Field(min_length=1)]
-    workflows: list[Workflow] = []
+    workflows: list[Workflow] = Field(default_factory=list)
 
 
 class Job(BaseModel):
