@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types figures wheels clean
+.PHONY: help setup demo test lint types figures bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ types: $(READY)  ## Types
 
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures.py all
+
+bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
+	$(BIN)/python -m bench --report docs/benchmarks.md
 
 wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugins
 	$(BIN)/python tools/wheels.py

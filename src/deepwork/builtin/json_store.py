@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, Self
+from threading import Lock
+from typing import Any, Generic, Self, TypeVar
 
 from anyio import to_thread
 from pydantic import BaseModel, ValidationError
@@ -32,6 +33,9 @@ from deepwork.api import (
     replace_in,
 )
 
+Stamp = tuple[int, int, int, int]
+KeptT = TypeVar("KeptT")
+
 _FILE = re.compile(r"session_([0-9A-Za-z_-]{1,64})\.json")
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _LOCKS = 16
@@ -39,7 +43,8 @@ _HEAD_BYTES = 4096
 _AFTER_HEAD = b',\n  "instance_id":'
 _END = b"\n}\n"
 _KEPT_BESIDE = 3600.0
-_KNOWN = 1000
+_KEPT_SESSIONS = 32
+_KEPT_SUMMARIES = 1000
 _ASIDE = ".corrupt"
 _ARCHIVE = "archive"
 
@@ -52,6 +57,26 @@ class _Head(BaseModel):
     session_id: Any = None
 
 
+class _Kept(Generic[KeptT]):
+    """What was read or written last, each with the stamp of its file: it counts as long as the file has that."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: dict[str, tuple[Stamp, KeptT]] = {}
+        self._lock = Lock()
+
+    def get(self, session_id: str, stamp: Stamp) -> KeptT | None:
+        known, item = self._items.get(session_id, (None, None))
+        return item if known == stamp else None
+
+    def put(self, session_id: str, stamp: Stamp, item: KeptT) -> None:
+        with self._lock:
+            self._items.pop(session_id, None)
+            self._items[session_id] = stamp, item
+            if len(self._items) > self._size:
+                del self._items[next(iter(self._items))]
+
+
 class JsonStore(StateStore):
     """One file is one session and one transaction: state, recorded replies and history together.
 
@@ -61,7 +86,8 @@ class JsonStore(StateStore):
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._known: dict[str, tuple[tuple[int, ...], SessionSummary]] = {}
+        self._sessions = _Kept[Session](_KEPT_SESSIONS)
+        self._summaries = _Kept[SessionSummary](_KEPT_SUMMARIES)
 
     async def load(self, session_id: str) -> Session | None:
         """Read the file of a session."""
@@ -101,7 +127,13 @@ class JsonStore(StateStore):
             return None
         try:
             with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
-                return _read(folder, session_id)
+                stamp = _stamp(folder, session_id)
+                if kept := self._sessions.get(session_id, stamp):
+                    return kept
+                session = _read(folder, session_id)
+                if session:
+                    self._sessions.put(session_id, stamp, session)
+                return session
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -121,10 +153,13 @@ class JsonStore(StateStore):
                 locked(folder, f"sessions.{_slot(session.session_id)}.lock"),
             ):
                 previous = read_in(folder, name)
-                current = None if previous is None else _parse_head(folder, session.session_id, previous).revision
-                if current != expected:
+                before = None if previous is None else _stamp(folder, session.session_id)
+                if self._revision(folder, session.session_id, previous, before) != expected:
                     raise StaleSession(f"Session {session.session_id!r} was changed meanwhile")
                 replace_in(folder, name, content, previous=previous)
+                after = _stamp(folder, session.session_id)
+                if after != before:  # what the disk does not have is not kept either
+                    self._sessions.put(session.session_id, after, stored)
         except OSError as error:
             raise StorageError(
                 f"The session could not be saved: {error.strerror or error}; nothing was changed",
@@ -132,18 +167,24 @@ class JsonStore(StateStore):
             ) from error
         return revision
 
+    def _revision(self, folder: int, session_id: str, content: bytes | None, stamp: Stamp | None) -> int | None:
+        if content is None or stamp is None:
+            return None
+        kept = self._sessions.get(session_id, stamp)
+        return kept.revision if kept else _parse_head(folder, session_id, content).revision
+
     def _find(self, status: SessionStatus | None, before: str | None, limit: int) -> list[SessionSummary]:
         try:
             summaries = [
                 summary
-                for summary in self._summaries()
+                for summary in self._all()
                 if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
             ]
         except OSError as error:
             raise _unlisted(error) from error
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
-    def _summaries(self) -> Iterator[SessionSummary]:
+    def _all(self) -> Iterator[SessionSummary]:
         with suppress(FileNotFoundError), open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
             for match in filter(None, map(_FILE.fullmatch, os.listdir(folder))):
                 with suppress(CorruptSession, OSError):
@@ -169,18 +210,15 @@ class JsonStore(StateStore):
         return found
 
     def _summary(self, folder: int, session_id: str) -> SessionSummary:
+        stamp = _stamp(folder, session_id)
+        if kept := self._summaries.get(session_id, stamp):
+            return kept
         name = f"session_{session_id}.json"
-        seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        stamp = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
-        known, summary = self._known.get(session_id, ((), None))
-        if summary is None or known != stamp:
-            session = _read_head(folder, name) or _read(folder, session_id)
-            if session is None:
-                raise FileNotFoundError(name)
-            summary = session.summary()
-            if len(self._known) >= _KNOWN:
-                self._known.clear()
-            self._known[session_id] = stamp, summary
+        session = self._sessions.get(session_id, stamp) or _read_head(folder, name) or _read(folder, session_id)
+        if session is None:
+            raise FileNotFoundError(name)
+        summary = session.summary()
+        self._summaries.put(session_id, stamp, summary)
         return summary
 
     def _names(self) -> list[str]:
@@ -216,6 +254,12 @@ class JsonStore(StateStore):
                         os.unlink(name, dir_fd=folder)
         except OSError:
             return
+
+
+def _stamp(folder: int, session_id: str) -> Stamp:
+    """Tell one content of a file from the next: every save makes a new file."""
+    found = os.stat(f"session_{session_id}.json", dir_fd=folder, follow_symlinks=False)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @contextmanager

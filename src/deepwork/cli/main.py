@@ -40,7 +40,7 @@ COMMANDS = {
 # What threads that are about to end, as those of a closed event loop, may still take.
 THREAD_SECONDS = 0.5
 
-# Imports make hundreds of thousands of objects that stay: to search them for garbage takes a tenth of a start.
+# Imports make tens of thousands of objects that stay, and are not worth a search for garbage.
 GC_THRESHOLD = 50_000
 
 

@@ -15,6 +15,8 @@ from deepwork.cli.project import path_option, probable_root
 from deepwork.config import load_config, resolve_root
 from deepwork.logs import LEVELS, set_up_logging
 
+GC_THRESHOLD = 1000
+
 
 @click.command(
     epilog="Agents start this command themselves. For Claude Code, put into .mcp.json: "
@@ -96,6 +98,7 @@ def serve(
     own config.yml. The log goes to stderr.
     """
     _check_transport(transport)
+    gc.disable()  # until everything is imported: to search among what stays takes a tenth of the start
     wire = _take_stdout()
     try:
         set_up_logging(log_level, log_json)
@@ -125,7 +128,10 @@ def serve(
         platform=platform,
         plugins=load_plugins(config, os.environ, no_plugins),
     )
-    gc.freeze()  # what is there now stays; an end need not search it
+    # What is there now stays, and need not be searched again; what calls leave behind is to go soon.
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
+    gc.enable()
     if entrance is None:
         from deepwork.server.stdio import run_stdio
 

@@ -1,0 +1,1 @@
+"""Measures servers against each other in one run: `python -m bench --help`."""

@@ -1,0 +1,165 @@
+"""`python -m bench`: measure contestants against FLOOR, and against each other."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from bench.calls import measure_flight, measure_http, measure_steps
+from bench.client import ContestantError, Era
+from bench.contestants import OURS, Contestant, Launcher
+from bench.growth import measure_growth
+from bench.machine import IN_MEMORY, facts, file_system
+from bench.measure import Run, Sizes
+from bench.report import FORMAT, Results, lines, results, write_report
+from bench.scale import measure_crowd, measure_listing, measure_sessions
+from bench.start import measure_memory, measure_start
+
+GROUPS: dict[str, Callable[[Run], None]] = {
+    "start": measure_start,
+    "steps": measure_steps,
+    "flight": measure_flight,
+    "http": measure_http,
+    "listing": measure_listing,
+    "crowd": measure_crowd,
+    "sessions": measure_sessions,
+    "memory": measure_memory,
+    "growth": measure_growth,
+}
+ROUNDS, QUICK_ROUNDS = 10, 3
+RESERVED = ("FLOOR",)
+
+
+class ContestantType(click.ParamType[Contestant]):
+    """`NAME=COMMAND`."""
+
+    name = "NAME=COMMAND"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Contestant:
+        """Split at the first `=`."""
+        name, _, command = str(value).partition("=")
+        if not (name and command) or "/" in name:
+            self.fail(f"{value!r} is not NAME=COMMAND", param, ctx)
+        if name in RESERVED:
+            self.fail(f"{name} is always measured; choose another name", param, ctx)
+        return Contestant(name, command)
+
+
+@click.command(
+    epilog="Example: python -m bench 'core=deepwork serve --path {project} --tools core' --figures start,steps"
+)
+@click.argument("contestants", nargs=-1, type=ContestantType())
+@click.option("--figures", metavar="NAME[,NAME…]", help=f"Measure only these of: {', '.join(GROUPS)}.")
+@click.option("--rounds", type=click.IntRange(1), help=f"How often each is measured (default: {ROUNDS}).")
+@click.option("--quick", is_flag=True, help=f"Small projects and {QUICK_ROUNDS} rounds: to see that it works.")
+@click.option(
+    "--era",
+    type=click.Choice([era.value for era in Era]),
+    default=Era.STATELESS.value,
+    show_default=True,
+    help="The revision of MCP to speak.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Make the projects in here; it has to be on a disk (default: the system's folder for temporary files).",
+)
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there.")
+@click.option(
+    "--from-json",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Measure nothing; show what an earlier run has written with --json.",
+)
+def main(
+    contestants: tuple[Contestant, ...],
+    figures: str | None,
+    rounds: int | None,
+    quick: bool,  # noqa: FBT001 - click gives flags as they were typed
+    era: str,
+    folder: Path | None,
+    json_file: Path | None,
+    report: Path | None,
+    from_json: Path | None,
+) -> None:
+    """Measure MCP servers side by side, and show ratios with their spread.
+
+    CONTESTANTS are servers, each NAME=COMMAND. In a command {project} stands for the folder of a project; with {port}
+    in it the server is spoken to over HTTP. Without any, this project's server is measured with all installed plugins,
+    without them, and over HTTP. FLOOR, a minimal FastMCP server, is always among them. Servers without the tools of
+    this project are only started and ended.
+
+    A goal that is missed is shown as missed; the exit code is 1 only when something could not be measured.
+    """
+    if sys.platform != "linux":
+        raise click.ClickException("processes are looked into by /proc, so this needs Linux")
+    if from_json:
+        found = _earlier(from_json)
+    else:
+        chosen = _chosen(figures)
+        measured = list(contestants or OURS)
+        try:
+            found = _measure(measured, chosen, rounds, Era(era), folder, quick=quick)
+        except ContestantError as error:
+            raise click.ClickException(str(error)) from None
+    click.echo("\n".join(lines(found)))
+    if json_file:
+        json_file.write_text(json.dumps(found, indent=2) + "\n")
+    if report:
+        write_report(found, report)
+
+
+def _measure(
+    contestants: list[Contestant], chosen: list[str], rounds: int | None, era: Era, folder: Path | None, *, quick: bool
+) -> Results:
+    names = [one.name for one in contestants]
+    if len({*names}) < len(names):
+        raise click.UsageError("two contestants have the same name")
+    with TemporaryDirectory(prefix="bench-", dir=folder) as temporary:
+        place = Path(temporary)
+        machine = facts(place)
+        if file_system(place) in IN_MEMORY:
+            click.echo(f"{place} lies in memory, where fsync costs nothing; choose another --folder.", err=True)
+        run = Run(
+            folder=place,
+            contestants=contestants,
+            launcher=Launcher(place, era),
+            sizes=Sizes.quick() if quick else Sizes(),
+            repeats=rounds or (QUICK_ROUNDS if quick else ROUNDS),
+        )
+        run.probe()
+        for name in chosen:
+            GROUPS[name](run)
+        return results(run, command=_command(), machine=machine)
+
+
+def _chosen(figures: str | None) -> list[str]:
+    names = [name.strip() for name in figures.split(",")] if figures else [*GROUPS]
+    unknown = [name for name in names if name not in GROUPS]
+    if unknown:
+        raise click.UsageError(f"there is no figure {unknown[0]!r}; there are {', '.join(GROUPS)}")
+    return names
+
+
+def _earlier(file: Path) -> Results:
+    try:
+        found = json.loads(file.read_text())
+        if found["format"] == FORMAT:
+            return dict(found)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise click.ClickException(f"{file} was not written by this release's --json; measure anew")
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "bench", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m bench")

@@ -1,0 +1,104 @@
+"""Single durable calls, and many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from bench.client import drive
+from bench.contestants import FLOOR, HTTP_FLOOR, Contestant, Server
+from bench.measure import Run, p50
+from bench.projects import JOB, STEPS, durable_replace, make_project, session_bytes, step_ids
+
+SESSIONS_A_ROUND = 5
+
+
+@dataclass
+class Timed:
+    """Milliseconds of calls, and of processor time for each."""
+
+    start: list[float] = field(default_factory=list)
+    finish: list[float] = field(default_factory=list)
+    finish_cpu: list[float] = field(default_factory=list)
+
+
+def lead(server: Server, timed: Timed, *, job: str = JOB, steps: int = STEPS) -> None:
+    """Start a workflow and finish all of its steps, one call after the other."""
+    started = server.start_workflow(job)
+    timed.start.append(started.answer.seconds * 1000)
+    before = server.process.cpu()
+    for one in step_ids(steps):
+        timed.finish.append(server.finish(started.session_id, one).seconds * 1000)
+    timed.finish_cpu.append((server.process.cpu() - before) * 1000 / steps)
+
+
+def measure_steps(run: Run) -> None:
+    """Compare durable calls with what they cannot do without: an answered call, and durable writes."""
+    contestants = run.piped(leading=True)
+    if not contestants:
+        return
+    with ExitStack() as ended:
+        floor = ended.enter_context(run.launcher.started(FLOOR, run.folder))
+        projects = {one.name: make_project(run.folder / f"steps-{one.name}") for one in contestants}
+        servers = {one.name: ended.enter_context(run.launcher.started(one, projects[one.name])) for one in contestants}
+        content = b""
+        for _ in run.rounds("durable steps"):
+            echoes, replaces = [], []
+            timed = {one.name: Timed() for one in contestants}
+            echo_cpu = 0.0
+            for _ in range(SESSIONS_A_ROUND):
+                before = floor.process.cpu()
+                echoes += [floor.call("echo", text="hello").seconds * 1000 for _ in range(STEPS)]
+                echo_cpu += floor.process.cpu() - before
+                for contestant in contestants:
+                    content = content or b"x" * session_bytes(projects[contestant.name])
+                    replaces += [durable_replace(run.folder, content) * 1000 for _ in range(STEPS)]
+                    lead(servers[contestant.name], timed[contestant.name])
+            unavoidable = p50(echoes) + 2 * p50(replaces)
+            for contestant in contestants:
+                own = timed[contestant.name]
+                run.add("step.start", contestant, p50(own.start), unavoidable)
+                run.add("step.finish", contestant, p50(own.finish), unavoidable)
+                run.add("step.cpu", contestant, p50(own.finish_cpu), echo_cpu * 1000 / len(echoes))
+
+
+def measure_flight(run: Run) -> None:
+    """Have 8 and 32 sessions in flight on one connection."""
+    for in_flight in (8, 32):
+        _fly(run, f"flight.{in_flight}", FLOOR, run.piped(leading=True), in_flight)
+
+
+def measure_http(run: Run) -> None:
+    """Have 8 connections over HTTP, each with one session."""
+    _fly(run, "flight.http", HTTP_FLOOR, run.over_http(), 8)
+
+
+def _fly(run: Run, key: str, floor: Contestant, contestants: Sequence[Contestant], in_flight: int) -> None:
+    if not contestants:
+        return
+    with ExitStack() as ended:
+        base = ended.enter_context(run.launcher.started(floor, run.folder))
+        servers = [
+            (one, ended.enter_context(run.launcher.started(one, make_project(run.folder / f"{key}-{one.name}"))))
+            for one in contestants
+        ]
+        calls = in_flight * run.sizes.reports
+        for _ in run.rounds(f"{in_flight} in flight{' over HTTP' if floor.over_http else ''}"):
+            echoes = [iter([("echo", {"text": "hello"})] * run.sizes.reports) for _ in range(in_flight)]
+            floor_seconds, _ = drive(base.connections(in_flight), echoes)
+            for contestant, server in servers:
+                connections = server.connections(in_flight)
+                sessions = [
+                    server.start_workflow(JOB, connection=connections[place % len(connections)]).session_id
+                    for place in range(in_flight)
+                ]
+                ids = step_ids()[: run.sizes.reports]
+                lanes = [iter([server.report(session_id, one) for one in ids]) for session_id in sessions]
+                seconds, found = drive(connections, lanes)
+                for result in found:
+                    server.check_accepted(result)
+                run.add(key, contestant, calls / seconds, calls / floor_seconds)
+                if run.sizes.reports < STEPS:
+                    for session_id in sessions:
+                        server.call("abort_workflow", session_id=session_id, explanation="Measured")

@@ -1,0 +1,92 @@
+"""What is measured, and what it should be. One line a figure; the goals stand here alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit."""
+
+    limit: float
+    at_least: bool = False
+
+    def reached(self, value: float) -> bool:
+        """Say whether a value keeps to it."""
+        return value >= self.limit if self.at_least else value <= self.limit
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Something that is measured of each contestant and compared with something that is measured beside it.
+
+    Figures without a goal explain those that have one. `{jobs}` and `{calls}` are filled in with the sizes of the run.
+    """
+
+    key: str
+    title: str
+    unit: str
+    against: str
+    goal: Goal | None = None
+    relation: Literal["ratio", "difference"] = "ratio"
+
+
+def at_most(limit: float) -> Goal:
+    """Make a limit from above."""
+    return Goal(limit)
+
+
+def at_least(limit: float) -> Goal:
+    """Make a limit from below."""
+    return Goal(limit, at_least=True)
+
+
+DURABLE = "FLOOR's call + 2 durable replaces"
+
+FIGURES = (
+    Figure("start", "spawn → `tools/list` answered", "ms", "FLOOR", at_most(0.85)),
+    Figure("start.cpu", "spawn → `tools/list` answered, processor time", "ms CPU", "FLOOR"),
+    Figure("exit", "exit after closed stdin", "ms", "FLOOR", at_most(0.3)),
+    Figure("exit.cpu", "exit after closed stdin, processor time", "ms CPU", "FLOOR"),
+    Figure("memory.start", "memory after `tools/list`", "MiB", "FLOOR", at_most(6), "difference"),
+    Figure(
+        "memory.calls", "memory after {calls:,} calls", "MiB", "itself after `tools/list`", at_most(5), "difference"
+    ),
+    Figure("memory.floor", "memory after {calls:,} calls", "MiB", "FLOOR after as many", None, "difference"),
+    Figure("step.start", "`start_workflow`, 18 steps, durable, p50", "ms", DURABLE, at_most(1)),
+    Figure("step.finish", "`finished_step`, 18 steps, durable, p50", "ms", DURABLE, at_most(1)),
+    Figure("step.cpu", "`finished_step`, 18 steps, processor time", "ms CPU", "FLOOR's call"),
+    Figure("flight.8", "`finished_step` per second, 8 in flight", "/s", "FLOOR's calls/s", at_least(0.5)),
+    Figure("flight.32", "`finished_step` per second, 32 in flight", "/s", "FLOOR's calls/s", at_least(0.5)),
+    Figure("flight.http", "`finished_step` per second, 8 connections", "/s", "FLOOR over HTTP", at_least(0.5)),
+    Figure("list.first", "`get_workflows`, {jobs:,} jobs, first call", "ms", "reading + CSafeLoader", at_most(2)),
+    Figure(
+        "list.first.cpu",
+        "`get_workflows`, {jobs:,} jobs, first call, processor time",
+        "ms CPU",
+        "reading + CSafeLoader",
+    ),
+    Figure("list.next", "`get_workflows`, {jobs:,} jobs, next calls", "ms", "FLOOR, text of the size", at_most(3)),
+    Figure(
+        "list.next.cpu",
+        "`get_workflows`, {jobs:,} jobs, next calls, processor time",
+        "ms CPU",
+        "FLOOR, text of the size",
+    ),
+    Figure("list.next.table", "`get_workflows`, {jobs:,} jobs, next calls", "ms", "FLOOR, the same object"),
+    Figure("crowd.start", "`start_workflow` in the crowded project", "ms", "empty project", at_most(1.1)),
+    Figure("crowd.finish", "`finished_step` in the crowded project", "ms", "empty project", at_most(1.1)),
+    Figure("crowd.cpu", "`finished_step` in the crowded project, processor time", "ms CPU", "empty project"),
+    Figure(
+        "sessions.cpu",
+        "`deepwork sessions list`, processor time",
+        "ms CPU",
+        "`deepwork --version`",
+        at_most(3),
+    ),
+    Figure("growth.jobs", "`finished_step`, most jobs of the curve", "ms", "fewest", at_most(1.1)),
+    Figure("growth.sessions", "`finished_step`, most sessions of the curve", "ms", "fewest", at_most(1.1)),
+)
+BY_KEY = {figure.key: figure for figure in FIGURES}

@@ -1,0 +1,176 @@
+"""The run: rounds, what they gave, and what that means."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from bench.contestants import FLOOR, Contestant, Launcher
+from bench.goals import BY_KEY, FIGURES, Figure
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some values, and the quartiles between which half of them lie."""
+
+    median: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        """Summarize values, of which there must be one."""
+        if len(values) == 1:
+            return Spread(values[0], values[0], values[0])
+        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+        return Spread(median, low, high)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of one contestant.
+
+    `compared` is the ratio, or the difference, of each round by itself; `best` that of the best rounds of both.
+    """
+
+    figure: Figure
+    contestant: str
+    measured: Spread
+    baseline: Spread
+    compared: Spread
+    best: float
+    rounds: int
+
+    @property
+    def reached(self) -> bool | None:
+        """Say whether the goal is reached; nothing if there is none."""
+        return self.figure.goal.reached(self.compared.median) if self.figure.goal else None
+
+
+def compare(figure: Figure, contestant: str, pairs: Sequence[tuple[float, float]]) -> Row:
+    """Make a row of the pairs of all rounds: what was measured, and its baseline."""
+    measured, baseline = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    best = max if figure.goal and figure.goal.at_least else min
+    return Row(
+        figure,
+        contestant,
+        Spread.of(measured),
+        Spread.of(baseline),
+        Spread.of([_compared(figure, *pair) for pair in pairs]),
+        _compared(figure, best(measured), best(baseline)),
+        len(pairs),
+    )
+
+
+def _compared(figure: Figure, measured: float, baseline: float) -> float:
+    return measured - baseline if figure.relation == "difference" else measured / baseline
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How calls grow with one thing: for each tool the median seconds at each size."""
+
+    axis: str
+    sizes: list[int]
+    lines: dict[str, list[Spread]]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much there is in the projects, and how much is called."""
+
+    jobs: int = 1000
+    finished: int = 2000
+    active: int = 200
+    calls: int = 10_000
+    reports: int = 18
+    curves: Mapping[str, tuple[int, ...]] = field(
+        default_factory=lambda: {
+            "jobs": (1, 10, 100, 1000),
+            "sessions": (2, 10, 100, 500, 2200),
+            "steps": (3, 18, 60, 180),
+            "depth": (1, 4, 16, 48),
+            "history": (1, 100, 1000, 5000),
+        }
+    )
+
+    @staticmethod
+    def quick() -> Sizes:
+        """Give about a tenth, to see that everything works."""
+        curves = {
+            "jobs": (1, 10, 100),
+            "sessions": (2, 10, 100),
+            "steps": (3, 18, 36),
+            "depth": (1, 4, 8),
+            "history": (1, 100, 500),
+        }
+        return Sizes(100, 200, 20, 500, 6, curves)
+
+    def fill(self, title: str) -> str:
+        """Put the sizes into a title."""
+        return title.format(jobs=self.jobs, calls=self.calls)
+
+
+@dataclass
+class Run:
+    """What all measurements need: who is measured, how often, where; and what has come of it."""
+
+    folder: Path
+    contestants: Sequence[Contestant]
+    launcher: Launcher
+    sizes: Sizes
+    repeats: int
+    pairs: dict[tuple[str, str], list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    curves: list[Curve] = field(default_factory=list)
+    leading: set[str] = field(default_factory=set)
+    _counted: bool = True
+
+    def rounds(self, what: str, *, repeats: int | None = None, warm_up: bool = True) -> Iterator[int]:
+        """Go round by round, from 0. What that one adds is dropped: it warms up files, caches and processors."""
+        repeats = repeats or self.repeats
+        click.echo(f"{what}, {repeats} rounds", err=True)
+        for number in range(0 if warm_up else 1, repeats + 1):
+            self._counted = number > 0
+            yield number
+        self._counted = True
+
+    def add(self, key: str, contestant: Contestant, measured: float, baseline: float) -> None:
+        """Keep what one round has given."""
+        if self._counted:
+            self.pairs[key, contestant.name].append((measured, baseline))
+
+    def piped(self, *, leading: bool = False) -> list[Contestant]:
+        """Give the contestants over stdin and stdout; with `leading` those that lead workflows."""
+        return [one for one in self._chosen(leading=leading) if not one.over_http]
+
+    def over_http(self) -> list[Contestant]:
+        """Give the contestants over HTTP that lead workflows."""
+        return [one for one in self._chosen(leading=True) if one.over_http]
+
+    def probe(self) -> None:
+        """Start each contestant once, so that one that cannot be measured ends the run before it has begun."""
+        folder = self.folder / "probe"
+        folder.mkdir()
+        for contestant in [FLOOR, *self.contestants]:
+            with self.launcher.started(contestant, folder) as server:
+                if server.leads_workflows:
+                    self.leading.add(contestant.name)
+
+    def rows(self) -> list[Row]:
+        """Give what was measured, in the order of the figures and of the contestants."""
+        order = {figure.key: place for place, figure in enumerate(FIGURES)}
+        rows = [compare(BY_KEY[key], name, pairs) for (key, name), pairs in self.pairs.items() if pairs]
+        return sorted(rows, key=lambda row: order[row.figure.key])
+
+    def _chosen(self, *, leading: bool) -> list[Contestant]:
+        return [one for one in self.contestants if not leading or one.name in self.leading]
+
+
+def p50(values: Sequence[float]) -> float:
+    """Give the median."""
+    return statistics.median(values)

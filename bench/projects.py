@@ -1,0 +1,132 @@
+"""The projects in which servers are measured. Sessions in them come from the real engine and the real store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+
+from bench.contestants import OURS, Launcher
+from deepwork.api import HistoryEntry, Session, SessionStatus, Workspace
+from deepwork.builtin.json_store import JsonStore
+from deepwork.testing import DeepworkProject, step
+
+STEPS = 18
+JOB = "long"
+WIDE_JOB = "job_0000"
+INSTRUCTIONS = "Read what is there. Write down what you have found, with the places where you have found it.\n" * 8
+
+
+def step_ids(count: int = STEPS) -> list[str]:
+    """Name the steps of the long job."""
+    return [f"s{number:03}" for number in range(1, count + 1)]
+
+
+def make_project(root: Path, *, steps: int = STEPS) -> Path:
+    """Make a project with one job whose one workflow has so many steps, and all files that its steps put out."""
+    project = DeepworkProject(root)
+    ids = step_ids(steps)
+    project.write_job(JOB, [step(one) for one in ids])
+    for one in ids:
+        project.write(project.jobs / JOB / "steps" / f"{one}.md", INSTRUCTIONS)
+        project.write(f"{one}.md", f"# {one}\n")
+    return root
+
+
+def add_jobs(root: Path, count: int) -> None:
+    """Add jobs of three workflows with six steps each."""
+    if not count:
+        return
+    project = DeepworkProject(root)
+    ids = step_ids()
+    flows = {f"flow_{number}": ids[6 * number : 6 * number + 6] for number in range(3)}
+    steps = [step(one, instructions_file="steps/all.md") for one in ids]
+    first = project.write_job(WIDE_JOB, steps, flows)
+    text = (first / "job.yml").read_text()
+    for number in range(1, count):
+        name = f"job_{number:04}"
+        folder = first.with_name(name)
+        project.write(folder / "steps" / "all.md", INSTRUCTIONS)
+        project.write(folder / "job.yml", text.replace(WIDE_JOB, name))
+
+
+def add_sessions(root: Path, launcher: Launcher, *, finished: int, active: int) -> None:
+    """Add sessions: one of each kind is led by a real server, the others are copies, saved by the store."""
+    ids = step_ids()
+    with launcher.started(OURS[0], root) as server:
+        done = server.start_workflow(JOB)
+        for one in ids:
+            server.finish(done.session_id, one)
+        begun = server.start_workflow(JOB)
+        for one in ids[:5]:
+            server.finish(begun.session_id, one)
+
+    async def copy() -> None:
+        async with JsonStore(Workspace(root)) as store:
+            for session_id, count in ((done.session_id, finished), (begun.session_id, active)):
+                original = await store.load(session_id)
+                assert original
+                for number in range(count - 1):
+                    await store.save(_aged(original, number), expected=None)
+
+    anyio.run(copy)
+
+
+def lengthen_history(root: Path, session_id: str, length: int) -> None:
+    """Give a session so many entries in its history."""
+
+    async def lengthen() -> None:
+        async with JsonStore(Workspace(root)) as store:
+            session = await store.load(session_id)
+            assert session
+            entry = HistoryEntry(
+                at=session.started_at, kind="infrastructure", step_id="s001", detail={"why": "timeout"}
+            )
+            longer = session.model_copy(update={"history": [*session.history, *[entry] * (length - 1)]})
+            await store.save(longer, expected=session.revision)
+
+    anyio.run(lengthen)
+
+
+def _aged(original: Session, hours: int) -> Session:
+    then = (datetime.now(UTC) - timedelta(hours=hours + 1)).isoformat(timespec="microseconds")
+    over = original.status is SessionStatus.COMPLETED
+    return original.model_copy(
+        update={
+            "session_id": uuid.uuid4().hex,
+            "started_at": then,
+            "updated_at": then,
+            "completed_at": then if over else None,
+        }
+    )
+
+
+def copied(root: Path, name: str) -> Path:
+    """Copy a project beside itself."""
+    return Path(shutil.copytree(root, root.with_name(name), symlinks=True))
+
+
+def session_bytes(root: Path) -> int:
+    """Give the mean size of a session file, or a usual one if there is none."""
+    files = [*(root / ".deepwork" / "tmp").glob("session_*.json")]
+    return sum(file.stat().st_size for file in files) // len(files) if files else 20_000
+
+
+def durable_replace(folder: Path, content: bytes) -> float:
+    """Replace a file so that it survives a power cut, and give the seconds."""
+    begun = time.perf_counter()
+    beside = folder / "replaced.tmp"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    os.write(descriptor, content)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    os.rename(beside, folder / "replaced")
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    os.fsync(directory)
+    os.close(directory)
+    return time.perf_counter() - begun

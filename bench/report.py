@@ -1,0 +1,215 @@
+"""What a run has given: as JSON, and as a page with plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.machine import IN_MEMORY
+from bench.measure import Curve, Row, Run
+from bench.plots import plot_curve, plot_goals
+
+FORMAT = 1
+NOTES = Path(__file__).with_name("notes.md")
+
+TITLES = {
+    "jobs": "With jobs",
+    "sessions": "With sessions",
+    "steps": "With the steps of the workflow",
+    "depth": "With the depth of the stack",
+    "history": "With the length of the session's history",
+}
+
+Results = dict[str, Any]
+
+PAGE = """\
+# Benchmarks
+
+How fast the server is, measured against FLOOR: a minimal FastMCP server with one echo tool. FLOOR is started and called
+the same way, in the same run, on the same machine. What counts are the ratios: they change little from machine to
+machine.
+
+This page is written by the command below. Only the section [What falls short, and why](#what-falls-short-and-why) is
+written by hand, in `bench/notes.md`.
+
+## Results
+
+{goals}
+
+![Each figure as a share of its goal](images/bench-goals.svg)
+
+A ratio is taken in each round by itself. The table shows the median of the rounds, and in brackets the quartiles
+between which half of the rounds lie.
+
+## What falls short, and why
+
+{notes}
+
+## More figures
+
+These have no goal. They explain the figures above.
+
+{others}
+
+## How calls grow
+
+What an agent waits for may grow with what the call touches: `get_workflows` lists all jobs, and every save writes the
+whole session with its steps and its history. It may not grow with anything else. These curves are of {grown}.
+
+{curves}
+
+## Measure again
+
+<!-- sketch -->
+```bash
+{command}
+```
+
+`python -m bench --help` lists the options: fewer figures, other contestants, another folder. `make bench` does the
+same. A run takes some minutes, and wants a machine with nothing else to do.
+
+## How it is measured
+
+- The contestants take turns: each round measures all of them, one after the other. The first round is dropped. This
+  run had {rounds} rounds, and spoke revision {era} of MCP.
+- The client speaks JSON over pipes and sockets with nothing between. It is the same for all, and the clock stops before
+  an answer is parsed.
+- Times are wall times, unless a figure says processor time. Processor time and memory are those of the server's
+  process.
+- Every server is started by its command, in a project of its own, without any setting of the person who measures.
+- A durable replace is: write a file beside the old one, fsync, rename, fsync of the folder. The file is as large as the
+  session files of the run. It is timed between the calls, in the same file system.
+- The crowded project has {jobs:,} jobs, {finished:,} finished and {active:,} active sessions. `deepwork sessions list`
+  runs in it too. Jobs have three workflows of six steps each. Sessions come from the real engine and the real store.
+- The many calls after which memory is looked at are whole workflows of 18 steps, with a `get_workflows` before each.
+- "FLOOR, text of the size" answers with as many bytes as `get_workflows`, as one text. "FLOOR, the same object" answers
+  with the same jobs as a Python dictionary.
+
+| Contestant | Command |
+|---|---|
+{contestants}
+
+## Machine
+
+{machine}
+"""
+
+
+def results(run: Run, *, command: str, machine: dict[str, str]) -> Results:
+    """Put all that a run has given into one JSON object."""
+    return {
+        "format": FORMAT,
+        "command": command,
+        "machine": machine,
+        "settings": {"era": run.launcher.era.value, "rounds": run.repeats, "sizes": asdict(run.sizes)},
+        "contestants": [{"name": one.name, "command": one.command} for one in run.contestants],
+        "figures": [_figure(run, row) for row in run.rows()],
+        "curves": [_curve(curve) for curve in run.curves],
+    }
+
+
+def _figure(run: Run, row: Row) -> dict[str, Any]:
+    figure = asdict(row.figure)
+    return {
+        **figure,
+        "title": run.sizes.fill(row.figure.title),
+        "contestant": row.contestant,
+        "measured": asdict(row.measured),
+        "baseline": asdict(row.baseline),
+        "compared": asdict(row.compared),
+        "best": row.best,
+        "rounds": row.rounds,
+        "reached": row.reached,
+    }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    return asdict(curve)
+
+
+def lines(found: Results) -> list[str]:
+    """Give a table for the terminal."""
+    cells = [["figure", "contestant", "measured", "compared with", "", "goal", "result"]]
+    cells += [[cell.replace("`", "") for cell in _cells(row)] for row in found["figures"]]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def write_report(found: Results, page: Path) -> None:
+    """Write the page, and its plots into the folder `images` beside it."""
+    images = page.parent / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    with_goal = [row for row in found["figures"] if row["goal"]]
+    (images / "bench-goals.svg").write_text(plot_goals(with_goal))
+    shown = []
+    for curve in found["curves"]:
+        name = f"bench-growth-{curve['axis']}.svg"
+        (images / name).write_text(plot_curve(curve))
+        shown.append(f"### {TITLES[curve['axis']]}\n\n![Calls by {curve['axis']}](images/{name})\n\n{_points(curve)}")
+    page.write_text(
+        PAGE.format(
+            goals=_table(with_goal),
+            notes=NOTES.read_text().strip(),
+            others=_table([row for row in found["figures"] if not row["goal"]]),
+            grown=f"`{found['contestants'][0]['command']}`",
+            curves="\n\n".join(shown),
+            command=found["command"],
+            rounds=found["settings"]["rounds"],
+            era=found["settings"]["era"],
+            **{name: found["settings"]["sizes"][name] for name in ("jobs", "finished", "active")},
+            contestants="\n".join(f"| {one['name']} | `{one['command']}` |" for one in found["contestants"]),
+            machine=_machine(found["machine"]),
+        )
+    )
+
+
+def _machine(machine: dict[str, str]) -> str:
+    rows = "\n".join(f"| {name} | {value} |" for name, value in machine.items())
+    table = f"| | |\n|---|---|\n{rows}"
+    if machine["file system"] in IN_MEMORY:
+        table += "\n\nThe projects lay in memory, where fsync costs nothing: durable calls were not really measured."
+    return table
+
+
+def _table(rows: Sequence[Results]) -> str:
+    head = "| Figure | Contestant | Measured | Compared with | | Goal | |\n|---|---|--:|---|--:|--:|---|"
+    return "\n".join([head, *(f"| {' | '.join(_cells(row))} |" for row in rows)])
+
+
+def _cells(row: Results) -> list[str]:
+    """Show a figure: the same on the page and in the terminal."""
+    is_ratio = row["relation"] == "ratio"
+    compared = row["compared"]
+    value, low, high = (_compared(compared[name], is_ratio=is_ratio) for name in ("median", "low", "high"))
+    goal = row["goal"]
+    unit = "x" if is_ratio else f" {row['unit']}"
+    return [
+        row["title"],
+        row["contestant"],
+        f"{_number(row['measured']['median'])} {row['unit']}",
+        f"{row['against']}: {_number(row['baseline']['median'])}",
+        f"{value}{unit} ({low} to {high})",
+        f"{'≥' if goal['at_least'] else '≤'} {goal['limit']:g}{unit}" if goal else "",
+        {True: "reached", False: "missed", None: ""}[row["reached"]],
+    ]
+
+
+def _points(curve: Results) -> str:
+    """Show the medians of a curve as a table."""
+    head = f"| {curve['axis']} | {' | '.join(f'{size:,}' for size in curve['sizes'])} |"
+    rows = [
+        f"| `{tool}`, ms | {' | '.join(_number(spread['median']) for spread in line)} |"
+        for tool, line in curve["lines"].items()
+    ]
+    return "\n".join([head, f"|---|{'--:|' * len(curve['sizes'])}", *rows])
+
+
+def _compared(value: float, *, is_ratio: bool) -> str:
+    return f"{value:.2f}" if is_ratio else f"{value:+.1f}"
+
+
+def _number(value: float) -> str:
+    """Show three digits, or all of those before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

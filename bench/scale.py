@@ -1,0 +1,120 @@
+"""Projects with much in them: many jobs, many sessions."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import yaml
+
+from bench.calls import SESSIONS_A_ROUND, Timed, lead
+from bench.client import Answer, Cost
+from bench.contestants import Contestant, Server, answering
+from bench.measure import Run, p50
+from bench.projects import add_jobs, add_sessions, copied, make_project
+
+COMMAND = Contestant("deepwork", "deepwork sessions list")
+NEXT_CALLS = 5
+ABOUT_AN_ANSWER = 400  # bytes on the wire that are not the text, which stands in an answer twice
+
+
+def crowded(run: Run) -> Path:
+    """Give the project with everything in it, made once a run."""
+    root = run.folder / "crowded"
+    if not root.exists():
+        make_project(root)
+        add_jobs(root, run.sizes.jobs - 1)
+        add_sessions(root, run.launcher, finished=run.sizes.finished, active=run.sizes.active)
+    return root
+
+
+def measure_listing(run: Run) -> None:
+    """List many jobs, first by a new server, then again."""
+    contestants = run.piped(leading=True)
+    if not contestants:
+        return
+    project = make_project(run.folder / "listing")
+    add_jobs(project, run.sizes.jobs - 1)
+    with ExitStack() as ended:
+        answer = run.folder / "answer.json"
+        server = ended.enter_context(run.launcher.started(contestants[0], project))
+        whole = server.call("get_workflows")
+        answer.write_text(json.dumps(whole.message["result"]["structuredContent"]))
+        server.process.kill()
+        floor = ended.enter_context(run.launcher.started(answering(answer), run.folder))
+        for _ in run.rounds("listing", repeats=max(2, run.repeats // 2)):
+            parsed = _parse(project)
+            for contestant in contestants:
+                with run.launcher.started(contestant, project) as server:
+                    before = server.process.cpu()
+                    first = server.call("get_workflows")
+                    first_cpu = server.process.cpu() - before
+                    size = (first.size - ABOUT_AN_ANSWER) // 2
+                    texts, text_cpu = _repeat(floor, "text", size=size)
+                    tables, _ = _repeat(floor, "table")
+                    again, again_cpu = _repeat(server, "get_workflows")
+                run.add("list.first", contestant, first.seconds * 1000, parsed.wall * 1000)
+                run.add("list.first.cpu", contestant, first_cpu * 1000, parsed.cpu * 1000)
+                run.add("list.next", contestant, again, texts)
+                run.add("list.next.cpu", contestant, again_cpu, text_cpu)
+                run.add("list.next.table", contestant, again, tables)
+
+
+def _repeat(server: Server, tool: str, **arguments: object) -> tuple[float, float]:
+    """Give the p50 of some calls, and their processor time, in milliseconds."""
+    before = server.process.cpu()
+    answers: list[Answer] = [server.call(tool, **arguments) for _ in range(NEXT_CALLS)]
+    cpu = (server.process.cpu() - before) * 1000 / NEXT_CALLS
+    return p50([answer.seconds for answer in answers]) * 1000, cpu
+
+
+def _parse(project: Path) -> Cost:
+    """Read and parse the job files as plainly as can be."""
+    begun, before = time.perf_counter(), time.process_time()
+    for file in sorted((project / ".deepwork" / "jobs").glob("*/job.yml")):
+        yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+    return Cost(time.perf_counter() - begun, time.process_time() - before)
+
+
+def measure_crowd(run: Run) -> None:
+    """Compare calls in a crowded project with the same calls in an empty one."""
+    contestants = run.piped(leading=True)
+    if not contestants:
+        return
+    with ExitStack() as ended:
+        servers = [
+            (
+                one,
+                ended.enter_context(run.launcher.started(one, make_project(run.folder / f"empty-{one.name}"))),
+                ended.enter_context(run.launcher.started(one, copied(crowded(run), f"crowded-{one.name}"))),
+            )
+            for one in contestants
+        ]
+        for _ in run.rounds("crowded project"):
+            for contestant, empty, full in servers:
+                alone, beside = Timed(), Timed()
+                for _ in range(SESSIONS_A_ROUND):
+                    lead(empty, alone)
+                    lead(full, beside)
+                run.add("crowd.start", contestant, p50(beside.start), p50(alone.start))
+                run.add("crowd.finish", contestant, p50(beside.finish), p50(alone.finish))
+                run.add("crowd.cpu", contestant, p50(beside.finish_cpu), p50(alone.finish_cpu))
+
+
+def measure_sessions(run: Run) -> None:
+    """Compare a command that lists sessions with one that does nothing."""
+    project = crowded(run)
+
+    def cpu(*arguments: str) -> float:
+        process = run.launcher.run(["deepwork", *arguments], project)
+        used = process.wait()
+        if process.popen.returncode:
+            raise process.complaint(f"exited with {process.popen.returncode}")
+        return used * 1000
+
+    for _ in run.rounds("sessions list"):
+        nothing = cpu("--version")
+        listing = cpu("sessions", "list")
+        run.add("sessions.cpu", COMMAND, listing, nothing)

@@ -1,0 +1,137 @@
+"""What `python -m bench` says and writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nonsense"], "'nonsense' is not NAME=COMMAND"),
+        (["a/b=c"], "'a/b=c' is not NAME=COMMAND"),
+        (["FLOOR=c"], "FLOOR is always measured; choose another name"),
+        (["a=b", "a=c"], "two contestants have the same name"),
+        (["--figures", "start,speed"], "there is no figure 'speed'; there are start, steps"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_before_anything_is_measured(arguments, says, command):
+    ran = command(*arguments)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert says in ran.stderr
+
+
+def test_a_contestant_that_dies_is_named_with_what_it_said(a_server, command):
+    ran = command(f"mine={a_server('sys.exit(chr(111) + chr(117) + chr(99) + chr(104))')}", "--figures", "start")
+    assert ran.code == 1
+    assert re.search(r"^Error: `.*server\.py` died \(exit code 1\)\n  ouch$", ran.stderr, re.MULTILINE)
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "old = answer\ndef answer(request):\n    old(request)\n    request['method'] == 'tools/list' and sys.exit(3)",
+        "def at_end():\n    sys.exit(3)",
+    ],
+    ids=["once it has listed its tools", "when it is to end"],
+)
+def test_a_contestant_that_dies_has_no_fast_exit(extra, a_server, command):
+    ran = command(f"mine={a_server(extra)}", "--figures", "start", "--rounds", "1")
+    assert ran.code == 1
+    assert "server.py` died (exit code 3)" in ran.stderr
+
+
+def test_a_server_without_our_tools_is_only_started_and_ended(a_server, command):
+    everything_else = "steps,flight,http,listing,crowd,memory,growth"
+    ran = command(f"mine={a_server()}", "--rounds", "1", "--figures", f"start,{everything_else}")
+    assert ran.code == 0
+    figures = [line.split("  ")[0] for line in ran.stdout.splitlines()[1:]]
+    assert {name.split(",")[0] for name in figures} == {
+        "spawn → tools/list answered",
+        "exit after closed stdin",
+        "memory after tools/list",
+    }
+
+
+def test_a_contestant_that_is_not_installed_is_named(command):
+    ran = command("mine=no-such-program --x", "--figures", "start")
+    assert (ran.code, ran.stderr) == (1, "Error: there is no program 'no-such-program' on the path\n")
+
+
+def test_a_contestant_that_answers_with_an_error_is_named(a_server, command):
+    refusing = """
+def answer(request):
+    error = {"code": -32601, "message": "unknown"}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}), flush=True)
+"""
+    ran = command(f"mine={a_server(refusing)}", "--figures", "start")
+    assert ran.code == 1
+    assert 'answered with an error: {"code": -32601, "message": "unknown"}' in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_placeholder_that_is_not_known_is_named(command):
+    ran = command("mine=python {folder}", "--figures", "start")
+    assert ran.code == 1
+    assert "the command of 'mine' cannot be read: KeyError('folder')" in ran.stderr
+
+
+def test_what_a_run_writes_has_the_documented_keys(measured):
+    assert [*measured] == ["format", "command", "machine", "settings", "contestants", "figures", "curves"]
+    assert [*measured["settings"]] == ["era", "rounds", "sizes"]
+    assert {*measured["contestants"][0]} == {"name", "command"}
+    for figure in measured["figures"]:
+        assert {"key", "title", "unit", "against", "relation", "goal", "contestant", "reached"} < {*figure}
+        assert {*figure["measured"]} == {*figure["baseline"]} == {*figure["compared"]} == {"median", "low", "high"}
+        assert figure["rounds"] == 3
+    for curve in measured["curves"]:
+        assert [len(line) for line in curve["lines"].values()] == [len(curve["sizes"])]
+
+
+def test_an_earlier_run_is_made_into_a_page(measured, command, tmp_path):
+    (tmp_path / "found.json").write_text(json.dumps(measured))
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.parent.mkdir()
+    ran = command("--from-json", tmp_path / "found.json", "--report", page)
+    assert (ran.code, ran.stderr) == (0, "")
+    text = page.read_text()
+    for one in measured["figures"]:
+        assert f"| {one['title']} | deepwork |" in text
+    for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
+        ET.parse(page.parent / target)
+    assert len([*(page.parent / "images").iterdir()]) == 1 + len(measured["curves"])
+    assert "<!-- sketch -->\n```bash\npython -m bench\n```\n" in text
+    assert "## What falls short, and why\n\n" in text
+
+
+def test_a_page_of_figures_from_memory_says_so(measured, command, tmp_path):
+    measured["machine"]["file system"] = "tmpfs"
+    (tmp_path / "found.json").write_text(json.dumps(measured))
+    command("--from-json", tmp_path / "found.json", "--report", tmp_path / "page.md")
+    assert "durable calls were not really measured" in (tmp_path / "page.md").read_text()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 0}'])
+def test_a_file_that_no_run_has_written_is_refused(text, command, tmp_path):
+    (tmp_path / "found.json").write_text(text)
+    ran = command("--from-json", tmp_path / "found.json")
+    assert ran.code == 1
+    assert "was not written by this release's --json; measure anew" in ran.stderr
+
+
+@pytest.mark.parametrize(("value", "share"), [(0.5, 0.25), (2.0, 1.0), (-1.0, 0.0)])
+def test_the_plot_shows_what_share_of_a_goal_is_used_up(value, share):
+    from bench.plots import share_of_goal
+
+    assert share_of_goal({"goal": {"limit": 2.0, "at_least": False}}, value) == share
+
+
+def test_the_plot_turns_goals_from_below_around():
+    from bench.plots import share_of_goal
+
+    assert share_of_goal({"goal": {"limit": 0.5, "at_least": True}}, 0.25) == 2.0
