@@ -78,7 +78,8 @@ class Calls(Middleware):
             tools = [tool.name for tool in await _tools(context.fastmcp_context)]
             raise ToolError(f"Unknown tool: {name[:100]!r}{nearest(name, tools)}", log_level=logging.DEBUG) from None
         except FastMCPError as error:
-            outcome = f"error: {_brief(str(error).splitlines()[0], 200)}"
+            first_line = next(iter(str(error).splitlines()), "")
+            outcome = f"error: {_brief(first_line, 200)}"
             raise
         except BaseException as error:
             outcome = type(error).__name__
@@ -87,7 +88,7 @@ class Calls(Middleware):
             stack = [f"{entry.workflow}@{entry.step}" for entry in self._sessions.last_seen(self.current())]
             spent = round((time.perf_counter() - began) * 1000, 1)
             tool, shown = _brief(name, 100), _brief(" > ".join(stack), 100) or "empty"
-            facts = {"tool": tool, "stack": stack, "ms": spent, "outcome": outcome}
+            facts = {"tool": name[:100], "stack": stack, "ms": spent, "outcome": outcome}
             log.info("%s: %s (stack: %s, %s ms)", tool, outcome, shown, spent, extra={"facts": facts})
 
     def _connection(self, context: Context | None, principal: str) -> Connection:
