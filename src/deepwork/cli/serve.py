@@ -15,7 +15,8 @@ from deepwork.cli.project import path_option, probable_root
 from deepwork.config import load_config, resolve_root
 from deepwork.logs import LEVELS, set_up_logging
 
-GC_THRESHOLD = 1000
+# Often enough that memory does not grow with the calls, seldom enough that a thousand jobs are read fast.
+GC_THRESHOLDS = 1000, 50
 
 
 @click.command(
@@ -130,7 +131,7 @@ def serve(
     )
     # What is there now stays, and need not be searched again; what calls leave behind is to go soon.
     gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     if entrance is None:
         from deepwork.server.stdio import run_stdio
