@@ -1,14 +1,25 @@
-"""What every test may count on: one async backend, and nothing of the person who runs them."""
+"""What every test may count on: one async backend, nothing of the person who runs them, and runners to script."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from hypothesis import settings
 
-from deepwork.loading.discovery import installed
+from deepwork import hookimpl
+from deepwork.api import ReviewRequest, ReviewRunner, ReviewRunnerSpec, Verdict
+from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.manager import PluginManager
+from deepwork.testing import output, review, step
+
+Answer = Callable[[ReviewRequest], Any]
 
 settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("deepwork")
@@ -45,3 +56,128 @@ def install(monkeypatch):
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
 
     return install
+
+
+class Judge(ReviewRunner):
+    """Answers by a function, and remembers what it was asked and how many it judged at once.
+
+    With `hold` set it answers only when `release` is set, so that a test can act meanwhile.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.requests: list[ReviewRequest] = []
+        self.hold = False
+        self.release = anyio.Event()
+        self.asked = anyio.Event()
+        self.running = 0
+        self.most = 0
+        self.cancelled = 0
+
+    async def review(self, request: ReviewRequest) -> Verdict:
+        self.requests.append(request)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.asked.set()
+        try:
+            if self.hold:
+                await self.release.wait()
+            answer = self.answer(request)
+            if hasattr(answer, "__await__"):
+                answer = await answer
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        except anyio.get_cancelled_exc_class():
+            self.cancelled += 1
+            raise
+        finally:
+            self.running -= 1
+
+
+@pytest.fixture
+def plugins_with():
+    """Make the plugins of a server: those installed, and one with these runners."""
+
+    def make(**runners: ReviewRunner | ReviewRunnerSpec) -> PluginManager:
+        class Runners:
+            @hookimpl
+            def deepwork_review_runners(self):
+                for name, runner in runners.items():
+                    if isinstance(runner, ReviewRunnerSpec):
+                        yield runner
+                    else:
+                        yield ReviewRunnerSpec(name=name, create=lambda one=runner: one, max_inline_files=5)
+
+        return PluginManager(candidates=[*installed(), Candidate("judges", "judges-dist", "1.0", Runners)])
+
+    return make
+
+
+@pytest.fixture
+def judge():
+    return Judge
+
+
+@pytest.fixture
+def served(project, plugins_with):
+    """Make a server whose gate asks this runner; other options as for `create_server`."""
+
+    def make(runner: ReviewRunner, **options: Any) -> Any:
+        return project.server(external_runner="judge", plugins=plugins_with(judge=runner), **options)
+
+    return make
+
+
+@pytest.fixture
+def reviewed(project):
+    """A project whose first step `a` is reviewed as a whole, with the files of both steps."""
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    project.write("a.md", "The work\n")
+    project.write("b.md")
+    return project
+
+
+@pytest.fixture
+def many(project):
+    """A project whose one step has a list of files that are reviewed one by one."""
+
+    def make(count: int, **more: Any) -> list[str]:
+        project.write_job(steps=[step("a", outputs={"parts": output("files")}, reviews=[review("parts", **more)])])
+        return [project.write(f"part{number}.md", f"Part {number}\n").name for number in range(count)]
+
+    return make
+
+
+@pytest.fixture
+def stored(project):
+    """Read the file of a session; of the only one, if none is named."""
+
+    def read(session_id: str | None = None) -> dict[str, Any]:
+        [file] = [project.state / f"session_{session_id}.json"] if session_id else project.state.glob("session_*.json")
+        return json.loads(file.read_text())
+
+    return read
+
+
+@pytest.fixture
+def history(stored):
+    """Give the details of the history's entries of one kind."""
+
+    def read(kind: str) -> list[dict[str, Any]]:
+        return [entry["detail"] for entry in stored()["history"] if entry["kind"] == kind]
+
+    return read
+
+
+@pytest.fixture
+def deepwork(project):
+    """Run the command `deepwork` in the project, and give what it printed; it has to end with this code."""
+
+    async def run(*arguments: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
+        done = await anyio.run_process(command, check=False, env={**os.environ})
+        assert done.returncode == code, done.stderr.decode()
+        return done.stdout.decode() + done.stderr.decode()
+
+    return run

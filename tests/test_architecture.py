@@ -18,37 +18,30 @@ SOURCE = Path(deepwork.__file__).parent
 ROOMS = {
     "__init__": "",
     "errors": "",
-    "documents": "",
-    "logs": "visible",
-    "processes": "errors",
-    "workspace": "errors",
-    "settings": "",
-    "trust": "workspace",
-    "visible": "",
-    "config": "documents errors settings trust workspace",
+    "text": "",
+    "files": "errors",
+    "documents": "text",
     "models": "errors",
-    "ports": "documents errors models settings trust workspace",
-    "jobs": "documents errors models ports workspace",
-    "engine": "documents errors jobs models ports workspace",
+    "ports": "errors files models",
+    "jobs": "documents errors files models ports text",
+    "sessions": "errors files jobs models ports",
+    "gate": "errors files models ports",
+    "engine": "errors files gate jobs models ports sessions",
     "hookspecs": "engine ports",  # for annotations only, see below
-    "loading": "__init__ config documents errors hookspecs ports workspace",
-    "command_runner": "config engine errors models ports processes",
-    "house": "command_runner config engine errors jobs loading ports workspace",
-    "api": "documents engine errors jobs loading models ports processes settings visible workspace",
+    "loading": "__init__ errors hookspecs ports text",
+    "project": "documents engine errors files gate jobs loading models ports sessions text",
+    "api": "documents engine errors files gate jobs models ports project text",
     "builtin": "__init__ api",
-    "server": "__init__ documents engine errors house loading models ports visible workspace",
-    "cli": (
-        "__init__ config documents engine errors house jobs loading logs models ports server settings trust visible "
-        "workspace"
-    ),
-    "testing": "__init__ api config house loading server",
+    "server": "__init__ engine errors documents files loading models ports project sessions text",
+    "cli": ("__init__ documents engine errors files gate jobs loading models ports project server sessions text"),
+    "testing": "__init__ api loading project server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
     "__main__": "cli",
 }
 
 # An outside library lives in these rooms.
 HOMES = {
-    "anyio": "builtin cli command_runner engine plugin_template ports processes server testing",
+    "anyio": "builtin cli engine files gate plugin_template ports project server sessions testing",
     "click": "cli plugin_template testing",
     "deepwork_acme": "plugin_template",
     "fastmcp": "server testing",
@@ -58,7 +51,7 @@ HOMES = {
     "mcp": "server",
     "mcp_types": "server",
     "pluggy": "__init__ hookspecs loading",
-    "pydantic": "builtin cli config documents models plugin_template ports server settings testing",
+    "pydantic": "builtin cli documents models plugin_template ports project server testing",
     "pydantic_core": "server",
     "pytest": "plugin_template testing",
     "sse_starlette": "server",
@@ -133,7 +126,7 @@ def test_every_room_has_its_line_in_the_table_and_every_line_its_room():
 
 def test_the_table_itself_goes_in_one_direction():
     order = [*TopologicalSorter({room: others.split() for room, others in ROOMS.items()}).static_order()]
-    backbone = ["errors", "models", "ports", "jobs", "engine", "house", "server", "cli"]
+    backbone = ["errors", "models", "ports", "jobs", "sessions", "engine", "project", "server", "cli"]
     assert [room for room in order if room in backbone] == backbone
     assert order.index("ports") < order.index("loading") < order.index("server")
 
@@ -146,12 +139,12 @@ def test_the_table_itself_goes_in_one_direction():
         ("engine", "import deepwork.server", "engine may not import server"),
         ("engine", "def f():\n    from fastmcp import FastMCP", "fastmcp does not live in engine"),
         ("loading", "from deepwork.engine import engine", "loading may not import engine"),
-        ("builtin", "from deepwork.workspace import Workspace", "builtin may not import workspace"),
-        ("builtin", "from deepwork import workspace", "builtin may not import workspace"),
+        ("builtin", "from deepwork.files.workspace import Workspace", "builtin may not import files"),
+        ("builtin", "from deepwork import files", "builtin may not import files"),
         ("cli", "from starlette.applications import Starlette", "starlette does not live in cli"),
         ("server", "import click", "click does not live in server"),
         ("jobs", "import yaml", "yaml does not live in jobs"),
-        ("config", "import requests", "requests has no home"),
+        ("project", "import requests", "requests has no home"),
         ("engine", "from . import begin", "imports are absolute"),
     ],
 )
@@ -163,7 +156,7 @@ def test_the_checker_sees_what_it_is_for(room, text, complaint):
     ("room", "text"),
     [
         ("builtin", "from deepwork import hookimpl\nfrom deepwork.api import Session"),
-        ("engine", "from deepwork.engine.begin import pin\nimport os"),
+        ("engine", "from deepwork.engine.steps import pin\nimport os"),
         ("cli", "import click\nfrom deepwork.server import create_server"),
     ],
 )

@@ -29,7 +29,7 @@ from typing import Any, Self
 
 import anyio
 
-from deepwork.processes import ENVIRONMENT
+from deepwork.files.processes import ENVIRONMENT
 from deepwork.testing import Agent, DeepworkProject, output, review, step
 
 ROOT = Path(__file__).parent.parent

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deepwork.documents import Document, DocumentError, Problem, read_document
-from deepwork.engine.engine import Engine
-from deepwork.engine.verdicts import read_verdict, verdict_schema
+from deepwork.documents.load import Document, read_document
+from deepwork.documents.problems import DocumentError, Problem
+from deepwork.engine.engine import Engine, Report
 from deepwork.errors import (
     ArgumentError,
     BadVerdict,
@@ -38,16 +38,20 @@ from deepwork.errors import (
     UnknownSession,
     UnknownWorkflow,
 )
+from deepwork.files.durable import is_leftover, read_in, replace_in, write_durably
+from deepwork.files.locks import locked
+from deepwork.files.paths import is_utf8, open_folder, open_regular, read_regular, resolve_inside
+from deepwork.files.processes import Completed, allowed_environment, run_program
+from deepwork.files.workspace import Workspace
+from deepwork.gate.verdicts import read_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
 from deepwork.jobs.reader import JobReader
-from deepwork.loading.contexts import open_context
 from deepwork.models.jobs import Job, JobFile, Review, Step, StepOutput, Workflow
 from deepwork.models.replies import (
     AbortedWorkflow,
     BeginStep,
     FinishedStep,
     StartedWorkflow,
-    StepStatus,
     WorkflowList,
 )
 from deepwork.models.reviews import (
@@ -67,9 +71,10 @@ from deepwork.models.sessions import (
     SessionStatus,
     SessionSummary,
     StepProgress,
+    StepStatus,
 )
 from deepwork.ports.call import ClientInfo, ToolCall
-from deepwork.ports.context import PluginContext
+from deepwork.ports.context import PluginContext, ReviewCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     Check,
@@ -84,22 +89,9 @@ from deepwork.ports.records import (
 )
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
-from deepwork.processes import Completed, allowed_environment, run_program
-from deepwork.settings import NeedsTrust
-from deepwork.visible import visible, visible_lines
-from deepwork.workspace import (
-    Workspace,
-    is_leftover,
-    is_utf8,
-    locked,
-    open_folder,
-    open_regular,
-    read_in,
-    read_regular,
-    replace_in,
-    resolve_inside,
-    write_durably,
-)
+from deepwork.project.contexts import open_context
+from deepwork.project.settings import NeedsTrust
+from deepwork.text.escape import visible, visible_lines
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -146,8 +138,10 @@ __all__ = [
     "ProgramMissing",
     "ProgramTimeout",
     "PromptSpec",
+    "Report",
     "ResourceSpec",
     "Review",
+    "ReviewCommand",
     "ReviewExhausted",
     "ReviewRequest",
     "ReviewRunner",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deepwork.house import House
+from deepwork.project.project import Project
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ def extra(project, tmp_path):
 
 
 def names(project):
-    return [job.name for _, job in House(project.root).catalogue().list().jobs]
+    return [job.name for _, job in Project(project.root).catalogue.list().jobs]
 
 
 def test_jobs_of_the_project_come_first_then_packaged_ones_then_those_of_additional_folders(
@@ -49,7 +49,7 @@ def test_a_folder_that_is_named_twice_counts_once(project, extra, monkeypatch):
     one = extra("one", "a_job")
     (one.parent / "link").symlink_to(one)
     monkeypatch.setenv(EXTRA, f"{one}:{one}/:{one.parent / 'link'}:{one.parent}/two/../one")
-    listing = House(project.root).catalogue().list()
+    listing = Project(project.root).catalogue.list()
     assert [job.name for _, job in listing.jobs] == [*PACKAGED, "a_job"]
     assert listing.errors == listing.shadowed == ()
 
@@ -68,7 +68,7 @@ def test_a_relative_folder_starts_at_the_project(project, monkeypatch):
 def test_of_two_additional_folders_the_first_has_the_name(project, extra, monkeypatch):
     first, second = extra("one", "a_job"), extra("two", "a_job")
     monkeypatch.setenv(EXTRA, f"{first}:{second}")
-    catalogue = House(project.root).catalogue()
+    catalogue = Project(project.root).catalogue
     assert catalogue.find("a_job").job_dir == first / "a_job"
     [(source, error)] = catalogue.list().errors
     assert (source, error.job_dir) == ("additional", second / "a_job")
@@ -76,7 +76,7 @@ def test_of_two_additional_folders_the_first_has_the_name(project, extra, monkey
 
 def test_a_job_of_the_project_hides_a_packaged_one(project):
     job_dir = project.write_job("project_tour")
-    catalogue = House(project.root).catalogue()
+    catalogue = Project(project.root).catalogue
     assert catalogue.find("project_tour").job_dir == job_dir
     assert [(one.source, one.by) for one in catalogue.list().shadowed] == [("packaged", "project")]
 
@@ -84,7 +84,7 @@ def test_a_job_of_the_project_hides_a_packaged_one(project):
 def test_a_folder_of_jobs_that_leads_out_of_the_project_is_reported_and_not_used(project, extra):
     project.jobs.parent.mkdir()
     project.jobs.symlink_to(extra("elsewhere", "a_job"))
-    listing = House(project.root).catalogue().list()
+    listing = Project(project.root).catalogue.list()
     assert [job.name for _, job in listing.jobs] == PACKAGED
     assert "leads out of the project" in listing.errors[0][1].message
 

@@ -10,7 +10,7 @@ import shutil
 import pytest
 import yaml
 
-from deepwork.config import Config
+from deepwork.project.config import Config
 
 pytestmark = pytest.mark.anyio
 

@@ -385,6 +385,6 @@ async def test_the_commands_work_while_a_server_is_running(demo, run):
 async def test_no_command_imports_fastmcp(three, run, command):
     result = run(*(part.format(three[2]) for part in command), options=["-X", "importtime"])
     assert result.returncode == 0, result.stderr
-    assert "deepwork.house" in result.stderr
+    assert "deepwork.project.project" in result.stderr
     assert "fastmcp" not in result.stderr
     assert "mcp" not in {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 import deepwork.cli
-from deepwork.logs import ForPeople
+from deepwork.cli.logs import ForPeople
 from deepwork.testing import DeepworkProject, review, step
 
 pytestmark = pytest.mark.anyio

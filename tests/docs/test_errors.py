@@ -19,8 +19,8 @@ import deepwork.errors
 from deepwork import api, hookimpl
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
-from deepwork.server.doors import Doors, doors
-from deepwork.server.http import run_http
+from deepwork.server.http.app import run_http
+from deepwork.server.http.listen import Doors, doors
 from deepwork.testing import Agent, Refused, review, step
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"

@@ -12,9 +12,9 @@ import pytest
 from fastmcp import Client
 
 from deepwork import __version__, api
-from deepwork.house import House
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
+from deepwork.project.project import Project
 from deepwork.testing import Agent, review, step
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,7 @@ async def test_the_state_store_keeps_sessions_and_refuses_stale_ones(project, pl
         session = (await agent.start())["session_id"]
     assert [path.name for path in project.state.glob("*.db")] == ["sessions.db"]
     assert not list(project.state.glob("session_*"))
-    store = House(project.root, plugins=options["plugins"]).store("acme")
+    store = Project(project.root, plugins=options["plugins"]).store("acme")
     async with project.agent(**options) as agent, store.open(api.Workspace(project.root)) as opened:
         assert session in await agent.refused("finished_step", outputs={})
         found = await opened.load(session)
@@ -69,7 +69,7 @@ async def test_of_many_saves_at_once_the_state_store_takes_one(project, plugins)
     async with project.agent(plugins=manager, state_store="acme") as agent:
         session_id = (await agent.start())["session_id"]
     won = []
-    store = House(project.root, plugins=manager).store("acme").open(api.Workspace(project.root))
+    store = Project(project.root, plugins=manager).store("acme").open(api.Workspace(project.root))
     session = await store.load(session_id)
 
     async def save():
@@ -122,7 +122,7 @@ def test_the_check_reads_its_settings(project, plugins):
     manager = plugins("deepwork_checks")
 
     def findings():
-        [check] = House(project.root, plugins=manager).checks()
+        [check] = Project(project.root, plugins=manager).checks.items
         return [(finding.level, finding.text) for finding in check.item.run()]
 
     assert findings() == [("warning", "no url is set")]

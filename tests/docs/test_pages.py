@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deepwork.api import Job, parse_job
-from deepwork.config import load_config
+from deepwork.project.config import load_config
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

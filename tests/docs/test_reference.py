@@ -16,15 +16,19 @@ from pydantic import BaseModel
 import deepwork.errors
 import deepwork.hookspecs
 import deepwork.models.replies as replies
-from deepwork import api, documents
+from deepwork import api
 from deepwork.cli.main import COMMANDS, main
-from deepwork.config import CommandSection, Config, RouteSection
-from deepwork.engine import arguments, begin, outputs
-from deepwork.house import House
+from deepwork.documents import load as documents
+from deepwork.engine import limits as arguments
 from deepwork.models import jobs
+from deepwork.models.outputs import MAX_PATHS
 from deepwork.models.reviews import CriterionResult, ReviewResult
 from deepwork.models.sessions import EventKind, SessionSummary
-from deepwork.server import bounds, frames
+from deepwork.project.config import CommandSection, Config, RouteSection
+from deepwork.project.project import Project
+from deepwork.server import frames
+from deepwork.server.http import limits as bounds
+from deepwork.sessions.definition import MAX_INSTRUCTIONS
 
 SOURCES = sorted((Path(deepwork.errors.__file__).parent).rglob("*.py"))
 SOURCE = "\n".join(path.read_text() for path in SOURCES)
@@ -167,9 +171,9 @@ def test_the_limits_of_calls_are_those_of_the_code(reference):
     assert rows == [
         f"{arguments.MAX_TEXT_BYTES // 1024} KiB each",
         f"{arguments.MAX_NAME_BYTES // 1024} KiB each",
-        f"{outputs.MAX_PATHS:,}",
+        f"{MAX_PATHS:,}",
         "4,096 bytes",
-        f"{begin.MAX_INSTRUCTIONS // 1024**2} MiB",
+        f"{MAX_INSTRUCTIONS // 1024**2} MiB",
         f"{frames.MAX_LINE // 1024**2} MiB",
         f"{bounds.MAX_BODY // 1024**2} MiB",
     ]
@@ -244,7 +248,7 @@ def test_the_limits_of_files_are_those_of_the_code(reference):
 
 
 def test_every_job_source_of_the_core_is_listed_with_its_rank(project, reference):
-    sources = House(project.root).catalogue().sources
+    sources = Project(project.root).catalogue.sources
     assert [*reference("job-yml").rows("Where jobs are found")] == [source.name for source in sources]
     ranks = ", ".join(f"`{source.name}` {source.rank}" for source in sources)
     assert f"{ranks}; default {api.JobSource.rank} " in reference("hooks").rows("JobSource")["rank"][0] + " "

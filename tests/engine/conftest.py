@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 
@@ -20,14 +19,3 @@ def hostile():
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture
-def stored(project):
-    """Read the file of the only session, or of the one named."""
-
-    def read(session_id="*"):
-        [file] = project.state.glob(f"session_{session_id}.json")
-        return json.loads(file.read_text())
-
-    return read

@@ -12,9 +12,9 @@ import pytest
 
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, PathRefused
+from deepwork.files.paths import read_regular
 from deepwork.models.jobs import StepOutput
 from deepwork.testing import output, step
-from deepwork.workspace import read_regular
 
 pytestmark = pytest.mark.anyio
 

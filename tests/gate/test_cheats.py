@@ -88,12 +88,12 @@ async def test_a_verdict_on_other_criteria_is_none(reviewed, judge, served, name
         await agent.start()
         reply = await agent.finish(DONE)
     assert reply["status"] == "needs_work"
-    assert "criteria are not those that were asked" in reply["feedback"]
+    assert "criteria are not those of the review" in reply["feedback"]
 
 
 @pytest.mark.parametrize("passed", ["false", "true", 1, 0, None, [], {}])
 async def test_passed_that_is_no_boolean_passes_nothing(reviewed, judge, served, passed):
-    answer = judge(lambda asked: read_verdict({"passed": passed, "feedback": "Fine"}, asked.criteria))
+    answer = judge(lambda _request: read_verdict({"passed": passed, "feedback": "Fine"}))
     async with reviewed.agent(served(answer)) as agent:
         await agent.start()
         assert (await agent.finish(DONE))["status"] == "needs_work"

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from deepwork.config import load_config
-from deepwork.house import load_plugins
-from deepwork.loading.contexts import contexts
-from deepwork.ports.shared import SharedObjects
+from deepwork.project.project import Project
 
 DISTS = Path(__file__).parent.parent / "data" / "dists"
 
@@ -20,7 +16,7 @@ def ask(project, monkeypatch):
     def ask(hook, *dists, **arguments):
         for name in dists:
             monkeypatch.syspath_prepend(str(DISTS / name))
-        loaded = load_config(project.root, os.environ)
-        return getattr(load_plugins(loaded.config, os.environ), hook)(contexts(loaded, SharedObjects()), **arguments)
+        answers = getattr(Project(project.root), hook)
+        return (answers(**arguments) if arguments else answers).demand()
 
     return ask

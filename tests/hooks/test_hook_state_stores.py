@@ -4,7 +4,7 @@ import pytest
 
 from deepwork import __version__
 from deepwork.errors import NameClash, PluginLoadError
-from deepwork.loading.catalog import by_name
+from deepwork.loading.selection import by_name
 
 pytestmark = pytest.mark.anyio
 

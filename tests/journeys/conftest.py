@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -60,16 +59,6 @@ def connected(request, project):
 def mode(request):
     """Both eras of the protocol."""
     return request.param
-
-
-@pytest.fixture
-def stored(project):
-    """Read the file of a session."""
-
-    def read(session_id):
-        return json.loads((project.state / f"session_{session_id}.json").read_text())
-
-    return read
 
 
 class Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,16 +62,6 @@ def server_with_source(project):
         return create_server(project.root, plugins=plugins_with(Jobs()))
 
     return make
-
-
-@pytest.fixture
-def stored(project):
-    """Read the file of a session."""
-
-    def read(session_id: str) -> dict[str, Any]:
-        return json.loads((project.state / f"session_{session_id}.json").read_text())
-
-    return read
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ async def test_a_new_session_is_created_in_the_state_manager(project, probed, st
     probe = probed()
     async with project.agent(probe.server) as agent:
         first, second = await agent.start(), await agent.start()
-        session = await probe.engine.sessions.load(first["session_id"])
+        session = await probe.engine.sessions.reload(first["session_id"])
     assert session.is_active
     assert session.workflow == "demo/main"
     assert first["session_id"] != second["session_id"]

@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 
+from deepwork.engine.engine import Report
 from deepwork.errors import StateError
 from deepwork.ports.call import ToolCall
 from deepwork.testing import output, review, step
@@ -70,7 +71,7 @@ async def test_an_optional_parameter_may_be_text_null_or_missing(plain, name):
 @pytest.mark.req("JOBS-REQ-001.4.4")
 async def test_without_a_session_a_state_error_is_raised(plain, probed):
     with pytest.raises(StateError, match="No active workflow session"):
-        await probed().engine.finish_step(ToolCall(), outputs={})
+        await probed().engine.finish_step(ToolCall(), Report({}))
 
 
 @pytest.mark.req("JOBS-REQ-001.4.4")

@@ -11,7 +11,7 @@ from fastmcp import Client, FastMCP
 from mcp import MCPError
 
 from deepwork.api import ArgumentError, PluginError, ResourceSpec
-from deepwork.server.calls import Calls
+from deepwork.server.middleware import Calls
 from deepwork.server.tools import add_resource
 from deepwork.testing import output, review, step
 

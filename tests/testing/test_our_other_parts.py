@@ -9,18 +9,16 @@ import yaml
 from hypothesis import given, settings
 
 import deepwork
-from deepwork.api import Job, JobReader, Workspace, parse_job
+from deepwork.api import Job, JobReader, open_context, parse_job
 from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
 from deepwork.builtin.self_review import SelfReview
 from deepwork.loading.discovery import BUILTINS
-from deepwork.ports.context import PluginContext
 from deepwork.testing import JobSourceContract, PluginContract, ReviewRunnerContract, ScriptedRunner
 from deepwork.testing.strategies import jobs
-from deepwork.trust import Trust
 
 
 def context(root):
-    return PluginContext("self_review", Workspace(root), Trust(root, root.parent / "user"))
+    return open_context("self_review", root)
 
 
 class TestSelfReview(ReviewRunnerContract):
@@ -30,8 +28,9 @@ class TestSelfReview(ReviewRunnerContract):
 
     @pytest.fixture
     async def broken_runner(self, project_root):
+        runner = SelfReview(context(project_root))
         (project_root / ".deepwork").write_text("a file where the folder should be")
-        return SelfReview(context(project_root))
+        return runner
 
 
 class TestScriptedRunner(ReviewRunnerContract):
@@ -64,6 +63,10 @@ class TestFolderJobs(JobSourceContract):
 @pytest.mark.parametrize("name", BUILTINS)
 def test_every_builtin_plugin_has_its_contract(name):
     assert name in {one.plugin for one in PluginContract.__subclasses__()}
+
+
+class TestCommandRunnerPlugin(PluginContract):
+    plugin = "command_runner"
 
 
 class TestJsonStorePlugin(PluginContract):

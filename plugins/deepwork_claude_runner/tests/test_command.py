@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from deepwork.config import user_config_file
-from deepwork.processes import ENVIRONMENT
+from deepwork.files.processes import ENVIRONMENT
+from deepwork.project.config import user_config_file
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio

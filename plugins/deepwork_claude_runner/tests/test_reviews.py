@@ -73,9 +73,9 @@ def raw(content):
         (raw(b"[" * 100_000), "Claude printed no JSON"),
         (raw(b"[]"), "Claude's answer holds no result: []"),
         (raw(b"17"), "Claude's answer holds no result: 17"),
-        ({"mode": "answer", "answer": None}, "the answer is no object with `passed`, but null"),
-        ({"mode": "answer", "answer": []}, "the answer is no object with `passed`, but list"),
-        ({"mode": "answer", "answer": {}}, "the answer holds no verdict"),
+        ({"mode": "answer", "answer": None}, "the answer is not an object with `passed`, but null"),
+        ({"mode": "answer", "answer": []}, "the answer is not an object with `passed`, but list"),
+        ({"mode": "answer", "answer": {}}, "the answer is not a verdict"),
         ({"mode": "answer", "answer": {"passed": "false"}}, "`passed` is str, not true or false"),
         ({"mode": "answer", "answer": {"passed": True, "feedback": 3}}, "`feedback` is int, not text"),
         ({"mode": "answer", "answer": {"passed": True, "criteria_results": {}}}, "`criteria_results` is dict"),
@@ -112,12 +112,13 @@ async def test_a_verdict_may_list_no_criteria_and_then_passed_decides(reviewed, 
         assert (await agent.finish(DONE))["status"] == "next_step"
 
 
-async def test_an_absent_passed_is_not_passed(reviewed, claude):
+async def test_an_answer_without_passed_is_not_a_verdict(reviewed, claude):
     claude.behaves(mode="answer", answer={"feedback": "Great work"})
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
         reply = await agent.finish(DONE)
-    assert (reply["status"], reply["failed_reviews"][0]["passed"]) == ("needs_work", False)
+    assert reply["status"] == "needs_work"
+    assert "the answer is not a verdict: it has no `passed`" in reply["feedback"]
 
 
 async def test_a_missing_program_is_told_with_its_cure(reviewed, monkeypatch, tmp_path):

@@ -150,7 +150,7 @@ class JsonStore(StateStore):
             self._workspace.prepare_state_dir()
             with (
                 open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder,
-                locked(folder, f"sessions.{_slot(session.session_id)}.lock"),
+                locked(folder, f"sessions.{_slot(session.session_id)}.lock", subject="the session folder"),
             ):
                 previous = read_in(folder, name)
                 before = None if previous is None else _stamp(folder, session.session_id)
@@ -235,7 +235,7 @@ class JsonStore(StateStore):
         try:
             with (
                 open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder,
-                locked(folder, f"sessions.{_slot(session_id)}.lock"),
+                locked(folder, f"sessions.{_slot(session_id)}.lock", subject="the session folder"),
                 _archive_of(folder) as archive,
             ):
                 for name in sorted(os.listdir(folder), key=lambda name: name != own):  # the session itself first

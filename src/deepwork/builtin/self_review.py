@@ -124,4 +124,4 @@ def _section(title: str, task: ReviewTask) -> str:
 @hookimpl
 def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec]:
     """The runner `self`, which the gate uses when no external one is chosen."""
-    yield ReviewRunnerSpec(name="self", create=lambda: SelfReview(context), max_inline_files=0, counts_attempts=False)
+    yield ReviewRunnerSpec(name="self", create=lambda: SelfReview(context), max_inline_files=0, gives_verdicts=False)

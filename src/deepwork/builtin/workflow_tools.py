@@ -12,6 +12,7 @@ from deepwork.api import (
     AbortedWorkflow,
     Engine,
     FinishedStep,
+    Report,
     ResourceSpec,
     StartedWorkflow,
     ToolCall,
@@ -89,14 +90,8 @@ def tool_set(engine: Engine) -> ToolSet:
 
         Answers needs_work (mend, then call again), next_step or workflow_complete.
         """
-        return await engine.finish_step(
-            call,
-            outputs=outputs,
-            notes=notes,
-            quality_review_override_reason=quality_review_override_reason,
-            session_id=session_id,
-            step_id=step_id,
-        )
+        override = (quality_review_override_reason or "").strip() or None
+        return await engine.finish_step(call, Report(outputs, notes, override, session_id, step_id))
 
     async def abort_workflow(
         call: ToolCall,

@@ -12,18 +12,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
 import importlib_metadata
 
 from deepwork import __version__
-from deepwork.cli.project import path_option, probable_root
+from deepwork.cli.options import path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
+from deepwork.cli.sessions import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.config import user_config_file
 from deepwork.errors import DeepWorkError
-from deepwork.house import House
 from deepwork.ports.records import Check, Finding, Level
+from deepwork.ports.state_store import StateStore
+from deepwork.project.config import user_config_file
+from deepwork.project.offers import list_offers
+from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
 CLIENT_FILES = {
@@ -62,17 +64,17 @@ def doctor(root: str, as_json: bool) -> int:
 def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
     yield "environment", _environment()
     try:
-        house = House(root)
+        project = Project(root)
     except DeepWorkError as error:
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return
-    yield "project", _project(house, root)
-    yield "configuration", _configuration(house)
-    yield "plugins", _plugins(house)
-    yield "jobs", _guarded(lambda: _jobs(house))
-    yield "sessions", _guarded(lambda: _sessions(house))
-    yield "clients", _clients(house.workspace.root)
-    for check in _guarded_checks(house):
+    yield "project", _project(project, root)
+    yield "configuration", _configuration(project)
+    yield "plugins", _plugins(project)
+    yield "jobs", _guarded(lambda: _jobs(project))
+    yield "sessions", _guarded(lambda: _sessions(project))
+    yield "clients", _clients(project.workspace.root)
+    for check in _guarded_checks(project):
         yield check.name, _guarded(check.run)
 
 
@@ -89,13 +91,13 @@ def _environment() -> Iterator[Finding]:
     yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
 
 
-def _project(house: House, given: str) -> Iterator[Finding]:
-    root = house.workspace.root
+def _project(project: Project, given: str) -> Iterator[Finding]:
+    root = project.workspace.root
     why = "--path" if given != "." else "the current folder"
     if os.environ.get("DEEPWORK_PROJECT") == given:
         why = "DEEPWORK_PROJECT"
     yield Finding(Level.OK, f"root {root} (from {why})")
-    if house.workspace.home.is_dir():
+    if project.workspace.home.is_dir():
         return
     meant = probable_root(root)
     if meant:
@@ -104,39 +106,39 @@ def _project(house: House, given: str) -> Iterator[Finding]:
         yield Finding(Level.INFO, "it has no .deepwork", "deepwork init")
 
 
-def _configuration(house: House) -> Iterator[Finding]:
-    for file in (user_config_file(os.environ), house.workspace.config_file):
+def _configuration(project: Project) -> Iterator[Finding]:
+    for file in (user_config_file(os.environ), project.workspace.config_file):
         there = "read" if file.exists() else "not there, which is fine"
         yield Finding(Level.OK if file.exists() else Level.INFO, f"{file}: {there}")
-    for label in house.trust.refused():
+    for label in project.trust.refused():
         yield Finding(
             Level.WARNING, f"{label} has no effect: the project asks for it, and it is not trusted", "deepwork trust"
         )
     for kind in MODELS:
-        file = house.workspace.home / "schema" / f"{kind}.schema.json"
+        file = project.workspace.home / "schema" / f"{kind}.schema.json"
         if file.exists() and file.read_text(encoding="utf-8", errors="replace") != schema_text(kind):
-            yield Finding(Level.WARNING, f"{house.workspace.shown(file)} is of another release", "deepwork init")
+            yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is of another release", "deepwork init")
 
 
-def _plugins(house: House) -> Iterator[Finding]:
-    offers, errors = house.offers()
-    for status in house.plugins.statuses:
+def _plugins(project: Project) -> Iterator[Finding]:
+    offers = list_offers(project)
+    for status in project.plugins.statuses:
         if status.status == "failed":
             cure = f"install a release of {status.plugin.distribution} that fits, or name it in plugins.block"
             yield Finding(Level.WARNING, f"{status.plugin} is left out: {status.cause}", cure)
         elif not status.plugin.builtin:
-            adds = [f"{kind} {name}" for by, kind, name in offers if by == status.plugin]
+            adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
             what = ", ".join(adds) if status.status == "active" else status.status
             yield Finding(Level.OK, f"{status.plugin}: {what or 'adds nothing'}")
-    for error in errors:
+    for error in offers.errors:
         yield Finding(Level.ERROR, error.message, error.hint)
-    if not errors:
-        active = sum(status.status == "active" for status in house.plugins.statuses)
+    if not offers.errors:
+        active = sum(status.status == "active" for status in project.plugins.statuses)
         yield Finding(Level.OK, f"{active} plugins active, the core's own included")
 
 
-def _jobs(house: House) -> Iterator[Finding]:
-    listing = house.catalogue().list()
+def _jobs(project: Project) -> Iterator[Finding]:
+    listing = project.catalogue.list()
     yield Finding(Level.OK, f"{len(listing.jobs)} jobs can be started")
     for _, error in listing.errors:
         yield Finding(Level.ERROR, error.message, f"deepwork jobs check {error.job_dir}")
@@ -147,18 +149,17 @@ def _jobs(house: House) -> Iterator[Finding]:
         yield Finding(Level.INFO, f"job {one.job.name!r} of {one.source} is hidden by that of {one.by}")
 
 
-def _sessions(house: House) -> Iterator[Finding]:
-    async def read() -> tuple[int, list[str]]:
-        async with house.store().open(house.workspace) as store:
-            return len(await store.find(limit=sys.maxsize)), await store.damaged()
+def _sessions(project: Project) -> Iterator[Finding]:
+    async def read(store: StateStore) -> tuple[int, list[str]]:
+        return len(await store.find(limit=sys.maxsize)), await store.damaged()
 
-    count, damaged = anyio.run(read)
-    yield Finding(Level.OK, f"{count} sessions in the store {house.config.state.store!r}")
+    count, damaged = with_store(project, read)
+    yield Finding(Level.OK, f"{count} sessions in the store {project.config.state.store!r}")
     for name in damaged:
         yield Finding(Level.WARNING, f"{name} could not be read and was set aside", "look into it, then remove it")
-    folder = house.workspace.state_dir
+    folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        yield Finding(Level.WARNING, f"{house.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
+        yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
 
 
 def _clients(root: Path) -> Iterator[Finding]:
@@ -185,11 +186,8 @@ def _entries(file: Path, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from found
 
 
-def _guarded_checks(house: House) -> list[Check]:
-    try:
-        return [one.item for one in house.checks()]
-    except DeepWorkError:
-        return []  # named under `plugins`
+def _guarded_checks(project: Project) -> list[Check]:
+    return [provided.item for provided in project.checks.items]  # errors are named under `plugins`
 
 
 def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:

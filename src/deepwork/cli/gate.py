@@ -8,19 +8,19 @@ from typing import Any
 import anyio
 import click
 
-from deepwork.cli.project import path_option
+from deepwork.cli.options import path_option
 from deepwork.cli.sessions import json_option, the_session, with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.engine.choose import choose_job
-from deepwork.engine.gate import Case, Judgement, Outcome
 from deepwork.engine.outputs import check_outputs
-from deepwork.engine.watch import Watch
 from deepwork.errors import OutputError, StateError
-from deepwork.house import House
+from deepwork.gate.gate import HandBack, Judgement, Outcome
+from deepwork.gate.work import Work
+from deepwork.jobs.lookup import choose_job
 from deepwork.models.jobs import Job, Step
-from deepwork.models.replies import Outputs
-from deepwork.models.reviews import HandedBack, Passed
+from deepwork.models.outputs import Outputs
+from deepwork.models.reviews import Passed
 from deepwork.models.sessions import EventKind, HistoryEntry, Session
+from deepwork.project.project import Project
 
 SHOWN = (
     EventKind.ATTEMPT,
@@ -46,7 +46,7 @@ def gate() -> None:
 @json_option
 def show(session_id: str, step_id: str | None, root: str, as_json: bool) -> None:
     """Show what was reviewed in a session, or in one step of it: verdicts, missing ones, overrides."""
-    session = with_store(root, lambda store: the_session(store, session_id))
+    session = with_store(Project(root), lambda store: the_session(store, session_id))
     entries = [*_entries(session, step_id)]
     if as_json:
         say_json([entry.model_dump(mode="json") for entry in entries])
@@ -72,20 +72,22 @@ def try_gate(
 
     OUTPUT can be left out where the step has only one.
     """
-    house = House(root)
-    job = choose_job(house.catalogue(), job_name)
+    project = Project(root)
+    job = choose_job(project.catalogue, job_name)
     step = _step(job, step_id)
-    outputs = check_outputs(_outputs(step, files), step.outputs, house.workspace.output_roots)
-    case = Case("try", job.name, "try", step, outputs, notes=notes)
-    judgement = anyio.run(_judge, house, case, runner)
-    passed = all(isinstance(one.verdict, Passed) for one in judgement.outcomes) and not judgement.changed
+    outputs = check_outputs(_outputs(step, files), step.outputs, project.workspace.output_roots)
+    work = Work("try", job.name, "try", step, outputs, notes=notes)
+    judgement = anyio.run(_judge, project, work, runner)
+    passed = _has_passed(judgement)
     if as_json:
-        reviews = [_facts(one) for one in judgement.outcomes]
+        reviews = [*map(_facts, judgement.outcomes), *map(_handed_back_facts, judgement.handed_back)]
         report = {"passed": passed, "reviews": reviews, "changed": judgement.changed, "skipped": judgement.skipped}
         say_json(report)
         return 0 if passed else 1
-    for one in judgement.outcomes:
-        _tell(_facts(one))
+    for outcome in judgement.outcomes:
+        _tell(_facts(outcome))
+    for hand_back in judgement.handed_back:
+        _tell(_handed_back_facts(hand_back))
     for name in judgement.skipped:
         say(f"skipped    {name}: no file")
     for path in judgement.changed:
@@ -93,10 +95,15 @@ def try_gate(
     return 0 if passed else 1
 
 
-async def _judge(house: House, case: Case, runner: str | None) -> Judgement:
-    section = house.config.quality_gate
-    chosen = house.gate(runner or section.runner, timeout=section.timeout, max_attempts=section.max_attempts)
-    return await chosen.judge(case, await chosen.take_evidence(case), passed_before=(), watch=Watch())
+async def _judge(project: Project, work: Work, runner: str | None) -> Judgement:
+    gate = project.gate(runner)
+    return await gate.judge(await gate.read(work))
+
+
+def _has_passed(judgement: Judgement) -> bool:
+    if judgement.handed_back or judgement.changed:
+        return False
+    return all(isinstance(outcome.verdict, Passed) for outcome in judgement.outcomes)
 
 
 def _step(job: Job, step_id: str) -> Step:
@@ -125,16 +132,28 @@ def _outputs(step: Step, files: Sequence[str]) -> Outputs:
     return outputs
 
 
-def _facts(one: Outcome) -> dict[str, Any]:
-    evaluation, verdict = one.evaluation, one.verdict
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    evaluation, verdict = outcome.evaluation, outcome.verdict
     return {
         "run_each": evaluation.task.run_each,
         "file": evaluation.target_file,
         "runner": evaluation.reviewer.name,
-        "passed": None if verdict is None or isinstance(verdict, HandedBack) else isinstance(verdict, Passed),
-        "feedback": str(one.error) if one.error else getattr(verdict, "feedback", ""),
+        "passed": None if verdict is None else isinstance(verdict, Passed),
+        "feedback": str(outcome.error) if outcome.error else getattr(verdict, "feedback", ""),
         "criteria": [result.model_dump() for result in getattr(verdict, "criteria", ())],
-        "seconds": round(one.seconds, 3),
+        "seconds": round(outcome.seconds, 3),
+    }
+
+
+def _handed_back_facts(hand_back: HandBack) -> dict[str, Any]:
+    return {
+        "run_each": hand_back.tasks[0].run_each,
+        "file": None,
+        "runner": hand_back.reviewer.name,
+        "passed": None,
+        "feedback": hand_back.verdict.feedback,
+        "criteria": [],
+        "seconds": 0.0,
     }
 
 

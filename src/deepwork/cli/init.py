@@ -10,12 +10,14 @@ from importlib.resources import as_file, files
 import click
 
 from deepwork.cli.connect import mcp_json
-from deepwork.cli.project import path_option
+from deepwork.cli.options import path_option
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.terminal import say, say_text
-from deepwork.config import resolve_root
 from deepwork.errors import ConfigError
-from deepwork.workspace import Workspace, open_folder, read_in
+from deepwork.files.durable import read_in
+from deepwork.files.paths import open_folder
+from deepwork.files.workspace import Workspace
+from deepwork.project.config import resolve_root
 
 SAMPLE = "project_tour"
 

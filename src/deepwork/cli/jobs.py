@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from deepwork.cli.project import path_option
+from deepwork.cli.options import path_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.config import resolve_root
 from deepwork.errors import JobLoadError
-from deepwork.house import House
 from deepwork.jobs.parse import FILE_NAME, parse_job
 from deepwork.models.jobs import Job
-from deepwork.visible import visible
+from deepwork.project.config import resolve_root
+from deepwork.project.project import Project
+from deepwork.text.escape import visible
 
 
 @click.group(epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
@@ -29,7 +29,7 @@ def jobs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
-    listing = House(root).catalogue().list()
+    listing = Project(root).catalogue.list()
     if as_json:
         say_json(
             {

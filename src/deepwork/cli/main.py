@@ -18,9 +18,9 @@ from typing import NoReturn
 import click
 
 from deepwork import __version__
+from deepwork.cli.logs import set_up_warnings
 from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
-from deepwork.logs import set_up_warnings
 
 COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
@@ -63,7 +63,7 @@ class LazyGroup(click.Group):
 
     def _of_plugins(self) -> dict[str, click.Command]:
         if self._extensions is None:
-            from deepwork.cli.extensions import plugin_commands
+            from deepwork.cli.plugin_commands import plugin_commands
 
             self._extensions = plugin_commands(COMMANDS)
         return self._extensions
@@ -129,7 +129,7 @@ def _run() -> int:
 
 def _keep_traceback() -> str:
     text = f"deepwork {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n{traceback.format_exc()}"
-    from deepwork.config import user_state_dir
+    from deepwork.project.config import user_state_dir
 
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"

@@ -100,19 +100,21 @@ def _check_name(name: str) -> None:
 def _taken() -> dict[str, str]:
     """Find the names of what the core offers, and of its other distributions; a plugin's parts bear its name."""
     from deepwork.cli.main import COMMANDS
-    from deepwork.house import House
-    from deepwork.loading.catalog import DISTRIBUTIONS
     from deepwork.loading.manager import PluginManager
+    from deepwork.loading.selection import DISTRIBUTIONS
+    from deepwork.project.offers import list_offers
+    from deepwork.project.project import Project
 
     with TemporaryDirectory() as empty:
-        house = House(empty, plugins=PluginManager(candidates=[one for one in installed() if one.builtin]))
-        offers, _ = house.offers()
-        sets = house.tool_sets(house.engine(None, store="memory"), None)
-    found = dict.fromkeys(DISTRIBUTIONS, "plugin of DeepWork")
-    found |= {one.item.name: "tool set" for one in sets}
-    found |= {name: kind for _, kind, name in offers}
-    found |= dict.fromkeys(COMMANDS, "command")
-    return {name.replace("-", "_"): kind for name, kind in found.items()}
+        builtins = [plugin for plugin in installed() if plugin.builtin]
+        project = Project(empty, plugins=PluginManager(candidates=builtins))
+        offers = list_offers(project)
+        sets = project.tool_sets(project.engine()).items
+    kinds = dict.fromkeys(DISTRIBUTIONS, "plugin of DeepWork")
+    kinds |= {provided.item.name: "tool set" for provided in sets}
+    kinds |= {offer.name: offer.kind for offer in offers.items}
+    kinds |= dict.fromkeys(COMMANDS, "command")
+    return {name.replace("-", "_"): kind for name, kind in kinds.items()}
 
 
 def _wanted(template: Path, hooks: Collection[str]) -> Iterator[Path]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from deepwork.cli.project import path_option
+from deepwork.cli.options import path_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.errors import DeepWorkError
-from deepwork.house import House
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginStatus
+from deepwork.project.offers import list_offers
+from deepwork.project.project import Project
 
 COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 
@@ -25,22 +26,22 @@ COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
     """List the installed plugins: where each comes from, what it adds, and what is wrong with it."""
-    house = House(root)
-    offers, errors = house.offers()
-    costs = _costs(house) if cost else {}
+    project = Project(root)
+    offers = list_offers(project)
+    costs = _costs(project) if cost else {}
     rows = [
-        _row(status, [(kind, name) for by, kind, name in offers if by == status.plugin], costs)
-        for status in house.plugins.statuses
+        _row(status, [(kind, name) for by, kind, name in offers.items if by == status.plugin], costs)
+        for status in project.plugins.statuses
         if everything or not status.plugin.builtin
     ]
     if as_json:
-        say_json({"plugins": rows, "errors": [str(error) for error in errors]})
+        say_json({"plugins": rows, "errors": [str(error) for error in offers.errors]})
         return
     for row in rows:
         _print(row)
     if not rows:
         say("No plugins beside the core's own, which --all shows.")
-    for error in errors:
+    for error in offers.errors:
         say(err=True)
         say_text(str(error), err=True)
 
@@ -73,20 +74,21 @@ def _print(row: Mapping[str, Any]) -> None:
         say_text(row["cause"], "    ")
 
 
-def _costs(house: House) -> dict[Candidate, int]:
+def _costs(project: Project) -> dict[Candidate, int]:
     """Estimate what a model reads of each plugin's tools: names, descriptions and input schemas, compact.
 
     Four characters count as a token.
     """
     import anyio
 
-    from deepwork.loading.catalog import named_tools
-    from deepwork.server import create_server
+    from deepwork.loading.selection import named_tools
+    from deepwork.server.build import build_server
 
     async def measure() -> dict[Candidate, int]:
-        server = create_server(house.workspace.root)
+        engine = project.engine()
+        server = build_server(project, engine)
         costs: dict[Candidate, int] = {}
-        for name, tool in named_tools(house.tool_sets(house.engine(None)), house.config.tools.prefix):
+        for name, tool in named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix):
             served = await server.get_tool(name)
             if served:
                 schema = json.dumps(served.parameters, separators=(",", ":"))

@@ -9,8 +9,8 @@ import click
 from pydantic import BaseModel
 
 from deepwork.cli.terminal import say_text
-from deepwork.config import Config
 from deepwork.models.jobs import JobFile
+from deepwork.project.config import Config
 
 MODELS: dict[str, type[BaseModel]] = {"config": Config, "job": JobFile}
 

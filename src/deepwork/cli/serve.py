@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from deepwork.cli.project import path_option, probable_root
-from deepwork.config import load_config, resolve_root
-from deepwork.logs import LEVELS, set_up_logging
+from deepwork.cli.logs import LEVELS, set_up_logging
+from deepwork.cli.options import path_option, probable_root
+
+log = logging.getLogger("deepwork")
 
 # Often enough that memory does not grow with the calls, seldom enough that a thousand jobs are read fast.
 GC_THRESHOLDS = 1000, 50
@@ -105,40 +106,32 @@ def serve(
         set_up_logging(log_level, log_json)
     except OSError as error:
         raise click.BadParameter(f"cannot be written: {error.strerror}", param_hint="--log-json") from None
-    project = resolve_root(root)
-    meant = probable_root(project)
-    if meant:
-        logging.getLogger("deepwork").warning("%s has no .deepwork; perhaps --path %s was meant", project, meant)
-    config = load_config(project, os.environ).config
-    gate = config.quality_gate
-
-    from deepwork.house import load_plugins
-    from deepwork.server import create_server
-    from deepwork.server.doors import doors
+    from deepwork.project.project import Project
+    from deepwork.server.build import build_server
+    from deepwork.server.http.listen import doors
 
     entrance = doors(host, port, allowed_hosts, token_file) if transport != "stdio" else None
 
-    server = create_server(
-        project,
-        enable_quality_gate=gate.enabled and not no_quality_gate,
-        quality_gate_timeout=quality_gate_timeout or gate.timeout,
-        quality_gate_max_attempts=quality_gate_max_attempts or gate.max_attempts,
-        external_runner=external_runner or gate.runner,
-        tools=[name.strip() for name in tools.split(",") if name.strip()] if tools is not None else None,
-        state_store=state_store,
-        platform=platform,
-        plugins=load_plugins(config, os.environ, no_plugins),
-    )
+    project = Project(root, platform=platform, blocked=no_plugins)
+    parent = probable_root(project.workspace.root)
+    if parent:
+        log.warning("%s has no .deepwork; perhaps --path %s was meant", project.workspace.root, parent)
+    project.plugins.demand()
+    gate = None
+    if project.config.quality_gate.enabled and not no_quality_gate:
+        gate = project.gate(external_runner, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts)
+    sets = [name.strip() for name in tools.split(",") if name.strip()] if tools is not None else None
+    server = build_server(project, project.engine(gate, store=state_store), tools=sets)
     # What is there now stays, and need not be searched again; what calls leave behind is to go soon.
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     if entrance is None:
-        from deepwork.server.stdio import run_stdio
+        from deepwork.server.stdio.wire import run_stdio
 
         run_stdio(server, sys.stdin.fileno(), wire)
     else:
-        from deepwork.server.http import run_http
+        from deepwork.server.http.app import run_http
 
         run_http(server, "sse" if transport == "sse" else "http", entrance, stateless=stateless)
 

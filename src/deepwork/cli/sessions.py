@@ -11,16 +11,17 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.cli.project import CommandT, path_option
+from deepwork.cli.options import CommandT, path_option
 from deepwork.cli.terminal import say, say_json, say_text
-from deepwork.engine import progress
-from deepwork.engine.answers import ended
+from deepwork.engine.replies import session_over
 from deepwork.engine.resume import age, resume_text
-from deepwork.engine.upgrade import upgraded
-from deepwork.errors import CorruptSession, StaleSession, StateError, UnknownSession
-from deepwork.house import House
+from deepwork.errors import CorruptSession, StateError, UnknownSession
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
+from deepwork.project.project import Project
+from deepwork.sessions import transitions
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.upgrade import upgraded
 
 NEWEST = 10
 
@@ -48,7 +49,7 @@ def list_sessions(root: str, everything: bool, status: str | None, as_json: bool
     """List sessions, the last changed first."""
     wanted = SessionStatus(status) if status else None
     limit = sys.maxsize if everything else NEWEST
-    found, damaged = with_store(root, lambda store: _find(store, wanted, limit))
+    found, damaged = with_store(Project(root), lambda store: _find(store, wanted, limit))
     if as_json:
         listed = [summary.model_dump(mode="json") for summary in found]
         say_json({"sessions": listed, "damaged": damaged})
@@ -69,7 +70,7 @@ def list_sessions(root: str, everything: bool, status: str | None, as_json: bool
 @about_one
 def show(session_id: str, root: str, as_json: bool) -> None:
     """Show one session: its goal, and each step with its outputs."""
-    session = with_store(root, lambda store: the_session(store, session_id))
+    session = with_store(Project(root), lambda store: the_session(store, session_id))
     if as_json:
         say_json(session.model_dump(mode="json"))
         return
@@ -90,7 +91,7 @@ def show(session_id: str, root: str, as_json: bool) -> None:
 @about_one
 def history(session_id: str, root: str, as_json: bool) -> None:
     """Show what happened in a session, in order."""
-    session = with_store(root, lambda store: the_session(store, session_id))
+    session = with_store(Project(root), lambda store: the_session(store, session_id))
     if as_json:
         say_json([entry.model_dump(mode="json") for entry in session.history])
         return
@@ -103,11 +104,11 @@ def history(session_id: str, root: str, as_json: bool) -> None:
 @about_one
 def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     """Print what an agent needs that has to go on with a session and remembers nothing."""
-    house = House(root)
-    session = with_store(root, lambda store: the_session(store, session_id))
+    project = Project(root)
+    session = with_store(project, lambda store: the_session(store, session_id))
     if not session.is_active:
-        raise ended(session)
-    text = resume_text(upgraded(session, house.catalogue(), house.workspace.root), house.workspace)
+        raise session_over(session)
+    text = resume_text(upgraded(session, project.catalogue, project.workspace.root), project.workspace)
     if as_json:
         say_json({"session_id": session.session_id, "text": text})
         return
@@ -122,19 +123,17 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
 def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
     """End a session that nobody will go on with."""
 
-    async def end(store: StateStore) -> Session:
-        session = await the_session(store, session_id)
+    def end(session: Session) -> Session:
         if not session.is_active:
-            raise ended(session)
-        reply = progress.aborted_reply(session, reason, None)
-        aborted = progress.abort(session, reply, now=datetime.now(UTC).isoformat(timespec="microseconds"))
-        try:
-            await store.save(aborted, expected=session.revision)
-        except StaleSession:  # its agent is at work: what it has just done belongs to what is ended
-            return await end(store)
-        return aborted
+            raise session_over(session)
+        reply = transitions.recorded_abort(session, reason, None)
+        return transitions.abort(session, reply, now=datetime.now(UTC).isoformat(timespec="microseconds"))
 
-    session = with_store(root, end)
+    async def update(sessions: StateManager) -> Session:
+        session = await the_session(await sessions.store(), session_id)
+        return await sessions.update(session.session_id, end, session=session)
+
+    session = with_sessions(Project(root), update)
     if as_json:
         say_json(session.summary().model_dump(mode="json"))
         return
@@ -157,7 +156,7 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
             await store.archive(summary.session_id)
         return over
 
-    archived = with_store(root, archive)
+    archived = with_store(Project(root), archive)
     if as_json:
         ids = [summary.session_id for summary in archived]
         say_json({"archived": ids, "dry_run": dry_run})
@@ -183,13 +182,26 @@ async def the_session(store: StateStore, given: str) -> Session:
     raise UnknownSession(f"Session {given!r} {what}", hint="`deepwork sessions list --all` shows all of them.")
 
 
-def with_store(root: str, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
+def with_sessions(project: Project, use: Callable[[StateManager], Awaitable[ResultT]]) -> ResultT:
+    """Use the sessions of a project, and close what that has opened."""
+
     async def run() -> ResultT:
-        house = House(root)
-        async with house.store().open(house.workspace) as store:
-            return await use(store)
+        sessions = StateManager(project.store(), project.workspace)
+        try:
+            return await use(sessions)
+        finally:
+            await sessions.close()
 
     return anyio.run(run)
+
+
+def with_store(project: Project, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
+    """Use the state store of a project."""
+
+    async def use_store(sessions: StateManager) -> ResultT:
+        return await use(await sessions.store())
+
+    return with_sessions(project, use_store)
 
 
 def stack_report(root: str, *, everything: bool) -> dict[str, Any]:
@@ -200,7 +212,8 @@ def stack_report(root: str, *, everything: bool) -> dict[str, Any]:
         sessions = [await _if_readable(store, summary.session_id) for summary in found]
         return [session for session in sessions if session]
 
-    return {"active_sessions": [_stack_item(_filled(session, root)) for session in with_store(root, load)]}
+    project = Project(root)
+    return {"active_sessions": [_stack_item(_filled(session, project)) for session in with_store(project, load)]}
 
 
 async def _if_readable(store: StateStore, session_id: str) -> Session | None:
@@ -210,13 +223,10 @@ async def _if_readable(store: StateStore, session_id: str) -> Session | None:
         return None
 
 
-def _filled(session: Session, root: str) -> Session:
+def _filled(session: Session, project: Project) -> Session:
     """Give a session of 0.9 what its job says now, if the job is still there."""
     try:
-        if session.definition:
-            return session
-        house = House(root)
-        return upgraded(session, house.catalogue(), house.workspace.root)
+        return upgraded(session, project.catalogue, project.workspace.root)
     except StateError:
         return session
 

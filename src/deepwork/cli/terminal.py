@@ -10,7 +10,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from deepwork.errors import DeepWorkError
-from deepwork.visible import visible, visible_lines
+from deepwork.text.escape import visible, visible_lines
 
 
 class Styled(NamedTuple):

@@ -7,10 +7,11 @@ import sys
 
 import click
 
-from deepwork.cli.project import path_option
+from deepwork.cli.options import path_option
 from deepwork.cli.terminal import Styled, say, say_text
 from deepwork.errors import ConfigError
-from deepwork.house import House
+from deepwork.project.offers import list_offers
+from deepwork.project.project import Project
 
 
 @click.command(epilog="A repository cannot trust itself: the decision is kept in your own state folder.")
@@ -22,33 +23,30 @@ def trust(root: str, yes: bool, revoke: bool) -> None:
 
     Shows what the project asks for and trusts exactly that; when it changes, you are asked again.
     """
-    decisions = House(root).trust
+    project = Project(root)
     if revoke:
-        for label in decisions.revoke():
+        for label in project.trust.revoke():
             say(f"revoked  {label}")
         return
-    decisions.forget_refusals("setting ")
-    house = House(root)
-    house.offers()
-    asked = house.trust.refused()
-    for label in house.trust.granted():
-        if label not in asked:
+    list_offers(project)
+    requests = project.trust.refused()
+    for label in project.trust.granted():
+        if label not in requests:
             say(f"trusted  {label}")
-    if not asked:
+    if not requests:
         say("This project asks for nothing that is not trusted.", err=True)
         return
-    say(f"{house.workspace.root} asks for:")
+    say(f"{project.workspace.root} asks for:")
     say()
-    for label, content in asked.items():
-        shown = content if isinstance(content, str) else json.dumps(content, indent=2)
+    for label, content in requests.items():
         say(Styled(label, bold=True))
-        say_text(shown, "    ")
+        say_text(content if isinstance(content, str) else json.dumps(content, indent=2), "    ")
         say()
     if not yes and not sys.stdin.isatty():
-        raise ConfigError("nothing was trusted: nobody is there to be asked", hint="Add --yes if you mean it.")
+        raise ConfigError("nothing was trusted: stdin is not a terminal", hint="Add --yes if you mean it.")
     if not yes:
         click.confirm("Trust exactly this?", abort=True)
-    house.trust.grant(asked)
+    project.trust.grant(requests)
     say(f"Trusted. `deepwork trust --revoke` takes it back.{_restart()}")
 
 

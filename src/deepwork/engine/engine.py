@@ -4,49 +4,55 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
 
-from deepwork.engine import progress
-from deepwork.engine.answers import Answers, ended, recorded_step
-from deepwork.engine.arguments import check_names, check_texts
-from deepwork.engine.begin import begin_step, pin, read_entry
-from deepwork.engine.choose import choose_job, choose_workflow
-from deepwork.engine.gate import Case, QualityGate
+from deepwork.engine.limits import check_names, check_texts
+from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
-from deepwork.engine.reviewing import Reviewed, Reviewing
-from deepwork.engine.ruling import Kind
-from deepwork.engine.sessions import StateManager
-from deepwork.engine.upgrade import upgraded
-from deepwork.errors import StaleSession, ToolError
+from deepwork.engine.replies import Replies, recorded_step, session_over
+from deepwork.engine.steps import begin_step
+from deepwork.errors import StateError, StorageError, ToolError
+from deepwork.files.workspace import Workspace
+from deepwork.gate.decision import Decision, DecisionKind, decide
+from deepwork.gate.fingerprints import digest_of, digests
+from deepwork.gate.gate import Judgement, QualityGate
+from deepwork.gate.history import judgement_events, passed_before
+from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.shared import SharedReviews
+from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
-from deepwork.models.jobs import Job, Step
-from deepwork.models.replies import (
-    AbortedWorkflow,
-    FinishedStep,
-    JobErrorInfo,
-    JobInfo,
-    Outputs,
-    StartedWorkflow,
-    StepStatus,
-    WorkflowInfo,
-    WorkflowList,
-)
-from deepwork.models.sessions import BegunStep, PinnedDefinition, Session, SessionStatus
+from deepwork.jobs.lookup import choose_job, choose_workflow
+from deepwork.models.replies import AbortedWorkflow, FinishedStep, StartedWorkflow, WorkflowList
+from deepwork.models.sessions import PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
-from deepwork.workspace import Workspace
-
-# Each lost race means that somebody else got through, so a call that loses this often is stuck elsewhere.
-MAX_RACES = 20
+from deepwork.sessions import transitions
+from deepwork.sessions.definition import pin, read_instructions
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.transitions import Completion
+from deepwork.sessions.upgrade import pinned_as, upgraded
 
 HOW_TO_REPORT = (
     "Report with finished_step(session_id, step_id, outputs). With both ids a repeated call is answered as before "
     "and never counts twice."
 )
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an agent says of a step that it has finished."""
+
+    outputs: Mapping[str, Any]
+    notes: str | None = None
+    override: str | None = None
+    session_id: str | None = None
+    step_id: str | None = None
 
 
 def _utc_now() -> datetime:
@@ -70,41 +76,19 @@ class Engine:
         self.gate = gate
         self._workspace = workspace
         self._clock = clock
-        self._answers = Answers(workspace, sessions, catalogue, clock)
-        self._infos: dict[Path, tuple[Job, JobInfo]] = {}
-        self._reviewing = Reviewing(gate, sessions, self._now) if gate else None
+        self._listing = JobListing(catalogue)
+        self._replies = Replies(workspace, sessions, catalogue, clock)
+        self._reviews: SharedReviews[tuple[Session, Decision | None]] = SharedReviews()
 
     async def close(self) -> None:
-        """End what is under way, and close the store; the next call opens it again."""
+        """End the reviews that run, and close the store; the next call opens it again."""
         with anyio.CancelScope(shield=True):
-            if self._reviewing:
-                await self._reviewing.close()
+            await self._reviews.close()
             await self.sessions.close()
 
     def list_workflows(self) -> WorkflowList:
         """List all jobs; sync, because JOBS-REQ-001.2.1 wants the tool so."""
-        listing = self.catalogue.list()
-        return WorkflowList(
-            jobs=[self._info(job) for _, job in listing.jobs],
-            errors=[
-                JobErrorInfo(
-                    job_name=_encodable(error.job_name),
-                    job_dir=_encodable(str(error.job_dir)),
-                    error=_encodable(f"{error.message}\nCorrect the file; get_workflows reads it again at once."),
-                )
-                for _, error in listing.errors
-            ],
-        )
-
-    def _info(self, job: Job) -> JobInfo:
-        """Show a job; one whose file has not changed is the same object, and is shown as before."""
-        known, info = self._infos.get(job.job_dir, (None, None))
-        if info is None or known is not job:
-            workflows = [WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows]
-            summary, description = job.definition.summary, job.description
-            info = JobInfo(name=job.name, summary=summary, description=description, workflows=workflows)
-            self._infos[job.job_dir] = job, info
-        return info
+        return self._listing.reply()
 
     async def start(
         self,
@@ -124,12 +108,12 @@ class Engine:
         check_texts(goal=goal)
         check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
         check_names(parent_session_id=parent_session_id)
-        definition, begun, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
+        definition, instructions, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
         parent = await self._parent(call, parent_session_id)
-        session = progress.new_session(
+        session = transitions.new_session(
             uuid.uuid4().hex,
             definition,
-            begun,
+            instructions,
             job_name=job_name,
             goal=goal,
             instance_id=instance_id,
@@ -141,42 +125,29 @@ class Engine:
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call, session),
-            notices=[*notices, HOW_TO_REPORT, *self.sessions.remarks(call)],
+            notices=[*notices, HOW_TO_REPORT, *self.sessions.connection(call).take_remarks()],
         )
 
-    async def finish_step(
-        self,
-        call: ToolCall,
-        *,
-        outputs: Mapping[str, Any],
-        notes: str | None = None,
-        quality_review_override_reason: str | None = None,
-        session_id: str | None = None,
-        step_id: str | None = None,
-    ) -> FinishedStep:
+    async def finish_step(self, call: ToolCall, report: Report) -> FinishedStep:
         """Complete a step, or say what it still needs.
 
         Raises:
             ToolError: The call cannot be carried out; nothing was changed.
         """
-        override = (quality_review_override_reason or "").strip() or None
-        check_texts(notes=notes, quality_review_override_reason=quality_review_override_reason)
-        check_names(session_id=session_id, step_id=step_id)
-        session = await self._target(call, session_id, reported=None if step_id else outputs)
+        check_texts(notes=report.notes, quality_review_override_reason=report.override)
+        check_names(session_id=report.session_id, step_id=report.step_id)
+        outputs_alone = None if report.step_id else report.outputs
+        session = await self._target(call, report.session_id, outputs=outputs_alone)
         session = await self._upgraded(session)
-        named = step_id
-        for _ in range(MAX_RACES):
-            try:
-                if done := recorded_step(session, step_id, outputs):
-                    return await self._answers.of_step(call, session, done)
-                step_id = step_id or session.current_step_id
-                return await self._finish(call, session, step_id, outputs, notes=notes, override=override)
-            except StaleSession:
-                # Somebody else was faster. What was meant stays meant: the answer is in what they left.
-                session = await self._upgraded(await self.sessions.reload(session.session_id))
-            except ToolError as error:
-                raise await self._answers.rejected(call, session, error, outputs, named=named) from error
-        raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
+        try:
+            if step := recorded_step(session, report.step_id, report.outputs):
+                return await self._replies.of_step(call, session, step)
+            step_id = report.step_id or session.current_step_id
+            completion = await to_thread.run_sync(self._check, session, step_id, report)
+            session, decision = await self._judged_and_completed(call, session, completion)
+            return await self._replies.of_decision(call, session, completion, decision)
+        except ToolError as error:
+            raise await self._replies.refusal(call, session, error, report.outputs, step_id=report.step_id) from error
 
     async def abort(self, call: ToolCall, *, explanation: str, session_id: str | None = None) -> AbortedWorkflow:
         """End a workflow before its end, and return to the one below it.
@@ -187,16 +158,22 @@ class Engine:
         check_texts(explanation=explanation)
         check_names(session_id=session_id)
         session = await self._target(call, session_id)
-        for _ in range(MAX_RACES):
-            if session.status is SessionStatus.ABORTED and session.abort_reply:
-                return session.abort_reply.model_copy(update={"stack": await self.sessions.stack_entries(call)})
-            if not session.is_active:
-                raise ended(session)
-            try:
-                return await self._abort(call, session, explanation)
-            except StaleSession:
-                session = await self.sessions.reload(session.session_id)
-        raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
+        stack = await self.sessions.stack(call, session)
+        remaining = [summary for summary in stack if summary.session_id != session.session_id]
+        resumed = remaining[-1] if remaining else None
+        repeated = session.status is SessionStatus.ABORTED
+
+        def abort(current: Session) -> Session:
+            if current.status is SessionStatus.ABORTED and current.abort_reply:
+                return current
+            if not current.is_active:
+                raise session_over(current)
+            reply = transitions.recorded_abort(current, explanation, resumed)
+            return transitions.abort(current, reply, now=self._now())
+
+        session = await self.sessions.update(session.session_id, abort, session=session)
+        self.sessions.connection(call).end(session.session_id)
+        return await self._replies.of_abort(call, session, repeated=repeated)
 
     async def resume_text(self, call: ToolCall, session_id: str) -> str:
         """Tell what an agent needs that has to go on with a session and remembers nothing.
@@ -206,14 +183,164 @@ class Engine:
         """
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
-            return str(ended(session))
-        return await self._answers.resume_text(await self._upgraded(session))
+            return str(session_over(session))
+        return await self._replies.resume_text(await self._upgraded(session))
 
-    def _prepare(self, job_name: str, workflow_name: str) -> tuple[PinnedDefinition, list[BegunStep], list[str]]:
+    # The road of a reported step
+
+    def _check(self, session: Session, step_id: str, report: Report) -> Completion:
+        """Check everything, and read what the next step needs, before anything is changed or paid for."""
+        outputs = check_outputs(report.outputs, session.pinned.steps[step_id].outputs, self._workspace.output_roots)
+        instructions = {}
+        if step_id == session.current_step_id:
+            following = transitions.next_entry(session)
+            instructions = read_instructions(session.pinned, following, self._workspace.root)
+        return Completion(step_id, outputs, report.notes, report.override, instructions)
+
+    async def _judged_and_completed(
+        self, call: ToolCall, session: Session, completion: Completion
+    ) -> tuple[Session, Decision | None]:
+        """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
+        step = session.pinned.steps[completion.step_id]
+        if self.gate is None or not step.reviews:
+            return await self._completed(session, completion), None
+        if completion.override:
+            async with self._reviews.replaced((session.session_id, step.id)):
+                return await self._completed(session, completion), None
+        work = _work(session, completion)
+        if not self.gate.gives_verdicts(work):
+            judgement = await self.gate.judge(work)
+            return await self._concluded(self.gate, session, completion, judgement, attempted=False)
+        return await self._reviewed(call, self.gate, session, completion, await self.gate.read(work))
+
+    async def _completed(self, session: Session, completion: Completion) -> Session:
+        """Complete a step without a judgement."""
+
+        def complete(current: Session) -> tuple[Session, None]:
+            if recorded_step(current, completion.step_id, completion.outputs):
+                return current, None
+            return transitions.complete(current, completion, now=self._now()), None
+
+        session, _ = await self._update(session, complete)
+        return session
+
+    async def _reviewed(
+        self, call: ToolCall, gate: QualityGate, session: Session, completion: Completion, work: Work
+    ) -> tuple[Session, Decision | None]:
+        """Share one review among equal calls, and tell each of them how far it is."""
+
+        async def report(progress: ReviewProgress) -> None:
+            if progress.total:
+                await call.progress(progress.value, progress.total, progress.text)
+
+        async def review(progress: ReviewProgress) -> tuple[Session, Decision | None]:
+            return await self._review(gate, session, completion, work, progress)
+
+        content = digest_of(sorted(work.outputs.items()), digests(work.fingerprints, work.paths))
+        result = await self._reviews.run((session.session_id, completion.step_id), content, review, report)
+        if result is None:  # another call has overridden the review
+            return await self.sessions.reload(session.session_id), None
+        return result
+
+    async def _review(
+        self, gate: QualityGate, session: Session, completion: Completion, work: Work, progress: ReviewProgress
+    ) -> tuple[Session, Decision | None]:
+        """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
+        with anyio.CancelScope(shield=True):
+            session, is_open = await self._attempted(session, completion.step_id)
+        if not is_open:
+            return session, None
+        try:
+            passed = passed_before(session.history, completion.step_id)
+            judgement = await gate.judge(work, passed_before=passed, progress=progress)
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await self._return_attempt(session, completion.step_id, error)
+            raise
+        # What was paid for is written down, even when the last caller goes at this moment.
+        with anyio.CancelScope(shield=True):
+            concluded = await self._concluded(gate, session, completion, judgement, attempted=True)
+        return concluded  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
+
+    async def _attempted(self, session: Session, step_id: str) -> tuple[Session, bool]:
+        """Count an attempt, unless the step was completed meanwhile; say whether it is open."""
+
+        def attempt(current: Session) -> tuple[Session, bool]:
+            if not transitions.is_open(current, step_id):
+                return current, False
+            return transitions.begin_attempt(current, step_id, now=self._now()), True
+
+        return await self._update(session, attempt)
+
+    async def _return_attempt(self, session: Session, step_id: str, error: BaseException) -> None:
+        """Take an attempt out of the count whose review was ended; whatever fails here must not hide why."""
+        reason = str(error) if isinstance(error, StateError) else "the review was ended"
+
+        def give_back(current: Session) -> tuple[Session, None]:
+            if not transitions.is_open(current, step_id):
+                return current, None
+            return transitions.return_attempt(current, step_id, reason, now=self._now()), None
+
+        try:
+            await self._update(session, give_back)
+        except StateError:
+            return
+
+    async def _concluded(
+        self, gate: QualityGate, session: Session, completion: Completion, judgement: Judgement, *, attempted: bool
+    ) -> tuple[Session, Decision | None]:
+        """Save a judgement and what follows from it; no decision if the step was over by then."""
+        try:
+            return await self._update(
+                session, lambda current: self._conclude(gate, current, completion, judgement, attempted=attempted)
+            )
+        except StorageError:
+            await judgement.undo()
+            raise
+
+    def _conclude(
+        self, gate: QualityGate, session: Session, completion: Completion, judgement: Judgement, *, attempted: bool
+    ) -> tuple[Session, Decision | None]:
+        """Record a judgement in the session, and complete the step if it passed. Pure but for the clock."""
+        step_id, now = completion.step_id, self._now()
+        progress = session.step_progress[step_id]
+        recorded = transitions.record_all(session, step_id, judgement_events(judgement), now=now)
+        if not transitions.is_open(session, step_id):
+            return recorded, None
+        failures = progress.runner_failures + 1
+        decision = decide(
+            judgement,
+            attempts=progress.quality_attempts,
+            max_attempts=gate.max_attempts,
+            failures=failures,
+            max_failures=gate.max_failures,
+        )
+        is_failure = decision.kind is DecisionKind.NO_VERDICT
+        concluded = transitions.count_runner_failures(recorded, step_id, failures if is_failure else 0)
+        if decision.kind is DecisionKind.HANDED_BACK:
+            for hand_back in judgement.handed_back:
+                concluded = transitions.hand_back(concluded, step_id, hand_back.verdict.feedback, now=now)
+        if attempted and not decision.kind.counts:
+            concluded = transitions.return_attempt(concluded, step_id, decision.kind, now=now)
+        if decision.kind is DecisionKind.PASSED:
+            concluded = transitions.complete(concluded, completion, now=now)
+        return concluded, decision
+
+    async def _update(
+        self, session: Session, change: Callable[[Session], tuple[Session, ResultT]]
+    ) -> tuple[Session, ResultT]:
+        """Change a session that was read a moment ago; one of an earlier release is pinned as it was upgraded."""
+        return await self.sessions.update_with(
+            session.session_id, lambda current: change(pinned_as(current, session)), session=session
+        )
+
+    # Which job and which session a call means
+
+    def _prepare(self, job_name: str, workflow_name: str) -> tuple[PinnedDefinition, dict[str, str], list[str]]:
         job = choose_job(self.catalogue, job_name)
         workflow, notices = choose_workflow(job, workflow_name)
         definition = pin(job, workflow)
-        return definition, read_entry(definition, workflow.entries[0], {}, self._workspace.root), notices
+        return definition, read_instructions(definition, workflow.entries[0], self._workspace.root), notices
 
     async def _upgraded(self, session: Session) -> Session:
         if session.definition or not session.is_active:
@@ -221,13 +348,13 @@ class Engine:
         return await to_thread.run_sync(upgraded, session, self.catalogue, self._workspace.root)
 
     async def _target(
-        self, call: ToolCall, session_id: str | None, *, reported: Mapping[str, Any] | None = None
+        self, call: ToolCall, session_id: str | None, *, outputs: Mapping[str, Any] | None = None
     ) -> Session:
         """Find the session that a call means; the error of a wrong one names those that can be resumed."""
         try:
             return await self.sessions.target(call, session_id)
         except ToolError as error:
-            raise await self._answers.no_session(call, error, reported) from None
+            raise await self._replies.no_session(call, error, outputs) from None
 
     async def _parent(self, call: ToolCall, session_id: str | None) -> Session | None:
         """Find the session under which a new one nests; it goes on the stack together with that."""
@@ -236,105 +363,22 @@ class Engine:
         try:
             parent = await self.sessions.named(call, session_id)
         except ToolError as error:
-            raise await self._answers.no_session(call, error, None) from None
+            raise await self._replies.no_session(call, error, None) from None
         if not parent.is_active:
-            raise ended(parent)
+            raise session_over(parent)
         return parent
-
-    async def _finish(
-        self,
-        call: ToolCall,
-        session: Session,
-        step_id: str,
-        outputs: Mapping[str, Any],
-        *,
-        notes: str | None,
-        override: str | None,
-    ) -> FinishedStep:
-        """Check everything, have it judged, then save once."""
-        step = session.pinned.steps[step_id]
-        is_primary = step_id == session.current_step_id
-
-        def check() -> tuple[Outputs, list[BegunStep]]:
-            checked = check_outputs(outputs, step.outputs, self._workspace.output_roots)
-            return checked, self._read_next(session, checked) if is_primary else []
-
-        checked, begun = await to_thread.run_sync(check)
-
-        async def complete(current: Session) -> Session:
-            """Complete the step, in a session that others may have changed since `begun` was read."""
-            is_new = current.revision != session.revision and is_primary
-            following = await to_thread.run_sync(self._read_next, current, checked) if is_new else begun
-            now = self._now()
-            if is_primary:
-                return progress.complete_entry(current, checked, following, notes=notes, override=override, now=now)
-            return progress.complete_member(current, step_id, checked, notes=notes, override=override, now=now)
-
-        if self._reviewing and step.reviews and not override:
-            case = _case(session, step, checked, notes)
-            reviewed = await self._reviewing.review(call, session, case, complete)
-            return await self._after_review(call, reviewed, step_id, outputs)
-        if self._reviewing and step.reviews:
-            async with self._reviewing.replaced(session, step_id) as any_ended:
-                current = await self.sessions.reload(session.session_id) if any_ended else session
-                saved = await self.sessions.save(await complete(current))
-        else:
-            saved = await self.sessions.save(await complete(session))
-        return await self._answers.of_step(call, saved, saved.step_progress[step_id])
-
-    async def _after_review(
-        self, call: ToolCall, reviewed: Reviewed, step_id: str, outputs: Mapping[str, Any]
-    ) -> FinishedStep:
-        session, ruling = reviewed.session, reviewed.ruling
-        if ruling and ruling.error:
-            raise ruling.error
-        if ruling and ruling.kind is not Kind.PASSED:
-            return FinishedStep(
-                status=StepStatus.NEEDS_WORK,
-                feedback=ruling.feedback,
-                failed_reviews=list(ruling.failed_reviews) or None,
-                stack=await self.sessions.stack_entries(call, session),
-                notices=[*ruling.notices, *self.sessions.remarks(call)],
-            )
-        done = recorded_step(session, step_id, outputs)
-        if done is None:
-            raise StaleSession("The step was begun anew while it was reviewed; call again")
-        reply = await self._answers.of_step(call, session, done)
-        return reply.model_copy(update={"notices": [*(ruling.notices if ruling else ()), *reply.notices]})
-
-    async def _abort(self, call: ToolCall, session: Session, explanation: str) -> AbortedWorkflow:
-        remaining = [other for other in await self.sessions.stack(call) if other.session_id != session.session_id]
-        resumed = remaining[-1] if remaining else None
-        reply = progress.aborted_reply(session, explanation, resumed)
-        await self.sessions.save(progress.abort(session, reply, now=self._now()))
-        self.sessions.remove(call, session.session_id)
-        return reply.model_copy(
-            update={
-                "stack": await self.sessions.stack_entries(call),
-                "notices": [*reply.notices, *self.sessions.remarks(call)],
-            }
-        )
-
-    def _read_next(self, session: Session, outputs: Outputs) -> list[BegunStep]:
-        by_step = {**progress.outputs_by_step(session), session.current_step_id: outputs}
-        return read_entry(session.pinned, progress.next_entry(session), by_step, self._workspace.root)
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")
 
 
-def _case(session: Session, step: Step, outputs: Outputs, notes: str | None) -> Case:
-    return Case(
+def _work(session: Session, completion: Completion) -> Work:
+    return Work(
         session_id=session.session_id,
         job_name=session.job_name,
         workflow_name=session.workflow_name,
-        step=step,
-        outputs=outputs,
-        outputs_by_step=progress.outputs_by_step(session),
-        notes=notes,
+        step=session.pinned.steps[completion.step_id],
+        outputs=completion.outputs,
+        outputs_by_step=transitions.outputs_by_step(session),
+        notes=completion.notes,
     )
-
-
-def _encodable(text: str) -> str:
-    """Make text that JSON can carry of a file name that is no UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()

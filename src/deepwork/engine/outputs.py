@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from deepwork.errors import OutputError, PathRefused
+from deepwork.files.paths import is_utf8, open_regular
 from deepwork.models.jobs import StepOutput
-from deepwork.workspace import is_utf8, open_regular
-
-MAX_PATHS = 1000
+from deepwork.models.outputs import KINDS, Outputs
 
 
-def check_outputs(
-    submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], roots: Sequence[Path]
-) -> dict[str, str | list[str]]:
+def check_outputs(submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], roots: Sequence[Path]) -> Outputs:
     """Check names, then presence, then types, then files.
 
     Raises:
@@ -29,32 +26,15 @@ def check_outputs(
     if missing:
         raise OutputError(f"Missing required outputs: {', '.join(missing)}")
     for name, value in submitted.items():
-        _check_type(name, value, declared[name])
+        KINDS[declared[name].type].check(name, value, required=declared[name].required)
     for name, value in submitted.items():
-        for path in value if isinstance(value, list) else [value]:
+        for path in KINDS[declared[name].type].files(value):
             _check_file(name, path, roots)
     return dict(submitted)
 
 
-def _check_type(name: str, value: object, output: StepOutput) -> None:
-    kind = type(value).__name__
-    if output.type == "file" and not isinstance(value, str):
-        raise OutputError(f"Output {name!r} is declared as type 'file': give one path as a string, not {kind}")
-    if output.type == "files":
-        if not isinstance(value, list):
-            raise OutputError(f"Output {name!r} is declared as type 'files': give a list of paths, not {kind}")
-        for element in value:
-            if not isinstance(element, str):
-                found = type(element).__name__
-                raise OutputError(f"Output {name!r} is declared as type 'files': each path is a string, not {found}")
-        if not value and output.required:
-            raise OutputError(f"Output {name!r} is required: give at least one path, not an empty list")
-        if len(value) > MAX_PATHS:
-            raise OutputError(f"Output {name!r} has {len(value):,} paths; the limit is {MAX_PATHS:,}")
-
-
 def _check_file(name: str, path: str, roots: Sequence[Path]) -> None:
-    shown = path if len(path) <= 200 else f"{path[:199]}…"
+    short_path = path if len(path) <= 200 else f"{path[:199]}…"
     try:
         if not is_utf8(path):
             raise PathRefused("is not UTF-8, which no reply could carry")
@@ -62,8 +42,10 @@ def _check_file(name: str, path: str, roots: Sequence[Path]) -> None:
             return
     except FileNotFoundError:
         raise OutputError(
-            f"Output {name!r}: file not found at {shown!r}; paths are relative to the project, or absolute",
+            f"Output {name!r}: file not found at {short_path!r}; paths are relative to the project, or absolute",
             hint="Write the file first, then call finished_step again.",
         ) from None
     except PathRefused as error:
-        raise OutputError(f"Output {name!r}: {shown!r} {error.message}; give a regular file in the project") from None
+        raise OutputError(
+            f"Output {name!r}: {short_path!r} {error.message}; give a regular file in the project"
+        ) from None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from deepwork.engine.begin import begin_step, concurrent_text, entry_of
-from deepwork.engine.progress import handed_back
+from deepwork.engine.steps import begin_step, concurrent_text
+from deepwork.files.durable import write_durably
+from deepwork.files.workspace import Workspace
 from deepwork.models.replies import ExpectedOutput, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
-from deepwork.workspace import Workspace, write_durably
+from deepwork.sessions.definition import entry_of
+from deepwork.sessions.transitions import handed_back
 
 MAX_CHARACTERS = 8000
 LISTED_SESSIONS = 10

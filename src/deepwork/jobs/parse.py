@@ -9,10 +9,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from pathlib import Path
 
-from deepwork.documents import MAX_BYTES, MAX_PROBLEMS, Document, DocumentError, Problem, read_document, refuse
+from deepwork.documents.load import MAX_BYTES, Document, read_document
+from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Problem, refuse
 from deepwork.errors import JobLoadError, PathRefused
+from deepwork.files.paths import describe, read_regular, resolve_inside
 from deepwork.models.jobs import FileInput, Job, JobFile, Step
-from deepwork.workspace import describe, read_regular, resolve_inside
 
 FILE_NAME = "job.yml"
 

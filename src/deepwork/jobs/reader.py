@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from deepwork.documents import MAX_BYTES
+from deepwork.documents.load import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
+from deepwork.files.paths import is_utf8, open_regular
 from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, unreadable
 from deepwork.models.jobs import Job
-from deepwork.workspace import is_utf8, open_regular
 
 log = logging.getLogger("deepwork.jobs")
 

@@ -12,7 +12,7 @@ import importlib_metadata
 from deepwork import __version__
 
 GROUP = "deepwork"
-BUILTINS = ("json_store", "local_jobs", "memory_store", "self_review", "workflow_tools")
+BUILTINS = ("command_runner", "json_store", "local_jobs", "memory_store", "self_review", "workflow_tools")
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Candidate:
 
 def installed() -> list[Candidate]:
     """List the core's own plugins, then those of the entry point group `deepwork`, sorted."""
-    found = [
+    candidates = [
         Candidate(point.name, point.dist.name if point.dist else "unknown", _version(point), point.load)
         for point in importlib_metadata.entry_points(group=GROUP)
     ]
-    return [*map(_builtin, BUILTINS), *sorted(found, key=lambda one: (one.name, one.distribution))]
+    return [*map(_builtin, BUILTINS), *sorted(candidates, key=lambda plugin: (plugin.name, plugin.distribution))]
 
 
 def _builtin(name: str) -> Candidate:

@@ -13,12 +13,10 @@ from typing import Any, Generic, TypeVar
 import pluggy
 
 from deepwork import hookspecs
-from deepwork.documents import nearest
 from deepwork.errors import ConfigError, DeepWorkError, NameClash, PluginLoadError
-from deepwork.loading.contexts import ContextOf
 from deepwork.loading.discovery import Candidate, installed
-from deepwork.ports.job_source import JobSource
-from deepwork.ports.records import Check, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.ports.context import ContextOf
+from deepwork.text.suggest import nearest
 
 log = logging.getLogger("deepwork.plugins")
 
@@ -31,6 +29,25 @@ class Provided(Generic[ItemT]):
 
     item: ItemT
     by: Candidate
+
+
+@dataclass(frozen=True)
+class Answers(Generic[ItemT]):
+    """What all plugins gave to one hook, and what went wrong while they were asked."""
+
+    items: tuple[Provided[ItemT], ...]
+    errors: tuple[DeepWorkError, ...]
+
+    def demand(self) -> tuple[Provided[ItemT], ...]:
+        """Give the items, if all plugins that were asked have answered well.
+
+        Raises:
+            PluginLoadError: A plugin raised, or gave something else than it should.
+            ConfigError: The settings of a plugin do not fit.
+        """
+        if self.errors:
+            raise self.errors[0]
+        return self.items
 
 
 @dataclass(frozen=True)
@@ -64,12 +81,12 @@ class PluginManager:
         self._manager = pluggy.PluginManager("deepwork")
         self._manager.add_hookspecs(hookspecs)
         self._strict = strict
-        self._known: dict[str, Candidate] = {}
+        self._candidates: dict[str, Candidate] = {}
         self.statuses: list[PluginStatus] = []
         self.problems: list[DeepWorkError] = []
         everything = list(installed() if candidates is None else candidates)
-        chosen = [one for one in everything if not {one.name, one.distribution} & set(blocked)]
-        self.statuses += [PluginStatus(one, "blocked") for one in everything if one not in chosen]
+        chosen = [plugin for plugin in everything if not {plugin.name, plugin.distribution} & set(blocked)]
+        self.statuses += [PluginStatus(plugin, "blocked") for plugin in everything if plugin not in chosen]
         for candidate in self._without_twins(chosen):
             self._load(candidate)
         self._look_for(required)
@@ -84,67 +101,48 @@ class PluginManager:
         if self.problems:
             raise self.problems[0]
 
-    # Each of these asks every plugin that has the hook, and raises PluginLoadError where one raises itself, or
-    # gives something else than it should.
+    def ask(self, hook: str, kind: type[ItemT], context: ContextOf, **arguments: Any) -> Answers[ItemT]:
+        """Ask every plugin that has the hook, one by one: each item knows its plugin, and none silences another.
 
-    def job_sources(self, context: ContextOf) -> list[Provided[JobSource]]:
-        """Ask for job sources."""
-        return self._collect("deepwork_job_sources", JobSource, context)  # type: ignore[type-abstract]  # only isinstance
+        Args:
+            hook: The name of the hook.
+            kind: What it gives.
+            context: Makes the context of a plugin of its name.
+            **arguments: What else the hook takes.
+        """
+        return self._gather(hook, kind, context, arguments)
 
-    def state_stores(self, context: ContextOf) -> list[Provided[StateStoreSpec]]:
-        """Ask for state stores."""
-        return self._collect("deepwork_state_stores", StateStoreSpec, context)
-
-    def review_runners(self, context: ContextOf) -> list[Provided[ReviewRunnerSpec]]:
-        """Ask for review runners."""
-        return self._collect("deepwork_review_runners", ReviewRunnerSpec, context)
-
-    def tool_sets(self, context: ContextOf, engine: object) -> list[Provided[ToolSet]]:
-        """Ask for tool sets."""
-        return self._collect("deepwork_tool_sets", ToolSet, context, engine=engine)
-
-    def checks(self, context: ContextOf) -> list[Provided[Check]]:
-        """Ask for checks of `deepwork doctor`."""
-        return self._collect("deepwork_checks", Check, context)
-
-    def commands(self, kind: type[ItemT]) -> list[Provided[ItemT]]:
+    def commands(self, kind: type[ItemT]) -> tuple[Provided[ItemT], ...]:
         """Ask for commands of the terminal, whose type the terminal knows; a plugin that fails is only warned of."""
-        found, errors = self._gather("deepwork_commands", kind, None, {})
-        for error in errors:
+        answers = self._gather("deepwork_commands", kind, None, {})
+        for error in answers.errors:
             log.warning("%s", error.message)
-        return found
+        return answers.items
 
     @property
     def failures(self) -> list[PluginStatus]:
         """The plugins that could not be loaded."""
         return [status for status in self.statuses if status.status == "failed"]
 
-    def _collect(self, hook: str, kind: type[ItemT], context: ContextOf, **arguments: Any) -> list[Provided[ItemT]]:
-        found, errors = self._gather(hook, kind, context, arguments)
-        if errors:
-            raise errors[0]
-        return found
-
     def _gather(
         self, hook: str, kind: type[ItemT], context: ContextOf | None, arguments: dict[str, Any]
-    ) -> tuple[list[Provided[ItemT]], list[PluginLoadError]]:
-        """Ask plugin by plugin, so that each item knows its plugin and none is silenced by another."""
-        found: list[Provided[ItemT]] = []
-        errors: list[PluginLoadError] = []
+    ) -> Answers[ItemT]:
+        items: list[Provided[ItemT]] = []
+        errors: list[DeepWorkError] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-            candidate = self._known[implementation.plugin_name]
-            given = {"context": context(candidate.name), **arguments} if context else arguments
+            candidate = self._candidates[implementation.plugin_name]
+            hook_arguments = {"context": context(candidate.name), **arguments} if context else arguments
             try:
-                items = _ask(implementation, candidate, hook, given)
-            except PluginLoadError as error:
+                answer = _ask(implementation, candidate, hook, hook_arguments)
+            except DeepWorkError as error:
                 errors.append(error)
                 continue
-            strange = [item for item in items if not isinstance(item, kind)]
+            strange = [item for item in answer if not isinstance(item, kind)]
             if strange:
                 text = f"{candidate}: hook {hook} gave {type(strange[0]).__name__}, not {kind.__name__}"
                 errors.append(PluginLoadError(text, hint=_block(candidate)))
-            found += [Provided(item, candidate) for item in items if isinstance(item, kind)]
-        return found, errors
+            items += [Provided(item, candidate) for item in answer if isinstance(item, kind)]
+        return Answers(tuple(items), tuple(errors))
 
     def _load(self, candidate: Candidate) -> None:
         try:
@@ -157,12 +155,12 @@ class PluginManager:
                 text = f"{candidate} could not be loaded, and DEEPWORK_STRICT_PLUGINS is set: {cause}"
                 self.problems.append(PluginLoadError(text, hint=_block(candidate)))
             return
-        wrong = self._register(module, candidate)
-        if wrong:
-            self._fail(candidate, wrong)
-            self.problems.append(PluginLoadError(f"{candidate}: {wrong}", hint=_block(candidate)))
+        misuse = self._register(module, candidate)
+        if misuse:
+            self._fail(candidate, misuse)
+            self.problems.append(PluginLoadError(f"{candidate}: {misuse}", hint=_block(candidate)))
             return
-        self._known[candidate.name] = candidate
+        self._candidates[candidate.name] = candidate
         callers = self._manager.get_hookcallers(module) or []
         hooks = tuple(sorted(caller.name for caller in callers if caller.has_spec()))
         self.statuses.append(PluginStatus(candidate, "active", hooks))
@@ -174,11 +172,11 @@ class PluginManager:
         except pluggy.PluginValidationError as error:
             return " ".join(str(error).split())
         for caller in self._manager.get_hookcallers(module) or []:
-            mine = [one for one in caller.get_hookimpls() if one.plugin_name == candidate.name]
-            if not caller.has_spec() and not all(one.optionalhook for one in mine):
+            hooks = [hook for hook in caller.get_hookimpls() if hook.plugin_name == candidate.name]
+            if not caller.has_spec() and not all(hook.optionalhook for hook in hooks):
                 self._manager.unregister(module)
-                known = [name for name in vars(hookspecs) if name.startswith("deepwork_")]
-                return f"unknown hook {caller.name!r}{nearest(caller.name, known)}"
+                valid = [name for name in vars(hookspecs) if name.startswith("deepwork_")]
+                return f"unknown hook {caller.name!r}{nearest(caller.name, valid)}"
         return None
 
     def _fail(self, candidate: Candidate, cause: str) -> None:
@@ -192,31 +190,31 @@ class PluginManager:
             named.setdefault(candidate.name, []).append(candidate)
         for name, twins in named.items():
             if len(twins) > 1:
-                shown = "\n".join(f"  - {one}" for one in twins)
-                text = f"plugin name {name!r} is used twice:\n{shown}"
+                lines = "\n".join(f"  - {twin}" for twin in twins)
+                text = f"plugin name {name!r} is used twice:\n{lines}"
                 self.problems.append(NameClash(text, hint=_block(twins[-1])))
-                for one in twins:
-                    self._fail(one, f"the name {name!r} is used by {len(twins)} distributions")
+                for twin in twins:
+                    self._fail(twin, f"the name {name!r} is used by {len(twins)} distributions")
         return [twins[0] for twins in named.values() if len(twins) == 1]
 
     def _look_for(self, required: Collection[str]) -> None:
         failed = {status.plugin: status.cause for status in self.failures}
-        there = {name for one in self._known.values() for name in (one.name, one.distribution)}
+        loaded = {name for plugin in self._candidates.values() for name in (plugin.name, plugin.distribution)}
         for name in required:
-            broken = [(one, cause) for one, cause in failed.items() if name in (one.name, one.distribution)]
+            broken = [(plugin, cause) for plugin, cause in failed.items() if name in (plugin.name, plugin.distribution)]
             for candidate, cause in broken:
                 text = f"{candidate} is required and could not be loaded: {cause}"
                 self.problems.append(PluginLoadError(text))
-            if not broken and name not in there:
+            if not broken and name not in loaded:
                 text = f"plugins.require names {name!r}, which is not installed or is blocked"
                 cure = f"Install the distribution, or take {name!r} out of plugins.require."
                 self.problems.append(ConfigError(text, hint=cure))
 
 
-def _ask(implementation: Any, candidate: Candidate, hook: str, given: Mapping[str, Any]) -> list[Any]:
+def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mapping[str, Any]) -> list[Any]:
     try:
         with redirect_stdout(sys.stderr):
-            result = implementation.function(**{name: given[name] for name in implementation.argnames})
+            result = implementation.function(**{name: arguments[name] for name in implementation.argnames})
             if not inspect.isawaitable(result):
                 return [] if result is None else list(result)
         if inspect.iscoroutine(result):

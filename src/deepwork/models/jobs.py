@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -16,6 +16,8 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+
+from deepwork.models.outputs import OutputType
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -37,7 +39,7 @@ class Written(BaseModel):
 class StepOutput(Written):
     """An output that a step promises."""
 
-    type: Literal["file", "files"]
+    type: OutputType
     description: Text
     required: bool
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import BaseModel, ConfigDict
 
+from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import ReviewResult
-
-Outputs = dict[str, str | list[str]]
+from deepwork.models.sessions import StepStatus
 
 
 class Reply(BaseModel):
     """Something that goes to the agent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class StepStatus(StrEnum):
-    """What `finished_step` may answer."""
-
-    NEEDS_WORK = "needs_work"
-    NEXT_STEP = "next_step"
-    WORKFLOW_COMPLETE = "workflow_complete"
 
 
 class WorkflowInfo(Reply):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from deepwork.models.jobs import Step, Workflow
-from deepwork.models.replies import AbortedWorkflow, Outputs, StepInputInfo, StepStatus
+from deepwork.models.outputs import Outputs
 
 SCHEMA_VERSION = 1
 
@@ -17,6 +17,14 @@ class SessionStatus(StrEnum):
     ACTIVE = "active"
     COMPLETED = "completed"
     ABORTED = "aborted"
+
+
+class StepStatus(StrEnum):
+    """What `finished_step` may answer."""
+
+    NEEDS_WORK = "needs_work"
+    NEXT_STEP = "next_step"
+    WORKFLOW_COMPLETE = "workflow_complete"
 
 
 class EventKind(StrEnum):
@@ -42,8 +50,13 @@ class Stored(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-class BegunInput(StepInputInfo, Stored):
-    """An input of a step, with its path when the step began."""
+class BegunInput(Stored):
+    """An input of a step: a parameter with its description, or a file of an earlier step with its path."""
+
+    name: str
+    description: str | None = None
+    from_step: str | None = None
+    path: str | list[str] | None = None
 
 
 class BegunStep(Stored):
@@ -62,6 +75,17 @@ class RecordedReply(Stored):
     summary: str | None = None
     all_outputs: Outputs | None = None
     outputs_by_step: dict[str, Outputs] | None = None
+    notices: list[str] = []
+
+
+class RecordedAbort(Stored):
+    """What `abort_workflow` answered, except for the stack."""
+
+    aborted_workflow: str
+    aborted_step: str
+    explanation: str
+    resumed_workflow: str | None = None
+    resumed_step: str | None = None
     notices: list[str] = []
 
 
@@ -150,7 +174,7 @@ class Session(Stored):
     branch_name: str | None = None
     parents: list[str] = []
     step_progress: dict[str, StepProgress] = {}
-    abort_reply: AbortedWorkflow | None = None
+    abort_reply: RecordedAbort | None = None
     definition: PinnedDefinition | None = None
     history: list[HistoryEntry] = []
 

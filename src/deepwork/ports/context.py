@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from deepwork.documents import Problem, nearest
-from deepwork.errors import ConfigError
-from deepwork.ports.shared import ObjectT, SharedObjects
-from deepwork.settings import join, trusted_part
-from deepwork.trust import Trust
-from deepwork.workspace import Workspace
+from deepwork.files.workspace import Workspace
 
+ObjectT = TypeVar("ObjectT")
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class PluginContext:
-    """Made once for each plugin, before its first hook is called."""
+class ReviewCommand:
+    """A program that the configuration names as a reviewer.
+
+    Attributes:
+        name: The name by which it is selected as a runner.
+        run: The program and its arguments.
+        pass_env: Environment variables that it may see besides the usual ones.
+        is_trusted: Asked before each run: a project's command takes effect once its user has trusted it.
+    """
+
+    name: str
+    run: tuple[str, ...]
+    pass_env: tuple[str, ...]
+    is_trusted: Callable[[], bool]
+
+
+class PluginContext(ABC):
+    """What one plugin knows of its host. The host makes one for each plugin, before its first hook is called.
+
+    Attributes:
+        plugin: The name of the plugin.
+        workspace: The places of the project.
+        environment: The environment variables of the process.
+        platform: The name of the agent's platform (`--platform`).
+        review_commands: The programs that `quality_gate.commands` names as reviewers.
+    """
 
     plugin: str
     workspace: Workspace
-    trust: Trust
-    platform: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    _user_settings: Mapping[str, Any] = field(default_factory=dict)
-    _project_settings: Mapping[str, Any] = field(default_factory=dict)
-    _shared: SharedObjects = field(default_factory=SharedObjects)
+    environment: Mapping[str, str]
+    platform: str | None
+    review_commands: tuple[ReviewCommand, ...]
 
     @property
     def project_root(self) -> Path:
@@ -47,6 +65,7 @@ class PluginContext:
     def log(self) -> logging.Logger:
         return logging.getLogger(f"deepwork.plugin.{self.plugin}")
 
+    @abstractmethod
     def settings(self, model: type[SettingsT]) -> SettingsT:
         """Validate `plugins.settings.<plugin>` of the configuration.
 
@@ -56,32 +75,20 @@ class PluginContext:
         Raises:
             ConfigError: A value does not fit; it names the key.
         """
-        path = f"plugins.settings.{self.plugin}."
-        theirs = trusted_part(model, self._project_settings, self.trust.allows, path)
-        try:
-            return model.model_validate(join(self._user_settings, theirs))
-        except ValidationError as error:
-            raise ConfigError(
-                "\n".join(self._sentence(model, detail) for detail in error.errors(include_url=False)),
-                hint="Correct it in .deepwork/config.yml or in your own config.yml.",
-            ) from None
 
+    @abstractmethod
     def trusts(self, label: str, content: Any) -> bool:
         """Ask whether the user has trusted this content of another file of the repository, such as a command.
 
         A refusal is remembered, so that `deepwork trust` can show it. Ask again at each use: the answer may change.
         """
-        return self.trust.allows(f"{self.plugin}: {label}", content)
 
+    @abstractmethod
     async def shared(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
         """Give the object of this key that all plugins of the server share, opened at its first use.
 
         It is closed when the server ends, after the store and in reverse order.
         """
-        return await self._shared.get(key, open_)
 
-    def _sentence(self, model: type[BaseModel], detail: Any) -> str:
-        key = ".".join(["plugins", "settings", self.plugin, *map(str, detail["loc"])])
-        if detail["type"] == "extra_forbidden":
-            return Problem(f"unknown setting{nearest(str(detail['loc'][-1]), tuple(model.model_fields))}").at(key)
-        return Problem(detail["msg"]).at(key)
+
+ContextOf = Callable[[str], PluginContext]

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from deepwork.files.workspace import Workspace
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
-from deepwork.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +29,14 @@ class ReviewRunnerSpec:
     Attributes:
         create: Makes the runner, which closes over what it needs.
         max_inline_files: Up to this many files stand in the payload with their contents, above it as paths.
-        counts_attempts: Whether it gives verdicts. One that only hands reviews back gets all of a step together.
+        gives_verdicts: Whether it gives verdicts. One that only hands reviews back gets all of a step together.
         concurrency: How many of its reviews may run at once, within the gate's own limit.
     """
 
     name: str
     create: Callable[[], ReviewRunner]
     max_inline_files: int
-    counts_attempts: bool = True
+    gives_verdicts: bool = True
     concurrency: int | None = None
 
 

@@ -13,16 +13,16 @@ from fastmcp import FastMCP
 from deepwork import __version__
 from deepwork.engine.engine import Engine
 from deepwork.errors import ConfigError, PathRefused
-from deepwork.house import House
-from deepwork.loading.catalog import by_name, named_tools
+from deepwork.files.paths import resolve_inside
 from deepwork.loading.manager import PluginManager, Provided
+from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
-from deepwork.ports.shared import SharedObjects
-from deepwork.server.calls import Calls
+from deepwork.project.project import SELF_REVIEW, Project
+from deepwork.project.shared import SharedObjects
 from deepwork.server.instructions import join_instructions
-from deepwork.server.light import LightServer
+from deepwork.server.lazy_state import LightServer
+from deepwork.server.middleware import Calls
 from deepwork.server.tools import add_prompt, add_resource, add_tool
-from deepwork.workspace import resolve_inside
 
 log = logging.getLogger("deepwork.server")
 
@@ -56,26 +56,37 @@ def create_server(
         ConfigError: The project or its configuration cannot be used.
         PluginError: A plugin is broken, or a name is unknown or offered twice.
     """
-    house = House(project_root, platform=platform, plugins=plugins)
-    house.plugins.demand()
-    _check_state_dir(house)
+    project = Project(project_root, platform=platform, plugins=plugins)
+    project.plugins.demand()
     gate = None
     if enable_quality_gate:
-        gate = house.gate(external_runner, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts)
-    engine = house.engine(gate, store=state_store)
-    server = _serve(house, engine, house.tool_sets(engine, tools))
-    for label in sorted(house.trust.off):
+        gate = project.gate(
+            external_runner or SELF_REVIEW, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts
+        )
+    return build_server(project, project.engine(gate, store=state_store), tools=tools)
+
+
+def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | None = None) -> FastMCP[Any]:
+    """Make a server of an engine of the project, with the tool sets of these names.
+
+    Raises:
+        ConfigError: The state folder of the project cannot be used.
+        PluginError: A plugin is broken, or a name is unknown or offered twice.
+    """
+    _check_state_dir(project)
+    server = _serve(project, engine, project.chosen_tool_sets(engine, tools))
+    for label in sorted(project.trust.refusals):
         log.warning("%s of this project has no effect until you run `deepwork trust`", label)
     return server
 
 
-def _check_state_dir(house: House) -> None:
+def _check_state_dir(project: Project) -> None:
     """Refuse to start where every session would be refused.
 
     Raises:
         ConfigError: A link leads the folder out of the project.
     """
-    workspace = house.workspace
+    workspace = project.workspace
     try:
         resolve_inside(str(workspace.state_dir), [workspace.root])
     except PathRefused as error:
@@ -85,19 +96,19 @@ def _check_state_dir(house: House) -> None:
         ) from None
 
 
-def _serve(house: House, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
+def _serve(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
     calls = Calls(engine.sessions)
     server = LightServer(
         "deepwork",
         join_instructions(one.item for one in sets),
         version=__version__,
         middleware=[calls],
-        lifespan=_lifespan(engine, house.shared),
+        lifespan=_lifespan(engine, project.shared),
         mask_error_details=True,
         dereference_schemas=False,
         on_duplicate="error",
     )
-    for name, tool in named_tools(sets, house.config.tools.prefix):
+    for name, tool in named_tools(sets, project.config.tools.prefix):
         add_tool(server, name, tool.item, calls)
     resources = [Provided(spec, one.by) for one in sets for spec in one.item.resources]
     for resource in by_name("resource", resources, lambda spec: spec.uri).values():

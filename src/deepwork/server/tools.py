@@ -22,10 +22,10 @@ from pydantic import BaseModel
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
 from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
-from deepwork.server.calls import Calls, argument_error, translated
+from deepwork.server.middleware import Calls, argument_error, translated
 
 
-class HouseTool(FunctionTool):
+class ServedTool(FunctionTool):
     """A function tool whose results and errors leave in the forms that agents know."""
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
@@ -55,7 +55,7 @@ def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> N
     """Register a tool."""
     has_schema = spec.output == "object" or not isinstance(spec.output, str)
     server.add_tool(
-        HouseTool.from_function(
+        ServedTool.from_function(
             _without_call(spec.fn, calls),
             name=name,
             title=spec.title,

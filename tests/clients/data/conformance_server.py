@@ -32,10 +32,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from deepwork.logs import set_up_logging
+from deepwork.cli.logs import set_up_logging
 from deepwork.server import create_server
-from deepwork.server.doors import Doors
-from deepwork.server.http import run_http
+from deepwork.server.http.app import run_http
+from deepwork.server.http.listen import Doors
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

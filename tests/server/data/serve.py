@@ -12,8 +12,10 @@ import anyio.lowlevel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
-import deepwork.server
-from deepwork.server import bounds, http, inflight
+from deepwork.server import build
+from deepwork.server import drain as inflight
+from deepwork.server.http import app as http
+from deepwork.server.http import limits as bounds
 
 for name, value in (pair.split("=") for pair in os.environ.get("LOWERED", "").split()):
     for module in (bounds, http, inflight):
@@ -63,7 +65,7 @@ def with_doors(*args, **kwargs):
     return server
 
 
-make, deepwork.server.create_server = deepwork.server.create_server, with_doors
+make, build.build_server = build.build_server, with_doors
 
 if __name__ == "__main__":
     from deepwork.cli.main import run

@@ -45,4 +45,4 @@ class ClaudeCLI(ReviewRunner):
         except ProgramMissing as error:
             cure = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
             raise RunnerUnavailable(error.message, hint=cure) from error
-        return reply.verdict(completed, request)
+        return reply.verdict(completed)

@@ -10,7 +10,6 @@ from deepwork.api import (
     Completed,
     NeedsWork,
     Passed,
-    ReviewRequest,
     RunnerError,
     RunnerUnavailable,
     Usage,
@@ -25,7 +24,7 @@ LIMITS = {
 }
 
 
-def verdict(completed: Completed, request: ReviewRequest) -> Passed | NeedsWork:
+def verdict(completed: Completed) -> Passed | NeedsWork:
     """Make a verdict of it.
 
     Raises:
@@ -36,7 +35,7 @@ def verdict(completed: Completed, request: ReviewRequest) -> Passed | NeedsWork:
         raise _refusal(reply, completed)
     if "structured_output" not in reply:
         raise BadVerdict(f"Claude gave no structured answer, but said: {_quoted(reply.get('result'))}")
-    return read_verdict(reply["structured_output"], request.criteria, _usage(reply))
+    return read_verdict(reply["structured_output"], _usage(reply))
 
 
 def _reply(completed: Completed) -> dict[str, Any]:

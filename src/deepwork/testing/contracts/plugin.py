@@ -18,11 +18,9 @@ from click.testing import CliRunner
 from fastmcp import Client
 
 from deepwork.api import Finding, ReviewRunner, StateStore
-from deepwork.config import load_config
-from deepwork.house import House
-from deepwork.loading.contexts import ContextOf, contexts
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager, Provided
+from deepwork.project.project import Project
 from deepwork.server import create_server
 from deepwork.testing.contracts.contract import Contract
 
@@ -46,33 +44,28 @@ class PluginContract(Contract):
     @pytest.fixture
     def candidate(self) -> Candidate:
         """The plugin, as the core finds it."""
-        found = [one for one in installed() if one.name == self.plugin]
-        assert found, f"no installed distribution has an entry point {self.plugin!r} in the group 'deepwork'"
-        return found[0]
+        candidates = [plugin for plugin in installed() if plugin.name == self.plugin]
+        assert candidates, f"no installed distribution has an entry point {self.plugin!r} in the group 'deepwork'"
+        return candidates[0]
 
     @pytest.fixture
     def plugins(self, candidate: Candidate) -> PluginManager:
         """The core's own plugins and this one."""
-        builtin = [one for one in installed() if one.builtin and one.name != self.plugin]
+        builtin = [plugin for plugin in installed() if plugin.builtin and plugin.name != self.plugin]
         return PluginManager(strict=True, candidates=[*builtin, candidate])
 
     @pytest.fixture
-    def house(self, plugins: PluginManager, tmp_path: Path) -> House:
+    def project(self, plugins: PluginManager, tmp_path: Path) -> Project:
         """An empty project without any configuration, with this plugin."""
-        root = tmp_path / "house"
+        root = tmp_path / "project"
         root.mkdir()
         plugins.demand()
-        return House(root, plugins=plugins)
-
-    @pytest.fixture
-    def context_of(self, house: House) -> ContextOf:
-        """What the core tells each plugin in that project."""
-        return contexts(load_config(house.workspace.root, os.environ), house.shared)
+        return Project(root, plugins=plugins)
 
     # Loading
 
     def test_it_is_installed_under_its_name(self) -> None:
-        assert [one.name for one in installed() if one.name == self.plugin] == [self.plugin]
+        assert [plugin.name for plugin in installed() if plugin.name == self.plugin] == [self.plugin]
 
     def test_it_can_be_loaded(self, plugins: PluginManager) -> None:
         [status] = [status for status in plugins.statuses if status.plugin.name == self.plugin]
@@ -94,10 +87,10 @@ class PluginContract(Contract):
     def test_importing_it_imports_no_other_library(self, tmp_path: Path) -> None:
         """Every command of the terminal loads the plugin: it imports what is heavy inside of its hooks."""
         _, report = _imported(self.plugin, tmp_path)
-        own = {report["module"].partition(".")[0], "deepwork"}
+        own_names = {report["module"].partition(".")[0], "deepwork"}
         tops = {name.partition(".")[0] for name in report["modules"]}
-        others = {name for name in tops - own if not name.startswith(("deepwork_", "_"))}
-        assert sorted(others - set(sys.stdlib_module_names)) == []
+        foreign = {name for name in tops - own_names if not name.startswith(("deepwork_", "_"))}
+        assert sorted(foreign - set(sys.stdlib_module_names)) == []
 
     @pytest.mark.parametrize("by", ["name", "distribution"])
     def test_it_can_be_blocked(self, candidate: Candidate, tmp_path: Path, by: str) -> None:
@@ -108,30 +101,26 @@ class PluginContract(Contract):
 
     # Declaring
 
-    def test_it_declares_what_it_has_without_settings(self, house: House, context_of: ContextOf) -> None:
-        _declared(house, context_of)
+    def test_it_declares_what_it_has_without_settings(self, project: Project) -> None:
+        _declared(project)
 
-    def test_declaring_prints_nothing(
-        self, house: House, context_of: ContextOf, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_declaring_prints_nothing(self, project: Project, capfd: pytest.CaptureFixture[str]) -> None:
         capfd.readouterr()
-        _declared(house, context_of)
-        said = capfd.readouterr()
-        assert (said.out, said.err) == ("", "")
+        _declared(project)
+        printed = capfd.readouterr()
+        assert (printed.out, printed.err) == ("", "")
 
-    def test_it_declares_the_same_every_time(self, house: House, context_of: ContextOf) -> None:
-        assert _names(_declared(house, context_of)) == _names(_declared(house, context_of))
+    def test_it_declares_the_same_every_time(self, project: Project) -> None:
+        assert _names(_declared(project)) == _names(_declared(Project(project.workspace.root, plugins=project.plugins)))
 
-    def test_what_it_offers_can_be_made(self, house: House, plugins: PluginManager, context_of: ContextOf) -> None:
-        for store in _mine(self, plugins.state_stores(context_of)):
-            assert isinstance(store.open(house.workspace), StateStore), f"store {store.name!r}"
-        for runner in _mine(self, plugins.review_runners(context_of)):
+    def test_what_it_offers_can_be_made(self, project: Project) -> None:
+        for store in _mine(self, project.state_stores.demand()):
+            assert isinstance(store.open(project.workspace), StateStore), f"store {store.name!r}"
+        for runner in _mine(self, project.review_runners.demand()):
             assert isinstance(runner.create(), ReviewRunner), f"runner {runner.name!r}"
 
-    def test_its_tools_are_named_and_described(
-        self, house: House, plugins: PluginManager, context_of: ContextOf
-    ) -> None:
-        for tool_set in _mine(self, plugins.tool_sets(context_of, house.engine(None))):
+    def test_its_tools_are_named_and_described(self, project: Project, plugins: PluginManager) -> None:
+        for tool_set in _mine(self, project.tool_sets(project.engine()).demand()):
             for tool in tool_set.tools:
                 assert TOOL_NAME.fullmatch(f"{tool_set.prefix or ''}{tool.name}"), f"{tool.name!r} is no name of a tool"
                 assert tool.title, f"tool {tool.name!r} has no title"
@@ -143,18 +132,16 @@ class PluginContract(Contract):
             assert command.help, f"command {command.name!r} has no help"
             assert CliRunner().invoke(command, ["--help"]).exit_code == 0
 
-    def test_its_checks_find_something_to_say(self, plugins: PluginManager, context_of: ContextOf) -> None:
+    def test_its_checks_find_something_to_say(self, project: Project) -> None:
         """A check of `deepwork doctor` gives findings and raises nothing, also where nothing is set up."""
-        for check in _mine(self, plugins.checks(context_of)):
-            found = list(check.run())
-            assert found, f"check {check.name!r} found nothing, not even that all is well"
-            assert all(isinstance(one, Finding) for one in found), f"check {check.name!r} gave {found}"
+        for check in _mine(self, project.checks.demand()):
+            findings = list(check.run())
+            assert findings, f"check {check.name!r} found nothing, not even that all is well"
+            assert all(isinstance(finding, Finding) for finding in findings), f"check {check.name!r} gave {findings}"
 
-    async def test_a_server_with_it_starts_and_serves_its_tools(
-        self, house: House, plugins: PluginManager, context_of: ContextOf
-    ) -> None:
-        sets = _mine(self, plugins.tool_sets(context_of, house.engine(None)))
-        async with Client(create_server(house.workspace.root, plugins=plugins)) as client:
+    async def test_a_server_with_it_starts_and_serves_its_tools(self, project: Project, plugins: PluginManager) -> None:
+        sets = _mine(self, project.tool_sets(project.engine()).demand())
+        async with Client(create_server(project.workspace.root, plugins=plugins)) as client:
             served = {tool.name for tool in await client.list_tools()}
         for tool_set in sets:
             assert {f"{tool_set.prefix or ''}{tool.name}" for tool in tool_set.tools} <= served
@@ -178,21 +165,21 @@ def _imported(
     return process, json.loads(report.read_text(encoding="utf-8"))
 
 
-def _declared(house: House, context_of: ContextOf) -> list[Provided[Any]]:
+def _declared(project: Project) -> list[Provided[Any]]:
     """Call every hook, as a server and the terminal do."""
     return [
-        *house.plugins.job_sources(context_of),
-        *house.plugins.state_stores(context_of),
-        *house.plugins.review_runners(context_of),
-        *house.plugins.tool_sets(context_of, house.engine(None)),
-        *house.plugins.commands(click.Command),
-        *house.plugins.checks(context_of),
+        *project.job_sources.demand(),
+        *project.state_stores.demand(),
+        *project.review_runners.demand(),
+        *project.tool_sets(project.engine()).demand(),
+        *project.plugins.commands(click.Command),
+        *project.checks.demand(),
     ]
 
 
 def _names(declared: Iterable[Provided[Any]]) -> list[tuple[str, str, str]]:
-    return [(one.by.name, type(one.item).__name__, one.item.name) for one in declared]
+    return [(provided.by.name, type(provided.item).__name__, provided.item.name) for provided in declared]
 
 
 def _mine(contract: PluginContract, declared: Iterable[Provided[Any]]) -> list[Any]:
-    return [one.item for one in declared if one.by.name == contract.plugin]
+    return [provided.item for provided in declared if provided.by.name == contract.plugin]

@@ -7,15 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deepwork import api, workspace
+from deepwork import api
+from deepwork.builtin import json_store
+from deepwork.files import locks
 
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 @contextmanager
-def _locked(_folder: int, name: str, **_: float) -> Iterator[None]:
+def _locked(_folder: int, name: str, **_: object) -> Iterator[None]:
     with _locks[name]:
         yield
 
 
-workspace.locked = api.locked = _locked
+locks.locked = api.locked = json_store.locked = _locked

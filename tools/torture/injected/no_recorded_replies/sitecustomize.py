@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deepwork.engine import answers, engine
+from deepwork.engine import engine
+from deepwork.engine import replies as answers
 
 
 def _forgotten(session: Any, step_id: str | None, outputs: Any) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deepwork.engine.sessions import StateManager
 from deepwork.errors import UnknownSession
+from deepwork.sessions.manager import StateManager
 
 
 async def _target(self: StateManager, call: Any, session_id: str | None) -> Any:

@@ -52,4 +52,4 @@ class OracleRunner(ReviewRunner):
             answer = json.loads(completed.stdout)
         except ValueError:
             raise BadVerdict(f"oracle printed no JSON: {completed.stdout[:500]!r}") from None
-        return read_verdict(answer, request.criteria)
+        return read_verdict(answer)

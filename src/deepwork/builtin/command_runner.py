@@ -1,0 +1,143 @@
+"""Programs as reviewers: the request as JSON on stdin, a verdict as JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+
+from deepwork import hookimpl
+from deepwork.api import (
+    BadVerdict,
+    Completed,
+    NeedsWork,
+    Passed,
+    PluginContext,
+    ReviewCommand,
+    ReviewRequest,
+    ReviewRunner,
+    ReviewRunnerSpec,
+    RunnerError,
+    RunnerUnavailable,
+    Usage,
+    allowed_environment,
+    read_verdict,
+    run_program,
+)
+
+MAX_OUTPUT = 4 * 1024 * 1024
+MAX_INLINE_FILES = 5
+MAX_QUOTED = 500
+
+
+class CommandRunner(ReviewRunner):
+    """Runs one program for each review, in the project's folder."""
+
+    def __init__(self, command: ReviewCommand, environment: Mapping[str, str]) -> None:
+        self._command = command
+        self._environment = environment
+
+    async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
+        """Ask the program.
+
+        Raises:
+            RunnerError: It gave no verdict, or waits for trust.
+            ProgramError: It is missing, too slow, or prints too much.
+        """
+        if not await to_thread.run_sync(self._command.is_trusted):
+            raise RunnerUnavailable(
+                f"{self._command.name!r} is a command of this project's config.yml, and the user has not trusted it",
+                hint="Ask the user to run `deepwork trust`; it takes effect at once.",
+            )
+        completed = await run_program(
+            self._command.run,
+            cwd=request.project_root,
+            environment=allowed_environment(self._environment, self._command.pass_env),
+            seconds=request.seconds,
+            stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
+            max_output=MAX_OUTPUT,
+        )
+        return read_answer(completed)
+
+
+def as_json(request: ReviewRequest) -> dict[str, Any]:
+    """Give what a program reads on stdin."""
+    return {
+        "version": 1,
+        "job_name": request.job_name,
+        "workflow_name": request.workflow_name,
+        "step_id": request.step_id,
+        "session_id": request.session_id,
+        "project_root": str(request.project_root),
+        "run_each": ", ".join(task.run_each for task in request.tasks),
+        "files": list(request.files),
+        "criteria": request.criteria,
+        "guidance": request.guidance,
+        "notes": request.notes,
+        "parameters": request.parameters,
+        "payload": request.payload,
+        "nonce": request.nonce,
+        "how_to_read": request.how_to_read,
+        "seconds": request.seconds,
+    }
+
+
+def read_answer(completed: Completed) -> Passed | NeedsWork:
+    """Make a verdict of what the program has printed.
+
+    Raises:
+        RunnerError: It failed, or printed something else.
+    """
+    if completed.returncode:
+        raise RunnerError(f"the program {_end(completed.returncode)}: {_quoted(completed.stderr or completed.stdout)}")
+    try:
+        answer = json.loads(completed.stdout.decode())
+    except UnicodeDecodeError:
+        raise BadVerdict(f"the program printed something that is not UTF-8: {_quoted(completed.stdout)}") from None
+    except (ValueError, RecursionError):
+        raise BadVerdict(f"the program printed no JSON: {_quoted(completed.stdout)}") from None
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    return read_verdict(answer, _usage(usage) if isinstance(usage, dict) else None)
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    model, cost = usage.get("model"), usage.get("cost_usd")
+    return Usage(
+        model=model if isinstance(model, str) else None,
+        input_tokens=_count(usage.get("input_tokens")),
+        output_tokens=_count(usage.get("output_tokens")),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _end(code: int) -> str:
+    if code > 0:
+        return f"ended with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def _quoted(content: bytes) -> str:
+    text = content[-4 * MAX_QUOTED :].decode("utf-8", "backslashreplace").strip()
+    return repr(text[-MAX_QUOTED:]) if text else "it printed nothing"
+
+
+@hookimpl
+def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec]:
+    """A runner for each program that `quality_gate.commands` names."""
+    for command in context.review_commands:
+        yield ReviewRunnerSpec(
+            name=command.name,
+            create=partial(CommandRunner, command, context.environment),
+            max_inline_files=MAX_INLINE_FILES,
+        )

@@ -1,0 +1,1 @@
+"""YAML documents: read strictly and within limits, every problem with its line."""

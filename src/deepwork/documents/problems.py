@@ -1,0 +1,135 @@
+"""What is wrong in a document: sentences for its author, each with its line."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from pydantic import BaseModel, RootModel
+
+from deepwork.text.suggest import nearest
+
+MAX_PROBLEMS = 20
+MAX_MESSAGE = 1000
+Location = Sequence[str | int]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a document; `line` counts from 1.
+
+    `meant` is an unknown name with the valid ones: the nearest is looked for when the problem is shown.
+    """
+
+    message: str
+    line: int | None = None
+    meant: tuple[str, Sequence[str]] | None = None
+
+    def at(self, file: object) -> str:
+        """`file:line: message`, the form that editors jump to: one line, whatever the document holds."""
+        place = f"{file}:{self.line}" if self.line else str(file)
+        message = self.message + (nearest(*self.meant) if self.meant else "")
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[: MAX_MESSAGE - 1]}…"
+        return f"{place}: " + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+
+
+class DocumentError(Exception):
+    """A document that cannot be used: the first things that are wrong in it, and how many more there are."""
+
+    def __init__(self, *problems: Problem, more: int = 0) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = problems
+        self.more = more
+
+    def at(self, file: object) -> str:
+        """Every problem on a line of its own."""
+        lines = [problem.at(file) for problem in self.problems]
+        if self.more:
+            lines.append(f"{file}: and {self.more:,} more")
+        return "\n".join(lines)
+
+
+def refuse(problems: Iterator[Problem]) -> None:
+    """Raise an error with the first problems; the others are only counted, a document can have very many."""
+    first = list(islice(problems, MAX_PROBLEMS))
+    if first:
+        raise DocumentError(*first, more=sum(1 for _ in problems))
+
+
+def location_in(data: Any, loc: Location, *, missing: bool = False) -> list[str | int]:
+    """Say where in the data an error of pydantic stands: without the parts that it adds for unions and keys.
+
+    `missing` says that the last part is what is not there.
+    """
+    location: list[str | int] = []
+    for position, part in enumerate(loc):
+        last = position == len(loc) - 1
+        if isinstance(data, dict) and (part in data or (missing and last)):
+            data = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        else:
+            continue
+        location.append(part)
+    return location
+
+
+def inside(location: Location) -> str:
+    """`steps[0].outputs.report: `, or nothing at the top."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return f"{text.lstrip('.')}: " if text else ""
+
+
+@cache
+def _model_keys(model: type[BaseModel]) -> tuple[str, ...]:
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+def keys_at(model: type[BaseModel], loc: Location) -> tuple[str, ...]:
+    """List the keys that the model allows at a pydantic error location."""
+    here: list[Any] = [model]
+    for part in loc:
+        here = [found for annotation in here for found in _step(annotation, part)]
+    return tuple(key for found in here if _is_model(found) for key in _model_keys(found))
+
+
+def _step(annotation: Any, part: str | int) -> Iterator[Any]:
+    """Descend one part of a location; a part that is a union's tag stays where it is."""
+    if _is_model(annotation):
+        if issubclass(annotation, RootModel):
+            annotation = annotation.model_fields["root"].annotation
+            yield from (found for inner in _unwrap(annotation) for found in _step(inner, part))
+            return
+        field = annotation.model_fields.get(part)
+        if field is not None:
+            yield from _unwrap(field.annotation)
+        elif part == annotation.__name__ or part in getattr(annotation, "tags", ()):
+            yield annotation
+        return
+    inner = typing.get_args(annotation)
+    if typing.get_origin(annotation) is list and inner:
+        yield from _unwrap(inner[0])
+    elif typing.get_origin(annotation) is dict and inner:
+        yield from _unwrap(inner[1])
+
+
+def _unwrap(annotation: Any) -> Iterator[Any]:
+    """Look through Annotated and unions."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        yield from _unwrap(typing.get_args(annotation)[0])
+    elif origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(annotation):
+            yield from _unwrap(member)
+    else:
+        yield annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

@@ -1,0 +1,47 @@
+"""What `get_workflows` answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.models.jobs import Job
+from deepwork.models.replies import JobErrorInfo, JobInfo, WorkflowInfo, WorkflowList
+
+
+class JobListing:
+    """The jobs of a catalogue as agents read them."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._infos: dict[Path, tuple[Job, JobInfo]] = {}
+
+    def reply(self) -> WorkflowList:
+        """List all jobs, and the job files with errors."""
+        listing = self._catalogue.list()
+        return WorkflowList(
+            jobs=[self._info(job) for _, job in listing.jobs],
+            errors=[
+                JobErrorInfo(
+                    job_name=_encodable(error.job_name),
+                    job_dir=_encodable(str(error.job_dir)),
+                    error=_encodable(f"{error.message}\nCorrect the file; get_workflows reads it again at once."),
+                )
+                for _, error in listing.errors
+            ],
+        )
+
+    def _info(self, job: Job) -> JobInfo:
+        """Describe a job; one whose file has not changed is the same object, and its description is used again."""
+        cached_job, info = self._infos.get(job.job_dir, (None, None))
+        if info is None or cached_job is not job:
+            workflows = [WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows]
+            summary, description = job.definition.summary, job.description
+            info = JobInfo(name=job.name, summary=summary, description=description, workflows=workflows)
+            self._infos[job.job_dir] = job, info
+        return info
+
+
+def _encodable(text: str) -> str:
+    """Make text that JSON can carry of a file name that is not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()

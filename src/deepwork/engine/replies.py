@@ -1,0 +1,217 @@
+"""What the agent is told: replies, recorded ones included, and refusals with the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from anyio import to_thread
+
+from deepwork.engine.resume import UNLISTED, active_sessions, resume_text
+from deepwork.engine.steps import begin_step
+from deepwork.errors import CorruptSession, NoActiveSession, StaleSession, StateError, ToolError, UnknownSession
+from deepwork.files.workspace import Workspace
+from deepwork.gate.decision import Decision, DecisionKind
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.models.jobs import Job
+from deepwork.models.replies import AbortedWorkflow, FinishedStep
+from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
+from deepwork.ports.call import ToolCall
+from deepwork.sessions.definition import entry_of, pin
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.transitions import Completion, back_to
+
+
+def session_over(session: Session) -> StateError:
+    """Make the error for a call to a session that is over."""
+    reason = f" ({session.abort_reason})" if session.abort_reason else ""
+    return UnknownSession(
+        f"Session {session.session_id!r} of {session.workflow} is over: {session.status}{reason}",
+        hint="start_workflow begins a new one.",
+    )
+
+
+def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, Any]) -> StepProgress | None:
+    """Find the completed step of which a call is a repeat; None if it is for an open one.
+
+    Raises:
+        StateError: The step is neither open, nor completed with these outputs.
+    """
+    progress = session.step_progress.get(step_id or "")
+    if progress and progress.reply and progress.outputs == dict(outputs):
+        return progress
+    if not session.is_active:
+        raise session_over(session)
+    if step_id is None or step_id in entry_of(session.pinned, session.current_step_id):
+        return None
+    current = f"the current step is {session.current_step_id!r}; nothing was changed"
+    if progress and progress.completed_at:
+        how = "with other outputs" if progress.reply else "with its group, never reported"
+        raise StateError(f"Step {step_id!r} was already completed {how}; {current}")
+    raise StateError(f"Step {step_id!r} is not the one to report in session {session.session_id!r}; {current}")
+
+
+def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
+    """Say that these are the outputs of the step that was completed last; None if they are not."""
+    progress = _last_completed(session)
+    if progress is None or progress.outputs != dict(outputs):
+        return None
+    over = "" if session.is_active else f", and with it the workflow {session.workflow} ({session.status})"
+    return (
+        f"These are the outputs of step {progress.step_id!r}, which is already completed{over}: if its reply was lost, "
+        "nothing else was"
+    )
+
+
+def _last_completed(session: Session) -> StepProgress | None:
+    """Find the step that was reported last, by the order of the history; members completed with it do not count."""
+    for entry in reversed(session.history):
+        progress = session.step_progress.get(entry.step_id or "")
+        if entry.kind == "step_completed" and progress and progress.reply:
+            return progress
+    return None
+
+
+def _joined(sentences: list[str]) -> str:
+    return ". ".join(sentence.removesuffix(".") for sentence in sentences)
+
+
+class Replies:
+    """Replies that need the store or the jobs."""
+
+    def __init__(
+        self, workspace: Workspace, sessions: StateManager, catalogue: Catalogue, clock: Callable[[], datetime]
+    ) -> None:
+        self._workspace = workspace
+        self._sessions = sessions
+        self._catalogue = catalogue
+        self._clock = clock
+        self._digests: dict[str, tuple[Job, list[str]]] = {}
+
+    async def of_decision(
+        self, call: ToolCall, session: Session, completion: Completion, decision: Decision | None
+    ) -> FinishedStep:
+        """Tell what was decided on a reported step; without a decision, what is recorded of it.
+
+        Raises:
+            ToolError: The decision is a refusal, or the step is neither completed nor judged.
+        """
+        if decision and decision.error:
+            raise decision.error
+        if decision and decision.kind is not DecisionKind.PASSED:
+            return FinishedStep(
+                status=StepStatus.NEEDS_WORK,
+                feedback=decision.feedback,
+                failed_reviews=list(decision.failed_reviews) or None,
+                stack=await self._sessions.stack_entries(call, session),
+                notices=[*decision.notices, *self._take_remarks(call)],
+            )
+        step = recorded_step(session, completion.step_id, completion.outputs)
+        if step is None:
+            raise StaleSession("The review of this step was ended by another call; call again")
+        reply = await self.of_step(call, session, step)
+        notices = decision.notices if decision else ()
+        return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
+
+    async def of_step(self, call: ToolCall, session: Session, step: StepProgress) -> FinishedStep:
+        """Give the recorded reply of a completed step, with the stack of now."""
+        reply = step.reply
+        if reply is None:
+            raise StateError(f"Step {step.step_id!r} has no recorded reply")
+        if not session.is_active:
+            self._sessions.connection(call).end(session.session_id)
+        return FinishedStep(
+            status=reply.status,
+            begin_step=begin_step(session, reply.begun_step) if reply.begun_step else None,
+            summary=reply.summary,
+            all_outputs=reply.all_outputs,
+            outputs_by_step=reply.outputs_by_step,
+            stack=await self._sessions.stack_entries(call, session),
+            notices=[
+                *reply.notices,
+                *await self._changes_since(call, session, reply.begun_step),
+                *self._take_remarks(call),
+            ],
+        )
+
+    async def of_abort(self, call: ToolCall, session: Session, *, repeated: bool) -> AbortedWorkflow:
+        """Give the recorded reply of an aborted session, with the stack of now."""
+        reply = session.abort_reply
+        if reply is None:
+            raise session_over(session)
+        return AbortedWorkflow(
+            aborted_workflow=reply.aborted_workflow,
+            aborted_step=reply.aborted_step,
+            explanation=reply.explanation,
+            stack=await self._sessions.stack_entries(call),
+            resumed_workflow=reply.resumed_workflow,
+            resumed_step=reply.resumed_step,
+            notices=[*reply.notices, *([] if repeated else self._take_remarks(call))],
+        )
+
+    async def no_session(self, call: ToolCall, error: ToolError, outputs: Mapping[str, Any] | None) -> ToolError:
+        """Add to the error of a call that meant no session those that can be resumed.
+
+        `outputs` are those of a call that named no step: they may be those of a session that has just ended.
+        """
+        if not isinstance(error, NoActiveSession | UnknownSession | CorruptSession):
+            return error
+        summaries = await self._sessions.summaries(call)
+        sentences = [error.message, *self._take_remarks(call)]
+        if outputs is not None:
+            ended = [summary.session_id for summary in summaries if summary.status is not SessionStatus.ACTIVE]
+            # After a reconnect this connection has ended no session: fall back to the one that ended last of all.
+            last = await self._sessions.last_ended(call, default=next(iter(ended), None))
+            sentences += [text] if last and (text := repeated_step(last, outputs)) else []
+        active = [summary for summary in summaries if summary.status is SessionStatus.ACTIVE]
+        damaged = await self._sessions.damaged(call)
+        listing = active_sessions(active, damaged, self._clock()) if call.may_list else UNLISTED
+        return type(error)(_joined(sentences), hint=f"{error.hint}\n{listing}" if error.hint else listing)
+
+    async def refusal(
+        self, call: ToolCall, session: Session, error: ToolError, outputs: Mapping[str, Any], *, step_id: str | None
+    ) -> ToolError:
+        """Add to a refusal what an agent that lost its memory, or a reply, has to know."""
+        connection = self._sessions.connection(call)
+        is_unbriefed = session.session_id in connection.unbriefed
+        connection.unbriefed.discard(session.session_id)
+        candidates = [session, await self._sessions.last_ended(call)] if step_id is None else []
+        repeated = [text for item in candidates if item and (text := repeated_step(item, outputs))][:1]
+        message = _joined([error.message, *repeated, *self._take_remarks(call)])
+        if not session.is_active:
+            return type(error)(message, hint=error.hint)
+        is_lost = step_id is not None and step_id not in entry_of(session.pinned, session.current_step_id)
+        needs_briefing = repeated or is_lost or is_unbriefed
+        return type(error)(message, hint=await self.resume_text(session) if needs_briefing else error.hint)
+
+    async def resume_text(self, session: Session) -> str:
+        """Tell all that is needed to go on."""
+        return await to_thread.run_sync(resume_text, session, self._workspace)
+
+    def _take_remarks(self, call: ToolCall) -> list[str]:
+        return self._sessions.connection(call).take_remarks()
+
+    async def _changes_since(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
+        """Say what has changed since the step was completed."""
+        if not session.is_active:
+            over = [f"The workflow is over: {session.status}."] if begun_step else []
+            return over + back_to(next(reversed(await self._sessions.stack(call)), None))
+        if begun_step != session.current_step_id:
+            return [f"This step was completed before; the current step is {session.current_step_id!r}."]
+        return await to_thread.run_sync(self._edited, session)
+
+    def _edited(self, session: Session) -> list[str]:
+        """Say that the job file is no longer what the session runs on."""
+        job = self._catalogue.find(session.job_name)
+        if isinstance(job, Job) and session.pinned.digest in self._workflow_digests(job):
+            return []
+        return ["The job's definition has changed since this session started; it goes on as it began."]
+
+    def _workflow_digests(self, job: Job) -> list[str]:
+        """Give the digests of a job's workflows; a job file that has not changed is the same object."""
+        cached_job, digests = self._digests.get(job.name, (None, []))
+        if cached_job is not job:
+            digests = [pin(job, flow).digest for flow in job.definition.workflows]
+            self._digests[job.name] = job, digests
+        return digests

@@ -1,0 +1,91 @@
+"""What an agent is told to begin a step, always from what the session holds."""
+
+from __future__ import annotations
+
+from deepwork.models.jobs import Review, StepOutput
+from deepwork.models.outputs import KINDS
+from deepwork.models.replies import BeginStep, ExpectedOutput, GroupMember, ReviewInfo, StepInputInfo
+from deepwork.models.sessions import BegunInput, BegunStep, Session
+from deepwork.sessions.definition import entry_of
+
+
+def begin_step(session: Session, step_id: str) -> BeginStep:
+    """Tell how to begin the step, with the other members of its group."""
+    definition = session.pinned
+    entry = entry_of(definition, step_id)
+    begun = _begun(session, step_id)
+    return BeginStep(
+        session_id=session.session_id,
+        step_id=step_id,
+        job_dir=definition.job_dir,
+        step_expected_outputs=expected_outputs(definition.steps[step_id].outputs),
+        step_reviews=_reviews(definition.steps[step_id].reviews),
+        step_inputs=_inputs(begun.inputs),
+        step_instructions=begun.instructions + concurrent_text(session.session_id, entry),
+        common_job_info=definition.common_job_info,
+        branch_name=session.branch_name,
+        concurrent_steps=[_member(session, member) for member in entry if member != step_id],
+    )
+
+
+def expected_outputs(outputs: dict[str, StepOutput]) -> list[ExpectedOutput]:
+    """Tell what a step has to make (JOBS-REQ-001.3.13, 14)."""
+    return [
+        ExpectedOutput(
+            name=name,
+            type=output.type,
+            description=output.description,
+            required=output.required,
+            syntax_for_finished_step_tool=KINDS[output.type].syntax,
+        )
+        for name, output in outputs.items()
+    ]
+
+
+def concurrent_text(session_id: str, entry: list[str]) -> str:
+    """Tell how to do a group; nothing for a single step."""
+    if len(entry) == 1:
+        return ""
+    primary, *members = entry
+    return (
+        f"\n\n**CONCURRENT STEPS**\n\n{len(entry)} steps are to be done at the same time: {', '.join(entry)}. "
+        f"Use the Task tool to give each of {', '.join(members)} to a sub-agent; what it needs stands in "
+        f"concurrent_steps. Report those first, each by finished_step(session_id={session_id!r}, step_id=<its id>, "
+        f"outputs=<its own>), and {primary!r} last: reporting it ends the group."
+    )
+
+
+def _member(session: Session, step_id: str) -> GroupMember:
+    step, begun = session.pinned.steps[step_id], _begun(session, step_id)
+    return GroupMember(
+        step_id=step_id,
+        step_expected_outputs=expected_outputs(step.outputs),
+        step_reviews=_reviews(step.reviews),
+        step_inputs=_inputs(begun.inputs),
+        step_instructions=begun.instructions,
+    )
+
+
+def _begun(session: Session, step_id: str) -> BegunStep:
+    progress = session.step_progress.get(step_id)
+    if progress is None or progress.begun is None:
+        return BegunStep(step_id=step_id, instructions="")
+    return progress.begun
+
+
+def _inputs(inputs: list[BegunInput]) -> list[StepInputInfo]:
+    return [
+        StepInputInfo(name=item.name, description=item.description, from_step=item.from_step, path=item.path)
+        for item in inputs
+    ]
+
+
+def _reviews(reviews: list[Review]) -> list[ReviewInfo]:
+    return [
+        ReviewInfo(
+            run_each=review.run_each,
+            quality_criteria=review.quality_criteria,
+            additional_review_guidance=review.additional_review_guidance,
+        )
+        for review in reviews
+    ]

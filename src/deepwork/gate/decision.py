@@ -1,0 +1,129 @@
+"""What a judgement means for the step, and how the agent is told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from deepwork.errors import ReviewExhausted, RunnerError, ToolError
+from deepwork.gate.gate import Judgement, Outcome
+from deepwork.gate.payload import printable
+from deepwork.models.reviews import ReviewResult
+
+
+class DecisionKind(StrEnum):
+    """How a judgement ends."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    CHANGED = "changed"
+    NO_VERDICT = "no_verdict"
+    HANDED_BACK = "handed_back"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the attempt counts; it does unless the work was not judged."""
+        return self not in (DecisionKind.NO_VERDICT, DecisionKind.HANDED_BACK)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What follows from a judgement for the call that asked for it."""
+
+    kind: DecisionKind
+    feedback: str = ""
+    failed_reviews: tuple[ReviewResult, ...] = ()
+    notices: tuple[str, ...] = ()
+    error: ToolError | None = None
+
+
+def decide(judgement: Judgement, *, attempts: int, max_attempts: int, failures: int, max_failures: int) -> Decision:
+    """Say what comes of a judgement.
+
+    Args:
+        judgement: What the reviewers found.
+        attempts: Attempts of this step so far, this call included.
+        max_attempts: After this many a failed step is stuck.
+        failures: Calls in a row without a verdict, this call included.
+        max_failures: After this many the agent is told to go on otherwise.
+    """
+    notices = tuple(_notices(judgement))
+    failed = tuple(map(_result, judgement.failed))
+    feedback = "; ".join(result.feedback for result in failed)
+    if judgement.changed:
+        paths = ", ".join(printable(path) for path in judgement.changed[:20])
+        text = (
+            f"Changed while they were reviewed, so that no verdict holds for them as they are now: {paths}. Leave "
+            "files alone during a review, and call finished_step again."
+        )
+        return Decision(DecisionKind.CHANGED, "; ".join(filter(None, [text, feedback])), failed, notices)
+    if failed and attempts >= max_attempts:
+        error = ReviewExhausted(
+            f"Quality gate failed after {attempts} attempts: {feedback}",
+            hint="Ask the user how to go on. Fixed work is reviewed again when you call finished_step again; "
+            "quality_review_override_reason moves on without a review, and abort_workflow ends the workflow.",
+        )
+        return Decision(DecisionKind.FAILED, feedback, failed, notices, error)
+    if failed:
+        count = f"Attempt {attempts} of {max_attempts}."
+        return Decision(DecisionKind.FAILED, feedback, failed, (count, *notices))
+    if judgement.broken:
+        return _no_verdict(judgement.broken, failures, max_failures, notices)
+    if judgement.handed_back:
+        text = "\n\n".join(hand_back.verdict.feedback for hand_back in judgement.handed_back)
+        return Decision(DecisionKind.HANDED_BACK, text, (), notices)
+    return Decision(DecisionKind.PASSED, notices=notices)
+
+
+def _no_verdict(broken: list[Outcome], failures: int, max_failures: int, notices: tuple[str, ...]) -> Decision:
+    causes = "; ".join(dict.fromkeys(map(_cause, broken)))
+    cures = [outcome.error.hint for outcome in broken if outcome.error and outcome.error.hint]
+    if failures >= max_failures:
+        ways = (
+            "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
+            "quality_review_override_reason saying what that review found; or ask the user to fix the runner, or to "
+            "serve without --external-runner and quality_gate.runner, which is self-review."
+        )
+        error = RunnerError(
+            f"The quality gate got no verdict in {failures} calls in a row. {causes}",
+            hint=" ".join(dict.fromkeys([*cures, ways])),
+        )
+        return Decision(DecisionKind.NO_VERDICT, causes, (), notices, error)
+    sentences = [
+        f"The reviewer gave no verdict: the work was not judged, and the attempt does not count. {causes}.",
+        *cures,
+        "Call finished_step again with the same outputs.",
+    ]
+    return Decision(DecisionKind.NO_VERDICT, " ".join(dict.fromkeys(sentences)), (), notices)
+
+
+def _notices(judgement: Judgement) -> Iterable[str]:
+    if judgement.reused:
+        yield f"Passed before and unchanged, so not reviewed again: {_names(judgement.reused)}."
+    if judgement.skipped:
+        yield f"Not reviewed, because nothing was submitted for it: {', '.join(judgement.skipped)}."
+    if judgement.broken and (judgement.failed or judgement.changed):
+        yield "; ".join(dict.fromkeys(map(_cause, judgement.broken)))
+
+
+def _cause(outcome: Outcome) -> str:
+    evaluation = outcome.evaluation
+    text = outcome.error.message if outcome.error else ""
+    return f"No verdict of {evaluation.reviewer.name!r} on {printable(evaluation.name)}: {text.removesuffix('.')}"
+
+
+def _names(outcomes: list[Outcome]) -> str:
+    names = [printable(outcome.evaluation.name) for outcome in outcomes]
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _result(outcome: Outcome) -> ReviewResult:
+    verdict = outcome.verdict
+    return ReviewResult(
+        review_run_each=outcome.evaluation.task.run_each,
+        target_file=outcome.evaluation.target_file,
+        passed=False,
+        feedback=getattr(verdict, "feedback", ""),
+        criteria_results=list(getattr(verdict, "criteria", ())),
+    )

@@ -1,0 +1,258 @@
+"""Runs all reviews of a step at once, and returns one outcome for each."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import anyio
+from anyio import to_thread
+
+from deepwork.errors import (
+    BadVerdict,
+    DeepWorkError,
+    ProgramFlood,
+    ProgramMissing,
+    ProgramTimeout,
+    RunnerError,
+    RunnerTimeout,
+    RunnerUnavailable,
+)
+from deepwork.files.workspace import Workspace
+from deepwork.gate.fingerprints import Fingerprints, changed_files, take_fingerprints
+from deepwork.gate.payload import ListedFile, Payload, files_of
+from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.routing import Reviewer, Routing
+from deepwork.gate.verdicts import checked
+from deepwork.gate.work import Evaluation, Work, evaluations, handed_back_tasks
+from deepwork.models.jobs import UserInput
+from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict
+from deepwork.ports.review_runner import ReviewRunner
+
+log = logging.getLogger("deepwork.gate")
+
+FILES_IN_TIME = 5
+SECONDS_PER_FILE = 30
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one evaluation: a verdict, or the reason why there is none."""
+
+    evaluation: Evaluation
+    verdict: Verdict | None = None
+    error: RunnerError | None = None
+    seconds: float = 0.0
+    reused: bool = False
+
+
+@dataclass(frozen=True)
+class HandBack:
+    """Reviews that a reviewer without verdicts has handed back to the agent, all those of a step together."""
+
+    reviewer: Reviewer
+    tasks: tuple[ReviewTask, ...]
+    verdict: HandedBack
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What came of all evaluations of a step, in the order of its reviews.
+
+    Attributes:
+        handed_back: What was handed back to the agent to have it reviewed itself.
+        skipped: The outputs that were not submitted, so that their reviews had nothing to judge.
+        changed: The files that changed while they were judged.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+    handed_back: tuple[HandBack, ...] = ()
+    skipped: tuple[str, ...] = ()
+    fingerprints: Fingerprints = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if isinstance(outcome.verdict, NeedsWork)]
+
+    @property
+    def broken(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.error]
+
+    @property
+    def reused(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.reused]
+
+    async def undo(self) -> None:
+        """Take back what runners have written, because the session could not be saved."""
+        for hand_back in self.handed_back:
+            await hand_back.verdict.undo()
+
+
+class QualityGate:
+    """Has steps judged. It knows nothing of sessions: work comes in, a judgement goes out.
+
+    Args:
+        cli: The external reviewer; None in self-review mode.
+        max_inline_files: Up to this many files stand in the payload with their contents.
+        routing: Who judges which reviews; `cli` is the runner for those that take no route.
+        timeout: Seconds that one external review may take, with up to five files.
+        max_attempts: Failed verdicts after which a step is stuck.
+        max_failures: Calls in a row without a verdict after which the agent is told to go on otherwise.
+        concurrency: How many external reviews run at once.
+    """
+
+    def __init__(
+        self,
+        cli: ReviewRunner | None,
+        *,
+        max_inline_files: int,
+        routing: Routing,
+        workspace: Workspace,
+        timeout: int,
+        max_attempts: int,
+        max_failures: int = 3,
+        concurrency: int = 4,
+    ) -> None:
+        self.cli = cli
+        self.max_inline_files = max_inline_files
+        self.timeout = timeout
+        self.max_attempts = max_attempts
+        self.max_failures = max_failures
+        self._routing = routing
+        self._workspace = workspace
+        self._slots = anyio.CapacityLimiter(concurrency)
+
+    def gives_verdicts(self, work: Work) -> bool:
+        """Say whether any review goes to a reviewer that gives a verdict; the others are handed back."""
+        return any(work.reviewer(review, self._routing).gives_verdicts for review in work.reviews)
+
+    async def read(self, work: Work) -> Work:
+        """Read the files of the work, so that a verdict holds for these contents and no others."""
+        return replace(work, fingerprints=await self._fingerprints(work))
+
+    async def judge(
+        self, work: Work, *, passed_before: Collection[str] = (), progress: ReviewProgress | None = None
+    ) -> Judgement:
+        """Have everything judged that needs a verdict; if nothing failed, hand back the other reviews.
+
+        Args:
+            work: What was submitted, read before.
+            passed_before: Keys of evaluations that passed, which are not paid for again.
+            progress: Told how far it is.
+        """
+        progress = progress or ReviewProgress()
+        outcomes = [
+            Outcome(evaluation, Passed(), reused=True) if evaluation.key in passed_before else Outcome(evaluation)
+            for evaluation in evaluations(work, self._routing)
+        ]
+        to_run = [number for number, outcome in enumerate(outcomes) if not outcome.reused]
+        progress.expect(len(to_run))
+
+        async def run(number: int) -> None:
+            outcomes[number] = await self._evaluate(work, outcomes[number].evaluation, progress)
+
+        async with anyio.create_task_group() as tasks:
+            for number in to_run:
+                tasks.start_soon(run, number)
+        changed = await self._changed(work, outcomes) if to_run else ()
+        hand_backs = [*_hand_backs(outcomes)]
+        judgement = Judgement(tuple(outcomes), tuple(hand_backs), work.skipped, work.fingerprints, changed)
+        if judgement.failed or judgement.broken or judgement.changed:
+            return judgement
+        return replace(judgement, handed_back=(*hand_backs, *await self._hand_back(work)))
+
+    async def _changed(self, work: Work, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+        judged = {listed.path for outcome in outcomes for listed in (*outcome.evaluation.files, *work.inputs)}
+        return tuple(
+            path for path in changed_files(work.fingerprints, await self._fingerprints(work)) if path in judged
+        )
+
+    async def _fingerprints(self, work: Work) -> Fingerprints:
+        return await to_thread.run_sync(take_fingerprints, work.paths, self._workspace.output_roots)
+
+    async def _hand_back(self, work: Work) -> list[HandBack]:
+        hand_backs: list[HandBack] = []
+        for reviewer, tasks in handed_back_tasks(work, self._routing).items():
+            files = tuple(files_of(work.outputs))
+            request = await to_thread.run_sync(self._request, work, reviewer, tasks, files, float(self.timeout))
+            verdict = await reviewer.runner.review(request)
+            if not isinstance(verdict, HandedBack):
+                raise BadVerdict(f"the runner {reviewer.name!r} was to hand the review back, but gave a verdict")
+            hand_backs.append(HandBack(reviewer, tuple(tasks), verdict))
+        return hand_backs
+
+    async def _evaluate(self, work: Work, evaluation: Evaluation, progress: ReviewProgress) -> Outcome:
+        async with evaluation.reviewer.slots, self._slots:
+            progress.begin(evaluation.name)
+            start = time.perf_counter()
+            verdict, error = None, None
+            try:
+                verdict = await self._verdict(work, evaluation)
+            except RunnerError as raised:
+                error = raised
+            finally:
+                progress.end(evaluation.name)
+            return Outcome(evaluation, verdict, error, time.perf_counter() - start)
+
+    async def _verdict(self, work: Work, evaluation: Evaluation) -> Verdict:
+        """Ask the runner; whatever it does instead of answering becomes an error that says so."""
+        reviewer = evaluation.reviewer
+        seconds = float(self.timeout + SECONDS_PER_FILE * max(0, len(evaluation.files) - FILES_IN_TIME))
+        try:
+            request = await to_thread.run_sync(
+                self._request, work, reviewer, [evaluation.task], evaluation.files, seconds
+            )
+            with anyio.fail_after(seconds):
+                verdict = await reviewer.runner.review(request)
+            return checked(verdict, evaluation.task.criteria)
+        except RunnerError:
+            raise
+        except DeepWorkError as error:
+            raise _RUNNER_ERRORS.get(type(error), RunnerError)(error.message, hint=error.hint) from error
+        except TimeoutError:
+            raise RunnerTimeout(f"no verdict within {seconds:g} s") from None
+        except Exception as error:
+            log.exception("the review runner %r failed: this is a bug of the runner", reviewer.name)
+            raise RunnerError(f"the runner failed: {type(error).__name__}: {str(error)[:300]}") from error
+
+    def _request(
+        self,
+        work: Work,
+        reviewer: Reviewer,
+        tasks: Sequence[ReviewTask],
+        files: Sequence[ListedFile],
+        seconds: float,
+    ) -> ReviewRequest:
+        nonce = secrets.token_hex(8) if reviewer.gives_verdicts else None
+        payload = Payload(self._workspace.output_roots, reviewer.max_inline_files, nonce)
+        return ReviewRequest(
+            session_id=work.session_id,
+            job_name=work.job_name,
+            workflow_name=work.workflow_name,
+            step_id=work.step.id,
+            project_root=self._workspace.root,
+            tasks=tuple(tasks),
+            payload=payload.text(files, work.inputs),
+            notes=work.notes,
+            parameters={item.name: item.description for item in work.step.inputs if isinstance(item, UserInput)},
+            nonce=nonce,
+            seconds=seconds,
+        )
+
+
+def _hand_backs(outcomes: Iterable[Outcome]) -> Iterator[HandBack]:
+    """Find what reviewers that may give verdicts have handed back instead."""
+    for outcome in outcomes:
+        if isinstance(outcome.verdict, HandedBack):
+            yield HandBack(outcome.evaluation.reviewer, (outcome.evaluation.task,), outcome.verdict)
+
+
+_RUNNER_ERRORS: Mapping[type[DeepWorkError], type[RunnerError]] = {
+    ProgramMissing: RunnerUnavailable,
+    ProgramTimeout: RunnerTimeout,
+    ProgramFlood: BadVerdict,
+}

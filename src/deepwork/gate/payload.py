@@ -1,0 +1,132 @@
+"""The text of what is judged, with the section lines of the specification."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from deepwork.errors import PathRefused
+from deepwork.files.paths import describe, open_regular
+from deepwork.models.outputs import Outputs, output_files
+
+BEGIN_INPUTS = "==================== BEGIN INPUTS ===================="
+END_INPUTS = "==================== END INPUTS ===================="
+BEGIN_OUTPUTS = "==================== BEGIN OUTPUTS ===================="
+END_OUTPUTS = "==================== END OUTPUTS ===================="
+RULE = "-" * 20
+
+FILE_BUDGET = 1024 * 1024
+PAYLOAD_BUDGET = 4 * 1024 * 1024
+
+
+class ListedFile(NamedTuple):
+    """A file, and the output to which it belongs."""
+
+    path: str
+    output: str
+
+
+@dataclass
+class Payload:
+    """Builds one payload: outputs and inputs share its limits.
+
+    Args:
+        roots: The folders in which files may lie, the project first.
+        max_inline_files: Up to this many files stand in it with their contents; more are listed by path.
+        nonce: Stands beside its own lines when it holds contents, which could forge them.
+        file_budget: Bytes of one file.
+        budget: Bytes in all.
+    """
+
+    roots: Sequence[Path] = ()
+    max_inline_files: int = 0
+    nonce: str | None = None
+    file_budget: int = FILE_BUDGET
+    budget: int = PAYLOAD_BUDGET
+
+    def text(self, outputs: Iterable[ListedFile], inputs: Iterable[ListedFile]) -> str:
+        """Write the sections; that of the inputs is left out if there are none."""
+        judged_files, input_files = list(outputs), list(inputs)
+        self._inline = len(judged_files) + len(input_files) <= self.max_inline_files
+        # Outputs are written first although they stand last: the budget is theirs before it is that of the inputs.
+        output_section = self._section(BEGIN_OUTPUTS, judged_files, END_OUTPUTS)
+        if not input_files:
+            return output_section
+        return "\n\n".join([self._section(BEGIN_INPUTS, input_files, END_INPUTS), output_section])
+
+    def _section(self, begin: str, files: list[ListedFile], end: str) -> str:
+        if not files:
+            body = ["[No files provided]"]
+        elif self._inline:
+            body = [line for path, _ in files for line in (*self._heading(path), self._file(path))]
+        else:
+            body = [_count(files), *self._listed(files)]
+        return "\n".join([begin, *self._mark("begin"), *body, *self._mark("end"), end])
+
+    def _heading(self, path: str) -> list[str]:
+        return [f"{RULE} {printable(path)} {RULE}", *self._mark("file")]
+
+    def _mark(self, kind: str) -> list[str]:
+        # Three kinds of marker: with one kind, a file's first line could reuse the marker printed above it to forge a
+        # section line.
+        return [f"[{self.nonce} {kind}]"] if self.nonce else []
+
+    def _listed(self, files: list[ListedFile]) -> Iterable[str]:
+        for number, (path, name) in enumerate(files):
+            line = f"- {printable(path)}  (output: {name})"
+            self.budget -= len(line.encode())
+            if self.budget < 0:
+                yield f"[The payload is full: {len(files) - number:,} more files are not listed]"
+                return
+            yield line
+
+    def _file(self, path: str) -> str:
+        try:
+            with open_regular(path, self.roots) as (resolved, descriptor):
+                return self._content(printable(str(resolved)), descriptor)
+        except FileNotFoundError:
+            return "[File not found]"
+        except (PathRefused, OSError) as error:
+            return f"[The file {describe(error)}]"
+
+    def _content(self, where: str, descriptor: int) -> str:
+        size = os.fstat(descriptor).st_size
+        room = min(self.file_budget, max(self.budget, 0))
+        content = _read(descriptor, room)
+        cut = size > len(content)
+        try:
+            text = codecs.getincrementaldecoder("utf-8")().decode(content, final=not cut)
+        except UnicodeDecodeError:
+            return f"[Binary file — not included in review. Read from: {where}]"  # the specification's own dash
+        self.budget -= len(content)
+        if not cut:
+            return text
+        return f"{text}\n[Cut here: {len(content):,} of {size:,} bytes are shown. Read the rest from: {where}]"
+
+
+def files_of(outputs: Outputs) -> Iterable[ListedFile]:
+    """List the files of outputs."""
+    for name, value in outputs.items():
+        for path in output_files(value):
+            yield ListedFile(path, name)
+
+
+def printable(path: str) -> str:
+    """Quote a path that could forge a line."""
+    return path if path.isprintable() else ascii(path)
+
+
+def _count(files: list[ListedFile]) -> str:
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, listed by path. Read each of them:"
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    while limit > 0 and (chunk := os.read(descriptor, min(limit, FILE_BUDGET))):
+        parts.append(chunk)
+        limit -= len(chunk)
+    return b"".join(parts)

@@ -1,0 +1,131 @@
+"""Verdicts are checked, not trusted: how a reviewer's answer is read, and which of it may be believed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deepwork.errors import BadVerdict
+from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, Usage, Verdict
+
+NO_FEEDBACK = "No feedback provided"
+MAX_FEEDBACK = 32 * 1024
+
+
+def verdict_schema(criteria: Iterable[str]) -> dict[str, Any]:
+    """Give the JSON Schema of an answer that judges every one of these criteria."""
+    names = list(criteria)
+    result = {
+        "type": "object",
+        "properties": {
+            "criterion": {"type": "string", "enum": names},
+            "passed": {"type": "boolean"},
+            "feedback": {"type": ["string", "null"]},
+        },
+        "required": ["criterion", "passed"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "passed": {"type": "boolean"},
+            "feedback": {"type": "string"},
+            "criteria_results": {"type": "array", "items": result, "minItems": len(names), "maxItems": len(names)},
+        },
+        "required": ["passed", "feedback", "criteria_results"],
+        "additionalProperties": False,
+    }
+
+
+def read_verdict(answer: Any, usage: Usage | None = None) -> Passed | NeedsWork:
+    """Read what a reviewer answered as JSON: `passed`, `feedback` and `criteria_results`.
+
+    Only the shape is checked here. The gate checks every verdict against the criteria, whichever runner it comes from.
+
+    Raises:
+        BadVerdict: The answer has another shape; the work was not judged.
+    """
+    if not isinstance(answer, Mapping):
+        raise BadVerdict(f"the answer is not an object with `passed`, but {_type_name(answer)}")
+    if "passed" not in answer:
+        raise BadVerdict("the answer is not a verdict: it has no `passed`")
+    passed, feedback = answer["passed"], answer.get("feedback")
+    if not isinstance(passed, bool):
+        raise BadVerdict(f"`passed` is {_type_name(passed)}, not true or false")
+    if not isinstance(feedback, str | None):
+        raise BadVerdict(f"`feedback` is {_type_name(feedback)}, not text")
+    results = tuple(_results(answer.get("criteria_results")))
+    verdict_type = Passed if passed else NeedsWork
+    return verdict_type(feedback=feedback or "", criteria=results, usage=usage)
+
+
+def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
+    """Give the verdict as it may be believed: it passed only if every criterion did.
+
+    Raises:
+        BadVerdict: It is not a verdict, or judges other criteria than those of the review.
+    """
+    if isinstance(verdict, HandedBack) and isinstance(verdict.feedback, str):
+        return verdict
+    if not isinstance(verdict, Passed | NeedsWork) or not isinstance(verdict.feedback, str):
+        raise BadVerdict(f"the runner gave {_type_name(verdict)}, not a verdict")
+    if not all(isinstance(result, CriterionResult) for result in verdict.criteria):
+        raise BadVerdict("the runner gave criteria of another type than CriterionResult")
+    if verdict.criteria:
+        _compare([result.criterion for result in verdict.criteria], list(criteria))
+    return _bounded_verdict(verdict)
+
+
+def _bounded_verdict(verdict: Passed | NeedsWork) -> Passed | NeedsWork:
+    failed = [result for result in verdict.criteria if not result.passed]
+    results = tuple(
+        result.model_copy(update={"feedback": result.feedback and _bounded(result.feedback)})
+        for result in verdict.criteria
+    )
+    feedback = _bounded(verdict.feedback.strip())
+    if isinstance(verdict, Passed) and not failed:
+        return Passed(feedback, results, verdict.usage)
+    if isinstance(verdict, Passed) or not feedback:
+        # The reviewer's own summary says "passed" although a criterion failed: use the failed criteria instead.
+        sentences = [f"{result.criterion}: {result.feedback or NO_FEEDBACK}" for result in failed]
+        feedback = _bounded("\n".join(sentences) or NO_FEEDBACK)
+    return NeedsWork(feedback, results, verdict.usage)
+
+
+def _compare(judged: list[str], criteria: list[str]) -> None:
+    counts = Counter(judged)
+    differences = {
+        "missing": [name for name in criteria if name not in counts],
+        "unknown": [name for name in counts if name not in criteria],
+        "more than once": [name for name, count in counts.items() if count > 1],
+    }
+    problems = [f"{problem}: {', '.join(map(_short, names[:5]))}" for problem, names in differences.items() if names]
+    if problems:
+        raise BadVerdict(f"the verdict's criteria are not those of the review; {'; '.join(problems)}")
+
+
+def _results(items: Any) -> Iterable[CriterionResult]:
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise BadVerdict(f"`criteria_results` is {_type_name(items)}, not a list")
+    for item in items:
+        fits = isinstance(item, Mapping) and isinstance(item.get("criterion"), str)
+        if not fits or not isinstance(item.get("passed"), bool) or not isinstance(item.get("feedback"), str | None):
+            raise BadVerdict("an entry of `criteria_results` is not {criterion: text, passed: true or false, feedback}")
+        yield CriterionResult(criterion=item["criterion"], passed=item["passed"], feedback=item.get("feedback"))
+
+
+def _bounded(text: str) -> str:
+    # A lone surrogate is not text: JSON can write one, but no store can keep it.
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= MAX_FEEDBACK else f"{text[:MAX_FEEDBACK]}… [{len(text):,} characters, cut here]"
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= 100 else f"{name[:99]}…")
+
+
+def _type_name(value: object) -> str:
+    return "null" if value is None else type(value).__name__

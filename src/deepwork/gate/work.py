@@ -1,0 +1,137 @@
+"""What the gate is given to judge, and how it is divided among reviewers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
+from deepwork.gate.payload import ListedFile, files_of
+from deepwork.gate.routing import Reviewer, Routing
+from deepwork.models.jobs import FileInput, Review, Step
+from deepwork.models.outputs import KINDS, Outputs
+from deepwork.models.reviews import ReviewTask
+
+WHOLE_STEP = "step"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was submitted for one step of one session.
+
+    Attributes:
+        outputs_by_step: What the earlier steps have made.
+        fingerprints: The files as they were when they were submitted; the gate reads them.
+    """
+
+    session_id: str
+    job_name: str
+    workflow_name: str
+    step: Step
+    outputs: Outputs
+    outputs_by_step: Mapping[str, Outputs] = field(default_factory=dict)
+    notes: str | None = None
+    fingerprints: Fingerprints = field(default_factory=dict)
+
+    @cached_property
+    def inputs(self) -> list[ListedFile]:
+        """The files of earlier steps on which this step builds, with the paths that were reported."""
+        return [
+            listed
+            for item in self.step.inputs
+            if isinstance(item, FileInput)
+            for listed in files_of({item.file: self.outputs_by_step.get(item.from_step, {}).get(item.file, [])})
+        ]
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """All files that a reviewer may see."""
+        return [listed.path for listed in (*files_of(self.outputs), *self.inputs)]
+
+    @cached_property
+    def reviews(self) -> list[Review]:
+        """The reviews that have something to judge: that of an output which was not submitted has nothing."""
+        return [
+            review for review in self.step.reviews if review.run_each == WHOLE_STEP or self.outputs.get(review.run_each)
+        ]
+
+    @cached_property
+    def skipped(self) -> tuple[str, ...]:
+        """The outputs whose reviews have nothing to judge."""
+        return tuple(dict.fromkeys(review.run_each for review in self.step.reviews if review not in self.reviews))
+
+    def reviewer(self, review: Review, routing: Routing) -> Reviewer:
+        """Choose who judges a review."""
+        return routing.reviewer(self.job_name, self.step.id, review.run_each)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One run of one reviewer: on a whole step, on an output, or on one of its files.
+
+    Attributes:
+        key: Digest of everything on which a verdict depends; a pass of this key need not be repeated.
+    """
+
+    task: ReviewTask
+    files: tuple[ListedFile, ...]
+    target_file: str | None
+    reviewer: Reviewer
+    key: str
+
+    @property
+    def name(self) -> str:
+        """How people know it."""
+        return self.target_file or self.task.run_each
+
+
+def evaluations(work: Work, routing: Routing) -> Iterator[Evaluation]:
+    """Divide the work among the reviewers that give verdicts."""
+    for review in work.reviews:
+        reviewer = work.reviewer(review, routing)
+        if not reviewer.gives_verdicts:
+            continue
+        inputs = digests(work.fingerprints, (listed.path for listed in work.inputs))
+        for files, target_file in _portions(work, review):
+            judged = digests(work.fingerprints, (listed.path for listed in files))
+            task = _task(review, (listed.path for listed in files))
+            question = (task.run_each, sorted(task.criteria.items()), task.guidance, work.notes)
+            key = digest_of(reviewer.name, *question, judged, inputs)
+            yield Evaluation(task, files, target_file, reviewer, key)
+
+
+def handed_back_tasks(work: Work, routing: Routing) -> dict[Reviewer, list[ReviewTask]]:
+    """Collect the reviews of every reviewer that gives no verdicts: it gets all of a step together."""
+    tasks: dict[Reviewer, list[ReviewTask]] = {}
+    for review in work.reviews:
+        reviewer = work.reviewer(review, routing)
+        if not reviewer.gives_verdicts:
+            tasks.setdefault(reviewer, []).append(_whole_task(work, review))
+    return tasks
+
+
+def _portions(work: Work, review: Review) -> Iterable[tuple[tuple[ListedFile, ...], str | None]]:
+    """Divide what a review judges: a step as a whole, an output as a file, or each file of a list by itself."""
+    if review.run_each == WHOLE_STEP:
+        yield tuple(files_of(work.outputs)), None
+        return
+    for listed in files_of({review.run_each: work.outputs[review.run_each]}):
+        yield (listed,), listed.path
+
+
+def _whole_task(work: Work, review: Review) -> ReviewTask:
+    if review.run_each == WHOLE_STEP:
+        return _task(review, ())
+    kind = KINDS[work.step.outputs[review.run_each].type]
+    return _task(review, kind.files(work.outputs[review.run_each]), one_by_one=kind.one_by_one)
+
+
+def _task(review: Review, files: Iterable[str], *, one_by_one: bool = False) -> ReviewTask:
+    return ReviewTask(
+        run_each=review.run_each,
+        criteria=review.quality_criteria,
+        guidance=review.additional_review_guidance,
+        files=tuple(files),
+        one_by_one=one_by_one,
+    )

@@ -1,0 +1,90 @@
+"""Items by name: a name twice or a name that nobody offers is an error that says who and how to cure it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from deepwork.errors import NameClash, UnknownName
+from deepwork.loading.discovery import Candidate
+from deepwork.loading.manager import PluginStatus, Provided
+from deepwork.ports.records import ToolSet, ToolSpec
+
+ItemT = TypeVar("ItemT")
+
+# Distributions of this project that offer a name; for the error of somebody who has not installed one.
+DISTRIBUTIONS = {"claude": "deepwork-claude-runner", "review": "deepwork-review"}
+
+
+def by_name(
+    kind: str,
+    provided: Iterable[Provided[ItemT]],
+    name: Callable[[ItemT], str],
+    cure: Callable[[Candidate], str] | None = None,
+) -> dict[str, Provided[ItemT]]:
+    """Sort items by name.
+
+    Raises:
+        NameClash: Two plugins offer one name, whether it is selected or not.
+    """
+    items: dict[str, Provided[ItemT]] = {}
+    for item in provided:
+        first = items.setdefault(name(item.item), item)
+        if first is not item:
+            raise clash(kind, name(item.item), first.by, item.by, cure)
+    return dict(sorted(items.items()))
+
+
+def clash(
+    kind: str, name: str, first: Candidate, second: Candidate, cure: Callable[[Candidate], str] | None = None
+) -> NameClash:
+    """Make the error for a name that two plugins offer."""
+    foreign = second if first.builtin else first
+    block = f"plugins: {{block: [{foreign.name if foreign.builtin else foreign.distribution}]}}"
+    line = cure(second if first.builtin else first) if cure else block
+    return NameClash(
+        f"{kind} {name!r} is offered twice:\n  - {first}\n  - {second}",
+        hint=f"add to .deepwork/config.yml ->  {line}",
+    )
+
+
+def named_tools(
+    sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]
+) -> Iterator[tuple[str, Provided[ToolSpec]]]:
+    """Give every tool its name: canonical when its set is served alone, prefixed beside others.
+
+    Raises:
+        NameClash: Two tools would have one name.
+    """
+    served = list(sets)
+    owners: dict[str, Provided[ToolSet]] = {}
+    for tool_set in served:
+        own_prefix = tool_set.item.prefix if len(served) > 1 else None
+        prefix = prefixes.get(tool_set.item.name, own_prefix or "")
+        for spec in tool_set.item.tools:
+            name = f"{prefix}{spec.name}"
+            owner = owners.setdefault(name, tool_set)
+            if owner is not tool_set or sum(f"{prefix}{tool.name}" == name for tool in tool_set.item.tools) > 1:
+                foreign = tool_set if owner.by.builtin else owner
+                line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
+                cure = None if owner is tool_set else lambda _, line=line: line
+                raise clash("tool name", name, owner.by, tool_set.by, cure)
+            yield name, Provided(spec, tool_set.by)
+
+
+def choose(
+    kind: str, name: str, available: dict[str, ItemT], *, option: str, failures: Iterable[PluginStatus] = ()
+) -> ItemT:
+    """Pick one by name.
+
+    Raises:
+        UnknownName: Nobody offers it; the error names what there is, and plugins that could not be loaded.
+    """
+    if name in available:
+        return available[name]
+    message = f"no {kind} {name!r} (from {option}); available: {', '.join(available) or 'none'}"
+    for status in failures:
+        message += f"\n{status.plugin} might offer it, but could not be loaded: {status.cause}"
+    distribution = DISTRIBUTIONS.get(name)
+    hint = f"Install the distribution {distribution}." if distribution else f"Choose one of these with {option}."
+    raise UnknownName(message, hint=hint)

@@ -1,0 +1,96 @@
+"""The kinds of outputs that a step can declare. A new kind is one more class here, and its place in `KINDS`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from deepwork.errors import OutputError
+
+MAX_PATHS = 1000
+
+Outputs = dict[str, str | list[str]]
+
+
+class OutputKind(ABC):
+    """What can be submitted for an output of one kind.
+
+    Attributes:
+        name: As `type` in `job.yml`.
+        syntax: How an agent writes a value (JOBS-REQ-001.3.14).
+        one_by_one: Whether a review of such an output judges each of its files by itself.
+    """
+
+    name: ClassVar[str]
+    syntax: ClassVar[str]
+    one_by_one: ClassVar[bool] = False
+
+    @abstractmethod
+    def check(self, output: str, value: Any, *, required: bool) -> None:
+        """Check the shape of a submitted value.
+
+        Raises:
+            OutputError: It has another shape; the error says which is right.
+        """
+
+    @abstractmethod
+    def files(self, value: Any) -> list[str]:
+        """List the paths in a checked value."""
+
+
+class FileKind(OutputKind):
+    """One file."""
+
+    name = "file"
+    syntax = "filepath"
+
+    def check(self, output: str, value: Any, *, required: bool) -> None:
+        if not isinstance(value, str):
+            raise OutputError(
+                f"Output {output!r} is declared as type 'file': give one path as a string, not {type(value).__name__}"
+            )
+
+    def files(self, value: Any) -> list[str]:
+        return [value]
+
+
+class FilesKind(OutputKind):
+    """Any number of files; at least one if the output is required."""
+
+    name = "files"
+    syntax = "array of filepaths for all individual files"
+    one_by_one = True
+
+    def check(self, output: str, value: Any, *, required: bool) -> None:
+        declared = f"Output {output!r} is declared as type 'files'"
+        if not isinstance(value, list):
+            raise OutputError(f"{declared}: give a list of paths, not {type(value).__name__}")
+        for path in value:
+            if not isinstance(path, str):
+                raise OutputError(f"{declared}: each path is a string, not {type(path).__name__}")
+        if not value and required:
+            raise OutputError(f"Output {output!r} is required: give at least one path, not an empty list")
+        if len(value) > MAX_PATHS:
+            raise OutputError(f"Output {output!r} has {len(value):,} paths; the limit is {MAX_PATHS:,}")
+
+    def files(self, value: Any) -> list[str]:
+        return list(value)
+
+
+KINDS: dict[str, OutputKind] = {kind.name: kind for kind in (FileKind(), FilesKind())}
+
+
+def _check_kind(name: str) -> str:
+    if name not in KINDS:
+        raise ValueError(f"input should be {' or '.join(map(repr, KINDS))}")
+    return name
+
+
+OutputType = Annotated[str, AfterValidator(_check_kind), WithJsonSchema({"enum": [*KINDS], "type": "string"})]
+
+
+def output_files(value: str | list[str]) -> list[str]:
+    """List the paths of a stored output, whatever its kind: the definition of its step may be gone."""
+    return [value] if isinstance(value, str) else list(value)

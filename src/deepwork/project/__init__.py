@@ -1,0 +1,1 @@
+"""Everything of one project joined: configuration, trust, shared objects, and the composition root."""

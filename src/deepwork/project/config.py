@@ -1,0 +1,178 @@
+"""The user's and the project's configuration: both optional, read strictly, joined into one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deepwork.documents.load import MAX_BYTES, read_document
+from deepwork.documents.problems import DocumentError
+from deepwork.errors import ConfigError, PathRefused
+from deepwork.files.paths import describe, is_utf8, read_regular
+from deepwork.files.workspace import Workspace
+from deepwork.project.settings import NeedsTrust, join, setting_label, trusted_part
+from deepwork.project.trust import Trust
+
+OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
+
+
+class Section(BaseModel):
+    """A mapping of the configuration; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class StateSection(Section):
+    """Where sessions are kept."""
+
+    store: str = "json"
+
+
+class CommandSection(Section):
+    """A program that reviews."""
+
+    run: Annotated[list[str], Field(min_length=1)]
+    pass_env: list[str] = []
+
+
+class RouteSection(Section):
+    """Sends reviews to a runner; what is not given fits all."""
+
+    job: str | None = None
+    step: str | None = None
+    review: str | None = None
+    runner: str
+
+
+class GateSection(Section):
+    """How outputs are reviewed."""
+
+    enabled: bool = True
+    runner: str | None = None
+    timeout: Annotated[int, Field(gt=0)] = 120
+    max_attempts: Annotated[int, Field(gt=0)] = 3
+    concurrency: Annotated[int, Field(gt=0)] = 4
+    runners: list[RouteSection] = []
+    commands: Annotated[dict[str, CommandSection], NeedsTrust()] = {}
+
+
+class ToolsSection(Section):
+    """Which tools are served, and under which names."""
+
+    sets: list[str] | None = None
+    prefix: dict[str, str] = {}
+
+
+class PluginsSection(Section):
+    """Which plugins are loaded, and their settings."""
+
+    block: list[str] = []
+    require: list[str] = []
+    settings: dict[str, dict[str, Any]] = {}
+
+
+class Config(Section):
+    """Everything that may stand in a configuration file; `version` and `platforms` as older files have them."""
+
+    version: Any = None
+    platforms: Any = None
+    state: StateSection = StateSection()
+    quality_gate: GateSection = GateSection()
+    tools: ToolsSection = ToolsSection()
+    plugins: PluginsSection = PluginsSection()
+    allowed_output_roots: Annotated[list[str], NeedsTrust()] = []
+
+
+class LoadedConfig(NamedTuple):
+    """The configuration, the workspace that follows from it, and what a plugin's settings are made of.
+
+    `requested` is what the project's file says, trusted or not.
+    """
+
+    config: Config
+    workspace: Workspace
+    trust: Trust
+    user_settings: Mapping[str, Mapping[str, Any]]
+    project_settings: Mapping[str, Mapping[str, Any]]
+    requested: Config
+
+    @property
+    def requested_commands(self) -> tuple[str, Any]:
+        """The label and the content under which the user is asked to trust the project's reviewers."""
+        content = self.requested.model_dump(exclude_unset=True).get("quality_gate", {}).get("commands")
+        return setting_label("quality_gate.commands"), content
+
+
+def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
+    """Join defaults, the user's file, the project's file and the environment, the later winning.
+
+    Settings of the project that need trust are left out until the user has trusted them.
+
+    Raises:
+        ConfigError: A file cannot be used; the error has file, line and the nearest valid key.
+    """
+    trust = Trust(root, user_state_dir(environment))
+    user = _read(user_config_file(environment))
+    project = _read(Workspace(root).config_file, inside=root)
+    trusted_settings = trusted_part(Config, project.model_dump(exclude_unset=True), trust.allows)
+    joined = join(user.model_dump(exclude_unset=True), trusted_settings)
+    # A project cannot load a plugin that its user blocks, so the two lists are joined.
+    blocked = {*user.plugins.block, *project.plugins.block}
+    joined["plugins"] = {**joined.get("plugins", {}), "block": sorted(blocked)}
+    roots = _roots_of_environment(environment)
+    if roots is not None:
+        joined["allowed_output_roots"] = roots
+    config = Config.model_validate(joined)
+    extra_roots = tuple(Path(os.path.expanduser(folder)).absolute() for folder in config.allowed_output_roots)
+    workspace = Workspace(root, extra_roots)
+    return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, project)
+
+
+def resolve_root(project_root: str | Path) -> Path:
+    """Make the project's folder absolute.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
+    root = Path(os.path.realpath(project_root))
+    if not root.is_dir():
+        raise ConfigError(f"project root {str(project_root)!r} is not a folder", hint="Give an existing one: --path.")
+    if not is_utf8(str(root)):
+        raise ConfigError(f"project root {str(root)!r} is not UTF-8, which replies could not carry", hint="Rename it.")
+    return root
+
+
+def user_config_file(environment: Mapping[str, str]) -> Path:
+    """Say where the user's own configuration is."""
+    home = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(home) / "deepwork" / "config.yml"
+
+
+def user_state_dir(environment: Mapping[str, str]) -> Path:
+    """Say where decisions and reports of the user are kept."""
+    home = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(home) / "deepwork"
+
+
+def _read(file: Path, *, inside: Path | None = None) -> Config:
+    """Read one file; the project's must lie in the project, links resolved."""
+    roots = [inside] if inside else [Path(os.path.realpath(file)).parent]
+    path = str(file) if inside else os.path.realpath(file)
+    try:
+        content = read_regular(path, roots, limit=MAX_BYTES)
+        return read_document(content).validate(Config)
+    except FileNotFoundError:
+        return Config()
+    except (PathRefused, OSError) as error:
+        raise ConfigError(f"{file} {describe(error)}") from None
+    except DocumentError as error:
+        raise ConfigError(error.at(file)) from None
+
+
+def _roots_of_environment(environment: Mapping[str, str]) -> list[str] | None:
+    folders = environment.get(OUTPUT_ROOTS)
+    return None if folders is None else [folder for folder in folders.split(os.pathsep) if folder.strip()]

@@ -1,0 +1,117 @@
+"""The context of each plugin, made from configuration and environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from deepwork.documents.problems import Problem
+from deepwork.errors import ConfigError
+from deepwork.files.workspace import Workspace
+from deepwork.ports.context import ContextOf, ObjectT, PluginContext, ReviewCommand, SettingsT
+from deepwork.project.config import LoadedConfig, load_config, resolve_root
+from deepwork.project.settings import join, trusted_part
+from deepwork.project.shared import SharedObjects
+from deepwork.project.trust import Trust
+from deepwork.text.suggest import nearest
+
+
+@dataclass(frozen=True)
+class ProjectContext(PluginContext):
+    """The context of one plugin in one project."""
+
+    plugin: str
+    workspace: Workspace
+    environment: Mapping[str, str]
+    platform: str | None
+    review_commands: tuple[ReviewCommand, ...]
+    trust: Trust
+    _user_settings: Mapping[str, Any]
+    _project_settings: Mapping[str, Any]
+    _shared: SharedObjects
+
+    def settings(self, model: type[SettingsT]) -> SettingsT:
+        path = f"plugins.settings.{self.plugin}."
+        trusted_settings = trusted_part(model, self._project_settings, self.trust.allows, path)
+        try:
+            return model.model_validate(join(self._user_settings, trusted_settings))
+        except ValidationError as error:
+            raise ConfigError(
+                "\n".join(self._sentence(model, detail) for detail in error.errors(include_url=False)),
+                hint="Correct it in .deepwork/config.yml or in your own config.yml.",
+            ) from None
+
+    def trusts(self, label: str, content: Any) -> bool:
+        full_label = f"{self.plugin}: {label}"
+        is_trusted = self.trust.allows(full_label, content)
+        if not is_trusted:
+            self.trust.remember_refusal(full_label, content)
+        return is_trusted
+
+    async def shared(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
+        return await self._shared.get(key, open_)
+
+    def _sentence(self, model: type[BaseModel], detail: Any) -> str:
+        key = ".".join(["plugins", "settings", self.plugin, *map(str, detail["loc"])])
+        if detail["type"] == "extra_forbidden":
+            return Problem(f"unknown setting{nearest(str(detail['loc'][-1]), tuple(model.model_fields))}").at(key)
+        return Problem(detail["msg"]).at(key)
+
+
+def contexts(loaded: LoadedConfig, shared: SharedObjects, platform: str | None = None) -> ContextOf:
+    """Give the function that makes a plugin's context of its name."""
+    review_commands = _review_commands(loaded)
+
+    def context_of(plugin: str) -> ProjectContext:
+        return ProjectContext(
+            plugin=plugin,
+            workspace=loaded.workspace,
+            environment=os.environ,
+            platform=platform,
+            review_commands=review_commands,
+            trust=loaded.trust,
+            _user_settings=loaded.user_settings.get(plugin, {}),
+            _project_settings=loaded.project_settings.get(plugin, {}),
+            _shared=shared,
+        )
+
+    return context_of
+
+
+def open_context(plugin: str, root: str | Path, *, platform: str | None = None) -> PluginContext:
+    """Make the context of a plugin for one of its commands of the terminal, which no server has given one.
+
+    Args:
+        plugin: The plugin's name.
+        root: The project's folder.
+        platform: Name of the agent's platform.
+
+    Raises:
+        ConfigError: The project or its configuration cannot be used.
+    """
+    return contexts(load_config(resolve_root(root), os.environ), SharedObjects(), platform)(plugin)
+
+
+def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:
+    """Join the programs that take effect with those of the project that wait for trust.
+
+    What waits is offered too: trust given later takes effect at once, without a new start of the server.
+    """
+    effective = loaded.config.quality_gate.commands
+    label, requested = loaded.requested_commands
+
+    def is_trusted(name: str) -> bool:
+        return name in effective or loaded.trust.allows(label, requested)
+
+    sections = {**loaded.requested.quality_gate.commands, **effective}
+    return tuple(
+        ReviewCommand(name, tuple(section.run), tuple(section.pass_env), partial(is_trusted, name))
+        for name, section in sections.items()
+    )

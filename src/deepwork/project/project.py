@@ -1,0 +1,189 @@
+"""The composition root: joins the configuration and the plugins of one project to what servers and commands use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deepwork.errors import ConfigError
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.loading.discovery import Candidate
+from deepwork.loading.manager import Answers, PluginManager, Provided
+from deepwork.loading.selection import by_name, choose
+from deepwork.ports.job_source import JobSource
+from deepwork.ports.records import Check, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.project.config import Config, load_config, resolve_root
+from deepwork.project.contexts import contexts
+from deepwork.project.shared import SharedObjects
+
+if TYPE_CHECKING:
+    from deepwork.engine.engine import Engine
+    from deepwork.gate.gate import QualityGate
+
+SELF_REVIEW = "self"
+COMMAND_RUNNER = "command_runner"
+
+
+def load_plugins(
+    config: Config,
+    environment: Mapping[str, str],
+    blocked: Iterable[str] = (),
+    candidates: Iterable[Candidate] | None = None,
+) -> PluginManager:
+    """Load the installed plugins, without those that the configuration, the environment or the caller blocks."""
+    blocked_by_environment = environment.get("DEEPWORK_NO_PLUGINS", "").split(",")
+    return PluginManager(
+        blocked={*config.plugins.block, *blocked, *(name.strip() for name in blocked_by_environment)},
+        required=config.plugins.require,
+        strict=environment.get("DEEPWORK_STRICT_PLUGINS", "") not in ("", "0"),
+        candidates=candidates,
+    )
+
+
+class Project:
+    """One project: its places, its configuration, its plugins, and the parts that are built of them.
+
+    Each part is imported and built when it is first used, and every hook is asked once.
+
+    Args:
+        root: The project's folder.
+        platform: Name of the agent's platform, for plugins.
+        plugins: The plugins; those installed and not blocked if not given.
+        blocked: Names of plugins or distributions that are not loaded, besides those of the configuration.
+
+    Raises:
+        ConfigError: The project or its configuration cannot be used.
+        PluginError: A plugin is broken, or a name is unknown or offered twice; each member for its own part.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        *,
+        platform: str | None = None,
+        plugins: PluginManager | None = None,
+        blocked: Iterable[str] = (),
+    ) -> None:
+        loaded = load_config(resolve_root(root), os.environ)
+        self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
+        self.plugins = plugins or load_plugins(self.config, os.environ, blocked)
+        self.shared = SharedObjects()
+        self._contexts = contexts(loaded, self.shared, platform)
+        self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
+
+    # What the plugins answer to each hook.
+
+    @cached_property
+    def job_sources(self) -> Answers[JobSource]:
+        return self.plugins.ask("deepwork_job_sources", JobSource, self._contexts)  # type: ignore[type-abstract]  # only isinstance
+
+    @cached_property
+    def state_stores(self) -> Answers[StateStoreSpec]:
+        return self.plugins.ask("deepwork_state_stores", StateStoreSpec, self._contexts)
+
+    @cached_property
+    def review_runners(self) -> Answers[ReviewRunnerSpec]:
+        return self.plugins.ask("deepwork_review_runners", ReviewRunnerSpec, self._contexts)
+
+    @cached_property
+    def checks(self) -> Answers[Check]:
+        return self.plugins.ask("deepwork_checks", Check, self._contexts)
+
+    def tool_sets(self, engine: Engine) -> Answers[ToolSet]:
+        """Ask for the tool sets that are bound to an engine."""
+        if self._tool_sets is None or self._tool_sets[0] is not engine:
+            answers = self.plugins.ask("deepwork_tool_sets", ToolSet, self._contexts, engine=engine)
+            self._tool_sets = engine, answers
+        return self._tool_sets[1]
+
+    # What is built of the answers.
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The jobs of all sources."""
+        sources = by_name("job source", self.job_sources.demand(), lambda source: source.name)
+        return Catalogue(provided.item for provided in sources.values())
+
+    def store(self, name: str | None = None) -> StateStoreSpec:
+        """Choose a state store; that of the configuration if none is named."""
+        stores = by_name("state store", self.state_stores.demand(), lambda spec: spec.name)
+        option = "--state-store or state.store"
+        chosen = name or self.config.state.store
+        return choose("state store", chosen, stores, option=option, failures=self.plugins.failures).item
+
+    def gate(
+        self, runner: str | None = None, *, timeout: int | None = None, max_attempts: int | None = None
+    ) -> QualityGate:
+        """Make the quality gate; what is not given is as the configuration says, and without a runner self-review."""
+        from deepwork.gate.gate import QualityGate
+        from deepwork.gate.routing import Reviewer, Route, Routing
+
+        section = self.config.quality_gate
+        _check_command_names(self.review_runners.items)
+        specs = by_name("review runner", self.review_runners.demand(), lambda spec: spec.name)
+        reviewers: dict[str, Reviewer] = {}
+
+        def reviewer(name: str, option: str) -> Reviewer:
+            if name not in reviewers:
+                spec = choose("review runner", name, specs, option=option, failures=self.plugins.failures).item
+                reviewers[name] = Reviewer.of(spec)
+            return reviewers[name]
+
+        default = reviewer(runner or section.runner or SELF_REVIEW, "--external-runner or quality_gate.runner")
+        routes = [
+            Route(reviewer(route.runner, "quality_gate.runners"), route.job, route.step, route.review)
+            for route in section.runners
+        ]
+        return QualityGate(
+            cli=None if default.name == SELF_REVIEW else default.runner,
+            max_inline_files=default.max_inline_files,
+            routing=Routing(default, routes),
+            workspace=self.workspace,
+            timeout=timeout or section.timeout,
+            max_attempts=max_attempts or section.max_attempts,
+            concurrency=section.concurrency,
+        )
+
+    def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:
+        """Make the engine on the jobs and the store of this project."""
+        from deepwork.engine.engine import Engine
+        from deepwork.sessions.manager import StateManager
+
+        sessions = StateManager(self.store(store), self.workspace)
+        return Engine(workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate)
+
+    def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
+        """Choose tool sets; those of the configuration, or all, if none are named."""
+        sets = by_name("tool set", self.tool_sets(engine).demand(), lambda tool_set: tool_set.name)
+        chosen = self.config.tools.sets if names is None else names
+        if chosen is None:
+            return list(sets.values())
+        if not chosen:
+            raise ConfigError("no tool set is chosen", hint=f"Choose from: {', '.join(sets)}.")
+        option = "--tools or tools.sets"
+        failures = self.plugins.failures
+        return [choose("tool set", name, sets, option=option, failures=failures) for name in dict.fromkeys(chosen)]
+
+
+def _check_command_names(runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:
+    """Refuse a command of the configuration that has the name of a plugin's runner: renaming it is the only cure.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    owners: dict[str, Candidate] = {}
+    commands: list[str] = []
+    for runner in runners:
+        if runner.by.name == COMMAND_RUNNER:
+            commands.append(runner.item.name)
+        else:
+            owners[runner.item.name] = runner.by
+    for name in commands:
+        if name in owners:
+            raise ConfigError(
+                f"quality_gate.commands.{name}: this name is taken by the runner of {owners[name]}",
+                hint="Give the command another name.",
+            )

@@ -1,0 +1,1 @@
+"""MCP over HTTP, behind a guard and limits of our own."""

@@ -1,0 +1,176 @@
+"""MCP over stdin and stdout, with an end that is always clean.
+
+FastMCP's own stdio server reads in a thread that no signal can end, and drops lines that it cannot read. Here the
+descriptors are read and written by the event loop, so closed stdin, SIGTERM and SIGINT end the server at once, and
+every line is answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from fastmcp import FastMCP
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData
+from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from deepwork.server.drain import InFlight
+from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
+
+_CHUNK = 256 * 1024
+
+log = logging.getLogger("deepwork.server")
+
+
+class Wire:
+    """The two ends of the protocol: a message a line."""
+
+    def __init__(self, stdin: int, stdout: int) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._writing = anyio.Lock()
+        self._unanswered = InFlight()
+        self._scope = anyio.CancelScope()
+
+    @asynccontextmanager
+    async def streams(
+        self,
+    ) -> AsyncIterator[
+        tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+    ]:
+        """Give what the SDK reads from and writes to."""
+        to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            self._scope = tasks.cancel_scope
+            tasks.start_soon(self._read_messages, to_server)
+            tasks.start_soon(self._write_messages, from_server)
+            yield incoming, outgoing
+
+    async def _read_messages(self, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        async with to_server:
+            async for line in self._lines():
+                try:
+                    message = read_frame(line)
+                except BadFrame as error:
+                    log.debug("answered a line that is no message: %s", error)
+                    await self._write(error.answer())
+                    continue
+                self._note(message)
+                await to_server.send(SessionMessage(message))
+            await self._unanswered.drain()
+
+    async def _write_messages(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with from_server:
+            async for sent in from_server:
+                await self._write(sent.message)
+                if isinstance(sent.message, JSONRPCResponse | JSONRPCError):
+                    self._unanswered.discard(sent.message.id)
+
+    def _note(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCRequest):
+            self._unanswered.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            cancelled = (message.params or {}).get("requestId")
+            if isinstance(cancelled, str | int):
+                self._unanswered.discard(cancelled)
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        """Give line by line, blank ones left out, until stdin is closed; of a line that is too long, the beginning."""
+        pending = bytearray()
+        while chunk := await self._chunk():
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                pending += line
+                if pending.strip():
+                    yield bytes(pending)
+                pending.clear()
+            if len(pending) <= MAX_LINE:
+                pending += rest
+        if pending.strip():
+            yield bytes(pending)
+
+    async def _write(self, message: JSONRPCMessage) -> None:
+        """Write all of a message; wait, without blocking anybody, while the client does not read.
+
+        A client that has closed its end is gone, and with it everything that it waits for.
+        """
+        view = memoryview(_encoded(message) + b"\n")
+        async with self._writing:
+            while view:
+                try:
+                    view = view[os.write(self._stdout, view) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._stdout)
+                except BrokenPipeError:
+                    self._scope.cancel()
+                    return
+
+    async def _chunk(self) -> bytes:
+        while True:
+            try:
+                return os.read(self._stdin, _CHUNK)
+            except BlockingIOError:
+                await anyio.wait_readable(self._stdin)
+
+
+def _encoded(message: JSONRPCMessage) -> bytes:
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError:  # text that is no Unicode, from a plugin say
+        log.warning("an answer could not be written as JSON in UTF-8: %.200r", message)
+        error = ErrorData(code=INTERNAL_ERROR, message="The answer could not be written as JSON in UTF-8")
+        return JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=error).model_dump_json().encode()
+
+
+def run_stdio(server: FastMCP[Any], stdin: int, stdout: int) -> None:
+    """Serve until stdin is closed, or until SIGTERM or SIGINT."""
+    blocking = [(descriptor, os.get_blocking(descriptor)) for descriptor in (stdin, stdout)]
+    for descriptor, _ in blocking:
+        os.set_blocking(descriptor, False)
+    try:
+        anyio.run(_serve, server, stdin, stdout)
+    finally:
+        # From here on nothing is under way that a late signal should end.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        for descriptor, was in blocking:
+            os.set_blocking(descriptor, was)
+
+
+async def _serve(server: FastMCP[Any], stdin: int, stdout: int) -> None:
+    async with anyio.create_task_group() as tasks:
+        end_on_signals(tasks.cancel_scope)
+        await _speak(server, Wire(stdin, stdout))
+        tasks.cancel_scope.cancel()
+
+
+def end_on_signals(scope: anyio.CancelScope) -> None:
+    """Cancel a scope at SIGTERM and SIGINT; further ones do nothing, so that a save is not cut short."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, scope.cancel)
+
+
+async def _speak(server: FastMCP[Any], wire: Wire) -> None:
+    """Run the server on the wire.
+
+    FastMCP has no public way to give it streams, so two private names are used; where they are gone, its own
+    stdio server does the work, less nimbly at the end.
+    """
+    lifespan = getattr(server, "_lifespan_manager", None)
+    protocol = getattr(server, "_mcp_server", None)
+    if lifespan is None or protocol is None:
+        await server.run_stdio_async(show_banner=False)
+        return
+    async with lifespan(), wire.streams() as (read, write):
+        await protocol.run(read, write, protocol.create_initialization_options())

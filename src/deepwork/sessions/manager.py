@@ -1,0 +1,236 @@
+"""Access to sessions: read from the store, changed by one loop, and found by what a call names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import anyio
+
+from deepwork.errors import CorruptSession, NoActiveSession, StaleSession, UnknownSession
+from deepwork.files.workspace import Workspace
+from deepwork.models.replies import StackEntry
+from deepwork.models.sessions import Session, SessionSummary
+from deepwork.ports.call import LOCAL, ToolCall
+from deepwork.ports.records import StateStoreSpec
+from deepwork.ports.state_store import StateStore
+from deepwork.sessions.stacks import Connections, ConnectionState
+
+# Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
+MAX_RACES = 20
+
+ResultT = TypeVar("ResultT")
+Change = Callable[[Session], Session]
+
+
+class StateManager:
+    """The sessions of all connections. Nothing is kept in memory but what a connection has on its stack."""
+
+    def __init__(self, spec: StateStoreSpec, workspace: Workspace) -> None:
+        self._spec = spec
+        self._workspace = workspace
+        self._exit_stack = AsyncExitStack()
+        self._opening = anyio.Lock()
+        self._store: StateStore | None = None
+        self._connections = Connections()
+
+    async def store(self) -> StateStore:
+        """Give the store, opened at its first use."""
+        if self._store is None:
+            async with self._opening:
+                if self._store is None:
+                    self._store = await self._exit_stack.enter_async_context(self._spec.open(self._workspace))
+        return self._store
+
+    async def close(self) -> None:
+        """Close the store; the next use opens it again."""
+        self._store = None
+        await self._exit_stack.aclose()
+
+    def connection(self, call: ToolCall) -> ConnectionState:
+        """Give what the connection of a call remembers."""
+        return self._connections.of(call.connection)
+
+    # Reading and changing
+
+    async def reload(self, session_id: str) -> Session:
+        """Read a session again that was there before.
+
+        Raises:
+            UnknownSession: It has gone.
+        """
+        session = await (await self.store()).load(session_id)
+        if session is None:
+            raise UnknownSession(f"Session {session_id!r} not found: it was removed meanwhile")
+        return session
+
+    async def update(self, session_id: str, change: Change, *, session: Session | None = None) -> Session:
+        """Apply a pure change to a session and save it; a change that gives the session itself saves nothing.
+
+        Args:
+            session_id: The session.
+            change: Gives the session as it is to be. Called again when another writer saved first.
+            session: The session as it was just read; it is read anew if not given.
+
+        Raises:
+            StaleSession: Other writers saved first, again and again.
+            StateError: The session has gone, or could not be saved.
+        """
+        updated, _ = await self.update_with(session_id, lambda current: (change(current), None), session=session)
+        return updated
+
+    async def update_with(
+        self, session_id: str, change: Callable[[Session], tuple[Session, ResultT]], *, session: Session | None = None
+    ) -> tuple[Session, ResultT]:
+        """Do the same as `update` with a change that also gives a result, and return that too."""
+        store = await self.store()
+        session = session or await self.reload(session_id)
+        for _ in range(MAX_RACES):
+            changed, result = change(session)
+            if changed is session:
+                return session, result
+            try:
+                revision = await store.save(changed, expected=session.revision)
+                return changed.model_copy(update={"revision": revision}), result
+            except StaleSession:
+                # Another writer saved first; decide again on the stored session.
+                session = await self.reload(session_id)
+        raise StaleSession(f"Session {session_id!r} is being changed all the time; call again")
+
+    async def create(self, call: ToolCall, session: Session) -> Session:
+        """Save a new session and put it on top of the stack, its parents below it if they are not there yet."""
+        revision = await (await self.store()).save(session, expected=None)
+        await self._put_on_stack(call, session)
+        return session.model_copy(update={"revision": revision})
+
+    # Which session a call means
+
+    async def named(self, call: ToolCall, session_id: str) -> Session:
+        """Read a session that must exist. Those of other principals are unknown.
+
+        Raises:
+            UnknownSession: There is none of that id.
+        """
+        session = await (await self.store()).load(session_id)
+        if session is None or session.principal != call.principal:
+            raise UnknownSession(f"Session {session_id!r} not found")
+        return session
+
+    async def target(self, call: ToolCall, session_id: str | None) -> Session:
+        """Find the session that a call means; an active one that is not on the stack is adopted.
+
+        Raises:
+            NoActiveSession: None was named and the stack is empty.
+            UnknownSession: There is none of that id.
+            CorruptSession: None was named, and a session of the stack is damaged: it may be the one that was meant.
+        """
+        connection = self.connection(call)
+        if not session_id:
+            top = await self.top(call)
+            if connection.damaged:
+                errors = ". ".join(connection.damaged)
+                connection.damaged.clear()
+                raise CorruptSession(errors, hint="Nothing else was changed.")
+            if top is None:
+                raise NoActiveSession("No active workflow session")
+            return top
+        session = await self.named(call, session_id)
+        if session.is_active and session_id not in connection.stack:
+            await self._put_on_stack(call, session)
+            connection.unbriefed.add(session_id)
+        return session
+
+    # The stack
+
+    async def stack(self, call: ToolCall, session: Session | None = None) -> list[SessionSummary]:
+        """Read the active sessions of the connection, the newest last, and drop those that have ended elsewhere.
+
+        Args:
+            call: Whose stack it is.
+            session: A session that was read or saved a moment ago, and need not be read again.
+        """
+        connection = self.connection(call)
+        # Only what is on the stack now: a call that runs beside this one may push meanwhile.
+        ids = [*connection.stack]
+        summaries = await self._summaries_of(call, ids, session)
+        active = []
+        for session_id in ids:
+            summary = summaries.get(session_id)
+            if summary and summary.is_active:
+                active.append(summary)
+            elif summary and (ended := await self._read(call, session_id)):
+                connection.last_ended = session_id
+                connection.remarks.append(_dropped_out(ended))
+        connection.drop(set(ids) - {summary.session_id for summary in active})
+        return active
+
+    async def stack_entries(self, call: ToolCall, session: Session | None = None) -> list[StackEntry]:
+        """Read the stack as replies show it."""
+        stack = await self.stack(call, session)
+        entries = [StackEntry(workflow=summary.workflow, step=summary.step_id) for summary in stack]
+        self.connection(call).entries = entries
+        return entries
+
+    async def top(self, call: ToolCall) -> Session | None:
+        """Read the session on top of the stack."""
+        stack = await self.stack(call)
+        return await self._read(call, stack[-1].session_id) if stack else None
+
+    async def last_ended(self, call: ToolCall, *, default: str | None = None) -> Session | None:
+        """Read the session that ended last on this connection; if none has, the default."""
+        session_id = self.connection(call).last_ended or default
+        return await self._read(call, session_id) if session_id else None
+
+    # Listings
+
+    async def summaries(self, call: ToolCall) -> list[SessionSummary]:
+        """List the caller's sessions, the last changed first; none to a caller that may not list any."""
+        if not call.may_list:
+            return []
+        summaries = await (await self.store()).find(limit=sys.maxsize)
+        return [summary for summary in summaries if summary.principal == call.principal]
+
+    async def damaged(self, call: ToolCall) -> list[str]:
+        """Name the files that could not be read and were set aside; nobody knows any more whose they were."""
+        if not call.may_list or call.principal != LOCAL:
+            return []
+        return await (await self.store()).damaged()
+
+    async def _put_on_stack(self, call: ToolCall, session: Session) -> None:
+        """Put a session on top, and below it those of its parents that are active."""
+        connection = self.connection(call)
+        parents = []
+        for parent_id in session.parents:
+            if parent_id not in connection.stack:
+                parent = await self._read(call, parent_id)
+                if parent and parent.is_active:
+                    parents.append(parent_id)
+        connection.push([*parents, session.session_id])
+        connection.unbriefed.update(parents)
+
+    async def _summaries_of(self, call: ToolCall, ids: list[str], session: Session | None) -> dict[str, SessionSummary]:
+        summaries = {session.session_id: session.summary()} if session else {}
+        missing = [session_id for session_id in ids if session_id not in summaries]
+        if missing:
+            for item in await (await self.store()).peek(missing):
+                if isinstance(item, CorruptSession):
+                    self.connection(call).damaged.append(item.message)
+                elif item.principal == call.principal:
+                    summaries[item.session_id] = item
+        return summaries
+
+    async def _read(self, call: ToolCall, session_id: str) -> Session | None:
+        """Read one session among several: a broken one is told of, and hides none of the others."""
+        try:
+            session = await (await self.store()).load(session_id)
+        except CorruptSession as error:
+            self.connection(call).damaged.append(error.message)
+            return None
+        return session if session and session.principal == call.principal else None
+
+
+def _dropped_out(session: Session) -> str:
+    reason = f" ({session.abort_reason})" if session.abort_reason else ""
+    return f"{session.workflow}, session {session.session_id!r}, is no longer on the stack: {session.status}{reason}."

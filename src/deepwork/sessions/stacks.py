@@ -1,0 +1,62 @@
+"""What a connection remembers of its sessions; their state is always read from the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from deepwork.models.replies import StackEntry
+from deepwork.ports.call import Connection
+
+
+@dataclass
+class ConnectionState:
+    """The sessions of one connection.
+
+    Attributes:
+        stack: Session ids, the newest last. It starts empty, and is filled by starting and by adopting.
+        entries: The stack as it was last read, for the log.
+        last_ended: The session that ended last on this connection.
+        remarks: What is to be told once: sessions that were damaged, or ended elsewhere.
+        damaged: Errors of damaged sessions that no call was refused for yet.
+        unbriefed: Adopted sessions whose agent has not been told where it is.
+    """
+
+    stack: list[str] = field(default_factory=list)
+    entries: list[StackEntry] = field(default_factory=list)
+    last_ended: str | None = None
+    remarks: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    unbriefed: set[str] = field(default_factory=set)
+
+    def push(self, session_ids: list[str]) -> None:
+        """Put sessions on top; what is already there stays where it is."""
+        self.stack.extend(session_id for session_id in session_ids if session_id not in self.stack)
+
+    def drop(self, session_ids: set[str]) -> None:
+        """Take sessions off the stack, wherever they stand."""
+        # In place and by filter: a call that runs beside this one may hold or extend the same list.
+        self.stack[:] = [session_id for session_id in self.stack if session_id not in session_ids]
+
+    def end(self, session_id: str) -> None:
+        """Take a session that has ended off the stack."""
+        self.drop({session_id})
+        self.last_ended = session_id
+
+    def take_remarks(self) -> list[str]:
+        """Give what is to be told, once."""
+        remarks = [*self.damaged, *self.remarks]
+        self.damaged.clear()
+        self.remarks.clear()
+        return remarks
+
+
+class Connections:
+    """The states of all connections; each goes with its connection."""
+
+    def __init__(self) -> None:
+        self._states: WeakKeyDictionary[Connection, ConnectionState] = WeakKeyDictionary()
+
+    def of(self, connection: Connection) -> ConnectionState:
+        """Give the state of a connection."""
+        return self._states.setdefault(connection, ConnectionState())

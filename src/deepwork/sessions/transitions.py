@@ -1,0 +1,267 @@
+"""From one state of a session to the next. Pure: no I/O, and the time comes in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deepwork.models.outputs import Outputs
+from deepwork.models.sessions import (
+    SCHEMA_VERSION,
+    EventKind,
+    HistoryEntry,
+    PinnedDefinition,
+    RecordedAbort,
+    RecordedReply,
+    Session,
+    SessionStatus,
+    SessionSummary,
+    StepProgress,
+    StepStatus,
+)
+from deepwork.sessions.definition import begun_step, entry_of
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What completes a step.
+
+    Attributes:
+        override: Why the step is not reviewed.
+        next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
+            at the end of the workflow.
+    """
+
+    step_id: str
+    outputs: Outputs
+    notes: str | None = None
+    override: str | None = None
+    next_instructions: Mapping[str, str] = field(default_factory=dict)
+
+
+def new_session(
+    session_id: str,
+    definition: PinnedDefinition,
+    instructions: Mapping[str, str],
+    *,
+    job_name: str,
+    goal: str,
+    instance_id: str | None,
+    principal: str,
+    parents: list[str],
+    now: str,
+) -> Session:
+    """Make a session whose first entry has begun."""
+    workflow = definition.workflow.name
+    session = Session(
+        schema_version=SCHEMA_VERSION,
+        session_id=session_id,
+        job_name=job_name,
+        workflow_name=workflow,
+        instance_id=instance_id,
+        goal=goal,
+        current_step_id=next(iter(instructions)),
+        started_at=now,
+        branch_name=branch_name(job_name, workflow, instance_id or now[:10].replace("-", "")),
+        principal=principal,
+        parents=parents,
+        definition=definition,
+    )
+    detail: dict[str, Any] = {"principal": principal, "goal": goal}
+    session = record(session, now, EventKind.STARTED, detail=detail)
+    return _begin_entry(session, 0, instructions, now)
+
+
+def branch_name(job: str, workflow: str, instance: str) -> str:
+    """Name a git branch for a session; what git would refuse in a name becomes `-`."""
+    name = re.sub(r"[^A-Za-z0-9._-]+|\.{2,}", "-", f"{job}-{workflow}-{instance}")
+    name = re.sub(r"(\.lock)+$|\.+$", "-", name[:200])
+    return f"deepwork/{name.lstrip('.-') or 'session'}"
+
+
+def is_open(session: Session, step_id: str) -> bool:
+    """Say whether a step can be completed now."""
+    if not session.is_active or session.step_progress[step_id].completed_at:
+        return False
+    return step_id in entry_of(session.pinned, session.current_step_id)
+
+
+def begin_attempt(session: Session, step_id: str, *, now: str) -> Session:
+    """Count an attempt before anything is judged (JOBS-REQ-001.4.11)."""
+    number = session.step_progress[step_id].quality_attempts + 1
+    session = _update_progress(session, step_id, quality_attempts=number)
+    return record(session, now, EventKind.ATTEMPT, step_id, {"number": number})
+
+
+def return_attempt(session: Session, step_id: str, reason: str, *, now: str) -> Session:
+    """Take an attempt out of the count, because the work was not judged."""
+    number = max(0, session.step_progress[step_id].quality_attempts - 1)
+    session = _update_progress(session, step_id, quality_attempts=number)
+    return record(session, now, EventKind.ATTEMPT_GIVEN_BACK, step_id, {"reason": reason})
+
+
+def count_runner_failures(session: Session, step_id: str, failures: int) -> Session:
+    """Note how many calls in a row got no verdict."""
+    return _update_progress(session, step_id, runner_failures=failures)
+
+
+def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Session:
+    """Note that the agent was told to have its work reviewed, and how."""
+    return record(session, now, EventKind.REVIEW_HANDED_BACK, step_id, {"feedback": feedback})
+
+
+def handed_back(session: Session, step_id: str) -> str | None:
+    """Give what the agent was told when it had to have this step reviewed."""
+    for entry in reversed(session.history):
+        if (entry.kind, entry.step_id) == (EventKind.REVIEW_HANDED_BACK, step_id):
+            return entry.detail.get("feedback")
+    return None
+
+
+def complete(session: Session, completion: Completion, *, now: str) -> Session:
+    """Complete a step of the current entry; that of the primary step completes the entry and begins the next."""
+    if completion.step_id == session.current_step_id:
+        return _complete_entry(session, completion, now)
+    reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=session.current_step_id)
+    return _complete_step(session, completion, reply, now)
+
+
+def recorded_abort(session: Session, explanation: str, resumed: SessionSummary | None) -> RecordedAbort:
+    """Say what was aborted, and to which workflow that returns."""
+    return RecordedAbort(
+        aborted_workflow=session.workflow,
+        aborted_step=session.current_step_id,
+        explanation=explanation,
+        resumed_workflow=resumed.workflow if resumed else None,
+        resumed_step=resumed.step_id if resumed else None,
+        notices=back_to(resumed),
+    )
+
+
+def back_to(parent: SessionSummary | None) -> list[str]:
+    """Tell which workflow goes on when the one above it has ended."""
+    if parent is None:
+        return []
+    where = f"session_id={parent.session_id!r}, step_id={parent.step_id!r}"
+    return [f"Back in {parent.workflow}: {where}."]
+
+
+def abort(session: Session, reply: RecordedAbort, *, now: str) -> Session:
+    """End a session before its end."""
+    update = {
+        "status": SessionStatus.ABORTED,
+        "completed_at": now,
+        "abort_reason": reply.explanation,
+        "abort_reply": reply,
+    }
+    session = session.model_copy(update=update)
+    return record(session, now, EventKind.ABORTED, reply.aborted_step, {"explanation": reply.explanation})
+
+
+def next_entry(session: Session) -> list[str]:
+    """Give the entry after the current one; empty at the end."""
+    following = session.pinned.workflow.entries[session.current_entry_index + 1 :]
+    return following[0] if following else []
+
+
+def outputs_by_step(session: Session) -> dict[str, Outputs]:
+    """Give what each step has made so far."""
+    return {step_id: progress.outputs for step_id, progress in session.step_progress.items()}
+
+
+def with_progress(session: Session, progress: StepProgress) -> Session:
+    """Put the progress of one step into a session."""
+    return session.model_copy(update={"step_progress": {**session.step_progress, progress.step_id: progress}})
+
+
+def record(
+    session: Session,
+    now: str,
+    kind: EventKind,
+    step_id: str | None = None,
+    detail: dict[str, Any] | None = None,
+) -> Session:
+    """Add to the history."""
+    entry = HistoryEntry(at=now, kind=kind, step_id=step_id, detail=detail or {})
+    return session.model_copy(update={"history": [*session.history, entry], "updated_at": now})
+
+
+def record_all(
+    session: Session, step_id: str, events: Iterable[tuple[EventKind, dict[str, Any]]], *, now: str
+) -> Session:
+    """Add several events of a step to the history."""
+    for kind, detail in events:
+        session = record(session, now, kind, step_id, detail)
+    return session
+
+
+def _complete_entry(session: Session, completion: Completion, now: str) -> Session:
+    unreported = _unreported_members(session)
+    notices = [f"Completed without outputs, never reported: {', '.join(unreported)}"] if unreported else []
+    if completion.next_instructions:
+        first = next(iter(completion.next_instructions))
+        reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=first, notices=notices)
+    else:
+        reply = _final_reply(session, completion, notices)
+    session = _complete_step(session, completion, reply, now)
+    for member in unreported:
+        session = _update_progress(session, member, completed_at=now)
+        session = record(session, now, EventKind.STEP_COMPLETED, member, {"reported": False})
+    if completion.next_instructions:
+        return _begin_entry(session, session.current_entry_index + 1, completion.next_instructions, now)
+    session = session.model_copy(update={"status": SessionStatus.COMPLETED, "completed_at": now})
+    return record(session, now, EventKind.COMPLETED)
+
+
+def _final_reply(session: Session, completion: Completion, notices: list[str]) -> RecordedReply:
+    step_ids = session.pinned.workflow.step_ids
+    by_step = {**outputs_by_step(session), completion.step_id: completion.outputs}
+    merged: Outputs = {}  # of two steps with one output name the later wins
+    for step_id in step_ids:
+        merged.update(by_step.get(step_id, {}))
+    steps = "step" if len(step_ids) == 1 else "steps"
+    return RecordedReply(
+        status=StepStatus.WORKFLOW_COMPLETE,
+        summary=f"Workflow {session.workflow_name!r} completed: {len(step_ids)} {steps}.",
+        all_outputs=merged,
+        outputs_by_step={step_id: by_step.get(step_id, {}) for step_id in step_ids},
+        notices=notices,
+    )
+
+
+def _unreported_members(session: Session) -> list[str]:
+    """List the members of the current group, without its primary, that nobody has reported."""
+    members = entry_of(session.pinned, session.current_step_id)[1:]
+    return [member for member in members if session.step_progress[member].completed_at is None]
+
+
+def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], now: str) -> Session:
+    by_step = outputs_by_step(session)
+    session = session.model_copy(update={"current_entry_index": index, "current_step_id": next(iter(instructions))})
+    for step_id, text in instructions.items():
+        begun = begun_step(session.pinned, step_id, text, by_step)
+        session = with_progress(session, StepProgress(step_id=step_id, started_at=now, begun=begun))
+        session = record(session, now, EventKind.STEP_BEGUN, step_id)
+    return session
+
+
+def _complete_step(session: Session, completion: Completion, reply: RecordedReply, now: str) -> Session:
+    step_id, override = completion.step_id, completion.override
+    session = _update_progress(
+        session,
+        step_id,
+        completed_at=now,
+        outputs=completion.outputs,
+        notes=completion.notes,
+        override_reason=override,
+        reply=reply,
+    )
+    if override:
+        session = record(session, now, EventKind.OVERRIDE, step_id, {"reason": override})
+    return record(session, now, EventKind.STEP_COMPLETED, step_id, {"outputs": completion.outputs})
+
+
+def _update_progress(session: Session, step_id: str, **update: Any) -> Session:
+    return with_progress(session, session.step_progress[step_id].model_copy(update=update))

@@ -1,0 +1,66 @@
+"""Sessions of release 0.9, which remember no definition of their workflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deepwork.errors import StateError, ToolError
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.jobs.lookup import choose_job, choose_workflow
+from deepwork.models.sessions import SCHEMA_VERSION, Session, StepProgress
+from deepwork.sessions.definition import begun_step, pin, read_instructions
+from deepwork.sessions.transitions import outputs_by_step
+
+
+def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
+    """Pin what the job says now, if the session's position means the same step in it.
+
+    Raises:
+        StateError: It does not; the error says what differs.
+    """
+    if session.definition or not session.is_active:
+        return session
+    try:
+        job = choose_job(catalogue, session.job_name)
+        workflow, _ = choose_workflow(job, session.workflow_name)
+        entry = dict(enumerate(workflow.entries)).get(session.current_entry_index, ["nothing"])
+        if entry[0] != session.current_step_id:
+            raise StateError(
+                f"it stands at step {session.current_step_id!r}, entry {session.current_entry_index + 1} of workflow "
+                f"{workflow.name!r}, where now is {entry[0]!r}"
+            )
+        definition = pin(job, workflow)
+        instructions = read_instructions(definition, entry, project)
+    except ToolError as error:
+        raise StateError(
+            f"Session {session.session_id!r} was begun by an earlier release and cannot go on: {error.message}",
+            hint="Restore the job as it was, or call abort_workflow with this session_id and start again.",
+        ) from None
+    steps = dict(session.step_progress)
+    for step_id, text in instructions.items():
+        progress = steps.get(step_id) or StepProgress(step_id=step_id, started_at=session.started_at)
+        begun = begun_step(definition, step_id, text, outputs_by_step(session))
+        steps[step_id] = progress.model_copy(update={"begun": begun})
+    return session.model_copy(
+        update={"schema_version": SCHEMA_VERSION, "definition": definition, "step_progress": steps}
+    )
+
+
+def pinned_as(session: Session, upgraded_session: Session) -> Session:
+    """Pin a session that was read anew as it was upgraded before; one that has a definition stays as it is."""
+    if session.definition:
+        return session
+    begun = {step_id: progress.begun for step_id, progress in upgraded_session.step_progress.items()}
+    steps = {
+        **upgraded_session.step_progress,
+        **{
+            step_id: progress.model_copy(update={"begun": begun.get(step_id)})
+            for step_id, progress in session.step_progress.items()
+        },
+    }
+    update = {
+        "schema_version": SCHEMA_VERSION,
+        "definition": upgraded_session.definition,
+        "step_progress": steps,
+    }
+    return session.model_copy(update=update)

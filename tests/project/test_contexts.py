@@ -1,0 +1,71 @@
+"""What a plugin learns from the host, seen with a plugin that has settings."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pydantic import BaseModel
+
+from deepwork.errors import ConfigError
+from deepwork.project.config import load_config
+from deepwork.project.contexts import contexts
+from deepwork.project.shared import SharedObjects
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def context(project):
+    """Make the context of the plugin `acme`."""
+    return lambda **options: contexts(load_config(project.root, os.environ), SharedObjects(), **options)("acme")
+
+
+async def test_a_plugins_settings_reach_it(project, install):
+    install("good")
+    project.write(".deepwork/config.yml", "plugins: {settings: {acme: {greeting: Ahoy}}}")
+    async with project.agent() as agent:
+        assert (await agent.call("acme_greet", name="Ada"))["text"] == "Ahoy Ada"
+
+
+async def test_a_plugin_without_settings_gets_the_defaults_of_its_model(project, install):
+    install("good")
+    async with project.agent() as agent:
+        assert (await agent.call("acme_greet", name="Ada"))["text"] == "hello Ada"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("{greetin: Ahoy}", "plugins.settings.acme.greetin: unknown setting; did you mean 'greeting'?"),
+        ("{greeting: 7}", "plugins.settings.acme.greeting: Input should be a valid string"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_by_their_key(project, install, settings, message):
+    install("good")
+    project.write(".deepwork/config.yml", f"plugins: {{settings: {{acme: {settings}}}}}")
+    with pytest.raises(ConfigError) as error:
+        project.server()
+    assert error.value.message == message
+    assert error.value.hint == "Correct it in .deepwork/config.yml or in your own config.yml."
+
+
+def test_the_settings_of_one_plugin_are_none_of_anothers_business(project, context):
+    class Greeting(BaseModel):
+        greeting: str = "hello"
+
+    project.write(".deepwork/config.yml", "plugins: {settings: {other: {greeting: Ahoy}}}")
+    assert context().settings(Greeting).greeting == "hello"
+
+
+def test_a_context_knows_project_state_folder_platform_and_a_log_of_its_own(project, context):
+    made = context(platform="claude")
+    assert made.project_root == project.root
+    assert made.state_dir == project.state
+    assert made.platform == "claude"
+    assert made.log.name == "deepwork.plugin.acme"
+
+
+def test_a_context_carries_the_environment(context, monkeypatch):
+    monkeypatch.setenv("DEEPWORK_ADDITIONAL_JOBS_FOLDERS", "more")
+    assert context().environment["DEEPWORK_ADDITIONAL_JOBS_FOLDERS"] == "more"
