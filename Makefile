@@ -1,6 +1,7 @@
-# make demo   watch an agent work through a real server
-# make test   everything that has to be right: lint, types, tests
-# make help   the rest
+# make demo       watch an agent work through a real server
+# make test       what has to be right before every commit: lint, types, tests
+# make test-all   the tests that take longer or need other programs, besides
+# make help       the rest
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,26 +9,33 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types figures bench wheels clean
+.PHONY: help setup demo pictures test test-all lint types figures bench wheels clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(READY)  ## Make .venv with the core and everything that developers need
 
 $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	@echo "Preparing $(VENV); the first time this takes a minute or two."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python tools/install.py --editable '.[dev]' \
 		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server
 	@$(BIN)/python tools/demo.py
 
-test: lint types  ## Lint, types and all tests
-	$(BIN)/python -m pytest
+pictures: $(READY)  ## Draw the pictures in the docs from what the demo prints
+	$(BIN)/python tools/demo.py --picture docs/images/exchange.svg
+
+test: lint types  ## Lint, types and the tests, in some minutes
+	$(BIN)/python -m pytest -m 'not slow and not external'
+
+test-all: $(READY)  ## The long tests besides: torture, installed plugins, clients from npm
+	$(BIN)/python -m pytest -m 'slow or external'
 
 lint: $(READY)  ## Style and mistakes
 	$(BIN)/ruff check .
@@ -38,12 +46,15 @@ types: $(READY)  ## Types
 
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures.py all
+	$(BIN)/python tools/figures_paths.py
+	$(BIN)/python tools/figures_gate.py
+	$(BIN)/python plugins/deepwork_review/tools/figures_review.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
-	$(BIN)/python -m bench --report docs/benchmarks.md
+	$(BIN)/python -m bench --check --report docs/benchmarks.md
 
 wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugins
 	$(BIN)/python tools/wheels.py
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) dist .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .clients dist .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -17,7 +17,7 @@ from bench.contestants import OURS, Contestant, Launcher
 from bench.growth import measure_growth
 from bench.machine import IN_MEMORY, facts, file_system
 from bench.measure import Run, Sizes
-from bench.report import FORMAT, Results, lines, results, write_report
+from bench.report import FORMAT, Results, lines, results, slower, write_report
 from bench.scale import measure_crowd, measure_listing, measure_sessions
 from bench.start import measure_memory, measure_start
 
@@ -72,6 +72,7 @@ class ContestantType(click.ParamType[Contestant]):
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there.")
+@click.option("--check", is_flag=True, help="Fail if a ratio of processor time is much larger than the recorded one.")
 @click.option(
     "--from-json",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -86,6 +87,7 @@ def main(
     folder: Path | None,
     json_file: Path | None,
     report: Path | None,
+    check: bool,  # noqa: FBT001 - click gives flags as they were typed
     from_json: Path | None,
 ) -> None:
     """Measure MCP servers side by side, and show ratios with their spread.
@@ -95,7 +97,8 @@ def main(
     without them, and over HTTP. FLOOR, a minimal FastMCP server, is always among them. Servers without the tools of
     this project are only started and ended.
 
-    A goal that is missed is shown as missed; the exit code is 1 only when something could not be measured.
+    A goal that is missed is shown as missed. The exit code is 1 only when something could not be measured, or with
+    --check when the server has become much slower.
     """
     if sys.platform != "linux":
         raise click.ClickException("processes are looked into by /proc, so this needs Linux")
@@ -113,6 +116,8 @@ def main(
         json_file.write_text(json.dumps(found, indent=2) + "\n")
     if report:
         write_report(found, report)
+    if check and (worse := slower(found)):
+        raise click.ClickException("the server has become slower\n  " + "\n  ".join(worse))
 
 
 def _measure(

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.goals import MARGIN, RECORDED
 from bench.machine import IN_MEMORY
 from bench.measure import Curve, Row, Run
 from bench.plots import plot_curve, plot_goals
@@ -135,6 +136,15 @@ def lines(found: Results) -> list[str]:
     cells += [[cell.replace("`", "") for cell in _cells(row)] for row in found["figures"]]
     widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def slower(found: Results) -> list[str]:
+    """Name the ratios that have become much larger than the recorded ones."""
+    return [
+        f"{row['title']}: {row['contestant']} has {row['best']:.2f}, recorded is {RECORDED[row['key']]:g}"
+        for row in found["figures"]
+        if row["key"] in RECORDED and row["best"] > RECORDED[row["key"]] * MARGIN
+    ]
 
 
 def write_report(found: Results, page: Path) -> None:

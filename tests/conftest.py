@@ -39,8 +39,8 @@ def _nobodys_environment(monkeypatch, tmp_path_factory):
         if name.startswith(("DEEPWORK_", "FASTMCP_")):
             monkeypatch.delenv(name)
     # Whatever else is installed beside the core stays out, until a test lets it in.
-    others = sorted({one.distribution for one in installed() if not one.builtin})
-    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", ",".join(others))
+    distributions = sorted({plugin.distribution for plugin in installed() if not plugin.builtin})
+    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", ",".join(distributions))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
@@ -107,7 +107,7 @@ def plugins_with():
                     if isinstance(runner, ReviewRunnerSpec):
                         yield runner
                     else:
-                        yield ReviewRunnerSpec(name=name, create=lambda one=runner: one, max_inline_files=5)
+                        yield ReviewRunnerSpec(name=name, create=lambda selected=runner: selected, max_inline_files=5)
 
         return PluginManager(candidates=[*installed(), Candidate("judges", "judges-dist", "1.0", Runners)])
 
@@ -176,8 +176,8 @@ def deepwork(project):
 
     async def run(*arguments: str, code: int = 0) -> str:
         command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
-        done = await anyio.run_process(command, check=False, env={**os.environ})
-        assert done.returncode == code, done.stderr.decode()
-        return done.stdout.decode() + done.stderr.decode()
+        process = await anyio.run_process(command, check=False, env={**os.environ})
+        assert process.returncode == code, process.stderr.decode()
+        return process.stdout.decode() + process.stderr.decode()
 
     return run

@@ -84,10 +84,11 @@ def complaints(room, text):
         if module.startswith("."):
             yield "imports are absolute"
         elif outside == "deepwork":
-            other = rest.partition(".")[0]
-            other = other if other in ROOMS else "__init__"  # a name such as `deepwork.hookimpl`
-            if other not in {room, *ROOMS[room].split()}:
-                yield f"{room} may not import {other}"
+            imported_room = rest.partition(".")[0]
+            if imported_room not in ROOMS:  # a name such as `deepwork.hookimpl`
+                imported_room = "__init__"
+            if imported_room not in {room, *ROOMS[room].split()}:
+                yield f"{room} may not import {imported_room}"
         elif outside in HOMES:
             if room not in HOMES[outside].split():
                 yield f"{outside} does not live in {room}"
@@ -125,7 +126,7 @@ def test_every_room_has_its_line_in_the_table_and_every_line_its_room():
 
 
 def test_the_table_itself_goes_in_one_direction():
-    order = [*TopologicalSorter({room: others.split() for room, others in ROOMS.items()}).static_order()]
+    order = [*TopologicalSorter({room: allowed.split() for room, allowed in ROOMS.items()}).static_order()]
     backbone = ["errors", "models", "ports", "jobs", "sessions", "engine", "project", "server", "cli"]
     assert [room for room in order if room in backbone] == backbone
     assert order.index("ports") < order.index("loading") < order.index("server")
@@ -170,8 +171,8 @@ def loaded():
 
     def loaded(statement):
         code = f"{statement}\nimport sys\nprint(*sys.modules)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        return {name.partition(".")[0] for name in done.stdout.split()}
+        process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        return {name.partition(".")[0] for name in process.stdout.split()}
 
     return loaded
 
@@ -185,7 +186,7 @@ def test_a_plugin_that_declares_hooks_does_not_load_the_server(loaded):
     assert not loaded("from deepwork import hookimpl\nimport deepwork.api") & heavy
 
 
-def test_everything_in_the_front_door_is_there_and_nothing_is_there_twice():
+def test_every_name_of_the_api_exists_and_is_listed_once():
     from deepwork import api
 
     assert sorted(set(api.__all__)) == sorted(api.__all__)

@@ -30,6 +30,7 @@ PACKAGES = {
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/sdk": "1.32.2",
 }
+FOLDER = Path(__file__).parent.parent / ".clients"
 WITH_SCRIPTS = ["@anthropic-ai/claude-code"]
 NODE = "22.23.3"
 OLDEST_NODE = (22, 19)
@@ -45,7 +46,7 @@ class NoClients(Exception):
 def main() -> int:
     """Install the clients, then run the program that is asked for or print where the programs are."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=cache(), help="where to install (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to install (default: %(default)s)")
     parser.add_argument("program", nargs="?", help="what to run: node, mcp-inspector, claude, conformance")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for the program")
     options = parser.parse_args()
@@ -60,11 +61,6 @@ def main() -> int:
     path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     program = shutil.which(options.program, path=path) or parser.error(f"there is no program {options.program!r}")
     return os.execve(program, [program, *options.arguments], {**os.environ, "PATH": path})
-
-
-def cache() -> Path:
-    """Give the folder that all checkouts on this machine share."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "deepwork-clients"
 
 
 def install(folder: Path) -> Path:

@@ -23,6 +23,7 @@ import anyio
 import click
 import yaml
 from fastmcp import Client
+from rows import Row, show
 
 from deepwork.api import Job, JobReader
 from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
@@ -36,34 +37,10 @@ MODEL_TOKENS = 700
 ANSWER_TOKENS = 2_500
 
 
-@dataclass(frozen=True)
-class Row:
-    """One figure; `broken` lists behaviour that is wrong, which is worse than a figure that is missed."""
-
-    figure: str
-    goal: str
-    measured: str
-    reached: bool
-    broken: tuple[str, ...] = ()
-
-
 @click.group()
 def main() -> None:
     """Measure what the project promises."""
     logging.disable()
-
-
-def show(rows: Iterable[Row]) -> None:
-    """Print a table, each row when it is known, and end the process with the code that says whether all works."""
-    broken: list[str] = []
-    click.echo(f"{'figure':<34}  {'goal':<26}  {'measured':<52}  result")
-    for row in rows:
-        result = "BROKEN" if row.broken else "ok" if row.reached else "missed"
-        click.echo(f"{row.figure:<34}  {row.goal:<26}  {row.measured:<52}  {result}")
-        broken += row.broken
-    for line in broken[:20]:
-        click.echo(f"  broken: {line}", err=True)
-    sys.exit(1 if broken else 0)
 
 
 # Mutated job files.

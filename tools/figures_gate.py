@@ -22,15 +22,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import anyio
+from rows import Row, show
 
 from deepwork.files.processes import ENVIRONMENT
-from deepwork.testing import Agent, DeepworkProject, output, review, step
+from deepwork.testing import Agent, DeepworkProject, StdioWire, output, review, start_server, step
 
 ROOT = Path(__file__).parent.parent
 TESTS = ROOT / "plugins" / "deepwork_claude_runner" / "tests"
@@ -46,7 +46,7 @@ MISBEHAVIOURS: list[tuple[str, dict[str, Any], str]] = [
     ("floods 400 MB", {"mode": "flood", "megabytes": 400}, "printed more than"),
     ("garbage", {"mode": "raw", "bytes": base64.b64encode(b"<html>oops").decode()}, "Claude printed no JSON: <html>"),
     ("child keeps stdout", {"mode": "fail", "leaves_child": True}, "Say more"),
-    ("wrong schema", {"mode": "answer", "answer": {"verdict": "good"}}, "the answer holds no verdict"),
+    ("wrong schema", {"mode": "answer", "answer": {"verdict": "good"}}, "the answer is not a verdict"),
     ("exit 1", {"mode": "exit", "code": 1}, "Claude ended with code 1: something broke"),
     ("missing", {"mode": "missing"}, "cannot be started"),
     ("slow", {"mode": "pass", "seconds": 30}, f"within {LIMIT} s"),
@@ -55,27 +55,10 @@ MISBEHAVIOURS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One figure."""
-
-    figure: str
-    goal: str
-    measured: str
-    reached: bool
-    broken: bool = False
-
-
-def main() -> int:
+def main() -> None:
     """Measure everything and print a table."""
     logging.disable()
-    rows: list[Row] = []
-    print(f"{'figure':<38}  {'goal':<24}  {'measured':<58}  result")
-    for row in chain(anyio.run(pool), anyio.run(cpu), anyio.run(sixty), misbehaviours(), stopped(), cheats()):
-        rows.append(row)
-        result = "BROKEN" if row.broken else "reached" if row.reached else "missed"
-        print(f"{row.figure:<38}  {row.goal:<24}  {row.measured:<58}  {result}", flush=True)
-    return int(any(row.broken for row in rows))
+    show(chain(anyio.run(pool), anyio.run(cpu), anyio.run(sixty), misbehaviours(), stopped(), cheats()))
 
 
 async def pool() -> list[Row]:
@@ -120,7 +103,8 @@ async def sixty() -> list[Row]:
         spans = [(span["began"], span["ended"]) for span in claude.spans()]
     most = max(sum(began <= moment < ended for began, ended in spans) for moment, _ in spans)
     shown = f"{most} at once, 60 in all, {seconds:.1f} s"
-    return [Row("60 files, pool of 4", "<= 4 at once", shown, most <= 4, broken=most > 4 or len(spans) != 60)]
+    broken = () if most <= 4 and len(spans) == 60 else (f"60 files in a pool of 4: {shown}",)
+    return [Row("60 files, pool of 4", "<= 4 at once", shown, most <= 4, broken)]
 
 
 def misbehaviours() -> Iterator[Row]:
@@ -128,28 +112,26 @@ def misbehaviours() -> Iterator[Row]:
     most_rss = 0.0
     strangers: set[str] = set()
     for name, behaviour, expected in MISBEHAVIOURS:
-        with reviewed(1, behaviour) as (project, claude, files), Server(project) as server:
-            server.call("start_workflow", {"goal": "g", "job_name": "demo", "workflow_name": "main"})
-            base = server.memory("VmRSS")
+        with reviewed(1, behaviour) as (project, claude, files), started(project) as server:
+            base = memory(server, "VmRSS")
             began = time.monotonic()
-            answer = server.call("finished_step", {"outputs": {"parts": files}})
+            answer = server.request("tools/call", name="finished_step", arguments={"outputs": {"parts": files}})
             seconds = time.monotonic() - began
-            grown = (server.memory("VmHWM") - base) / MIB
+            grown = (memory(server, "VmHWM") - base) / MIB
             survivors = claude.survivors()
             for call in claude.calls:
                 strangers |= {one for one in call["env"] if not allowed(one)}
         most_rss = max(most_rss, grown)
-        clear = expected in answer
+        text = "".join(block["text"] for block in answer["result"]["content"])
+        clear = expected in text
         fine = clear and not survivors and seconds <= LIMIT + 1
-        shown = (
-            f"{seconds:.2f} s, {len(survivors)} survive, RSS +{grown:.0f} MiB, {'clear' if clear else answer[:60]!r}"
-        )
-        yield Row(
-            f"misbehaviour: {name}", f"<= {LIMIT + 1} s, 0 survive", shown, fine, broken=not clear or bool(survivors)
-        )
+        shown = f"{seconds:.2f} s, {len(survivors)} survive, RSS +{grown:.0f} MiB, {'clear' if clear else text[:60]!r}"
+        broken = () if clear and not survivors else (f"{name}: {shown}",)
+        yield Row(f"misbehaviour: {name}", f"<= {LIMIT + 1} s, 0 survive", shown, fine, broken)
     yield Row("memory over all ten", "<= 64 MiB more", f"+{most_rss:.0f} MiB", most_rss <= 64)
     shown = f"{len(strangers)} strangers {sorted(strangers)[:3]}" if strangers else "exactly the allow-list"
-    yield Row("environment of the reviewer", "allow-list, no more", shown, not strangers, broken=bool(strangers))
+    broken = (f"the reviewer sees {shown}",) if strangers else ()
+    yield Row("environment of the reviewer", "allow-list, no more", shown, not strangers, broken)
 
 
 def stopped() -> Iterator[Row]:
@@ -157,9 +139,8 @@ def stopped() -> Iterator[Row]:
     for times in (1, 2):
         survivors, slowest, bad_codes = 0, 0.0, 0
         for _, behaviour, _ in MISBEHAVIOURS:
-            with reviewed(1, behaviour) as (project, claude, files), Server(project) as server:
-                server.call("start_workflow", {"goal": "g", "job_name": "demo", "workflow_name": "main"})
-                server.send("tools/call", {"name": "finished_step", "arguments": {"outputs": {"parts": files}}}, 99)
+            with reviewed(1, behaviour) as (project, claude, files), started(project) as server:
+                server.send("tools/call", name="finished_step", arguments={"outputs": {"parts": files}})
                 time.sleep(0.25)
                 began = time.monotonic()
                 for _ in range(times):
@@ -171,7 +152,7 @@ def stopped() -> Iterator[Row]:
         shown = f"{survivors} survive, slowest end {slowest:.2f} s, {bad_codes} bad exit codes"
         fine = not survivors and not bad_codes
         name = f"server told to stop {'once' if times == 1 else 'twice'}, 10 cases"
-        yield Row(name, "0 survive", shown, fine, broken=not fine)
+        yield Row(name, "0 survive", shown, fine, () if fine else (f"{name}: {shown}",))
 
 
 def cheats() -> Iterator[Row]:
@@ -185,63 +166,28 @@ def cheats() -> Iterator[Row]:
     passed = sum(map(int, re.findall(r"(\d+) passed", done.stdout)))
     shown = f"{failed} succeed of {kinds} kinds ({passed} tests pass)"
     fine = done.returncode == 0 and not failed
-    yield Row("twelve cheats", "0 succeed silently", shown, fine, broken=not fine)
+    yield Row("twelve cheats", "0 succeed silently", shown, fine, () if fine else (f"cheats: {shown}",))
 
 
-class Server:
-    """`deepwork serve` as a process, spoken to line by line."""
+@contextmanager
+def started(project: DeepworkProject) -> Iterator[StdioWire]:
+    """Start a server whose environment has secrets in it, and a workflow."""
+    secrets = dict.fromkeys((*OWN, *SECRETS), "secret")
+    options = ("--external-runner", "claude", "--quality-gate-timeout", str(LIMIT), "--log-level", "error")
+    server = StdioWire(start_server(project.root, *options, env=secrets))
+    try:
+        server.greet()
+        server.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
+        yield server
+    finally:
+        server.process.kill()
+        server.close()
 
-    def __init__(self, project: DeepworkProject) -> None:
-        secret = dict.fromkeys((*OWN, *SECRETS), "secret")
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "deepwork", "serve", "--path", str(project.root)),
-                *("--external-runner", "claude", "--quality-gate-timeout", str(LIMIT), "--log-level", "error"),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **secret},
-        )
-        self._number = 0
 
-    def __enter__(self) -> Self:
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "figures", "version": "1"}}
-        self.ask("initialize", hello)
-        self.send("notifications/initialized", {})
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe:
-                pipe.close()
-
-    def send(self, method: str, params: dict[str, Any], number: int | None = None) -> None:
-        message = {"jsonrpc": "2.0", "method": method, "params": params}
-        line = json.dumps(message if number is None else {**message, "id": number})
-        assert self.process.stdin
-        self.process.stdin.write(f"{line}\n".encode())
-        self.process.stdin.flush()
-
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        self._number += 1
-        self.send(method, params, self._number)
-        assert self.process.stdout
-        while True:
-            answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-            if answer.get("id") == self._number:
-                return answer
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """Call a tool, and give all that the agent reads."""
-        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
-        return "".join(block["text"] for block in answer["result"]["content"])
-
-    def memory(self, name: str) -> float:
-        """Read a value of the process in KiB: `VmRSS` is now, `VmHWM` the most so far."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return float(re.findall(rf"{name}:\s+(\d+)", status)[0])
+def memory(server: StdioWire, name: str) -> float:
+    """Read a value of the process in KiB: `VmRSS` is now, `VmHWM` the most so far."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return float(re.findall(rf"{name}:\s+(\d+)", status)[0])
 
 
 @contextmanager
@@ -294,4 +240,4 @@ def allowed(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,36 +7,42 @@ own id wherever that can be known; the log may grow by 500 bytes, and nothing in
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as NoAnswer
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from typing import Any
 
 import click
-from figures import Row, show
 from figures_paths import PATHS
-from torture.wire import Gone, Refused, Server, tracebacks
+from rows import Row, show
+from torture.servers import tracebacks
 
-from deepwork.testing import DeepworkProject, output, step
+from deepwork.testing import (
+    DeepworkProject,
+    Gone,
+    HttpWire,
+    Refused,
+    StdioWire,
+    address_of,
+    output,
+    start_server,
+    step,
+)
 
 SECONDS = 1.0
 LOG_BYTES = 500
 PATIENCE = 10.0
 # How a call ends that is not answered.
-FAILURES = (NoAnswer, Gone, http.client.HTTPException, OSError, ValueError)
+FAILURES = (NoAnswer, Gone, ValueError)
 
 RequestId = int | str | None
 
@@ -194,91 +200,38 @@ def written(message: dict[str, Any]) -> bytes:
     return frame
 
 
-class Connection(Protocol):
-    """A server that can be given anything."""
-
-    def deliver(self, call: Call) -> None:
-        """Give it a call and wait for the answer; raises NoAnswer."""
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Ask it something right."""
-
-    def close(self) -> None:
-        """End it in order."""
-
-
-class OverStdio:
-    """A server on stdio."""
+class OverStdio(StdioWire):
+    """A server on stdio that can be given anything."""
 
     def __init__(self, root: Path) -> None:
-        self._server = Server(root, level="info")
-        self._asked = 0
+        super().__init__(start_server(root, "--log-level", "info"))
 
     def deliver(self, call: Call) -> None:
-        """Write a line and wait for its answer."""
-        with suppress(Refused):
-            self._server.post(call.frame, call.request_id).result(PATIENCE)
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Ask something right."""
-        self._asked += 1
-        request_id = f"right {self._asked}"
-        message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        return self._server.post(json.dumps(message).encode(), request_id).result(PATIENCE)
-
-    def close(self) -> None:
-        """End the server."""
-        self._server.close()
+        """Write a line and wait for its answer; raises NoAnswer."""
+        self.post(call.frame, call.request_id).result(PATIENCE)
 
 
-class OverHttp:
-    """A server for HTTP, on one connection that stays open."""
+class OverHttp(HttpWire):
+    """A server for HTTP that can be given anything, on one connection that stays open."""
 
     def __init__(self, root: Path) -> None:
-        log = root / "server.log"
-        with log.open("a") as stderr:
-            command = [sys.executable, "-m", "deepwork", "serve", "--path", str(root), "--transport", "http"]
-            self._process = subprocess.Popen([*command, "--port", "0"], stderr=stderr)
-        while not (listening := re.search(r"http://\S+", log.read_text())):
-            time.sleep(0.02)
-        self._address = urlsplit(listening[0])
-        self._connection = http.client.HTTPConnection(self._address.netloc, timeout=PATIENCE)
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        about = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "malformed", "version": "1"},
-        }
-        self.ask("initialize", **about)
+        self._process = start_server(root, "--transport", "http", "--port", "0")
+        super().__init__(address_of(self._process, root / "server.log"))
 
     def deliver(self, call: Call) -> None:
-        """Post a body and wait for its answer."""
-        answer = self._post(call.frame)
-        if answer.get("id", "none") != call.request_id:
+        """Post a body and wait for its answer; raises NoAnswer."""
+        if [message.get("id", "none") for message in self.post(call.frame).messages] != [call.request_id]:
             raise NoAnswer
 
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Ask something right."""
-        message = {"jsonrpc": "2.0", "id": "right", "method": method, "params": params}
-        result = self._post(json.dumps(message).encode())["result"]
-        return dict(result.get("structuredContent", result))
-
     def close(self) -> None:
         """End the server."""
-        self._connection.close()
+        super().close()
         self._process.terminate()
         self._process.wait(PATIENCE)
 
-    def _post(self, body: bytes) -> dict[str, Any]:
-        self._connection.request("POST", self._address.path, body, self._headers)
-        response = self._connection.getresponse()
-        text = response.read().decode()
-        if session := response.headers.get("mcp-session-id"):
-            self._headers["Mcp-Session-Id"] = session
-        return dict(json.loads(text.partition("data: ")[2] if text.startswith("event:") else text))
 
-
-CONNECTIONS = {"stdio": OverStdio, "http": OverHttp}
+Connection = OverStdio | OverHttp
+CONNECTIONS: dict[str, type[Connection]] = {"stdio": OverStdio, "http": OverHttp}
 
 
 @dataclass
@@ -314,9 +267,10 @@ def measure(transport: str, count: int, seed: int) -> Measured:
     """Open a session, give the server malformed calls, and see that the session can be finished."""
     measured = Measured(count)
     with grounds() as project:
-        connection: Connection = CONNECTIONS[transport](project.root)
+        connection = CONNECTIONS[transport](project.root)
+        connection.greet()
         maker = Maker(connection.ask("tools/list")["tools"], seed)
-        begun = call_tool(connection, "start_workflow", goal="g", job_name="demo", workflow_name="main")
+        begun = connection.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
         before = snapshot(project.root)
         log = project.root / "server.log"
         for number in range(count):
@@ -326,7 +280,7 @@ def measure(transport: str, count: int, seed: int) -> Measured:
             measured.after.append(f"changed: {', '.join(changed)}")
         try:
             session_id = begun["begin_step"]["session_id"]
-            done = call_tool(connection, "finished_step", outputs={"a.md": "good.md"}, session_id=session_id)
+            done = connection.call("finished_step", outputs={"a.md": "good.md"}, session_id=session_id)
         except (*FAILURES, Refused) as error:
             done = {"error": repr(error)}
         if done.get("status") != "workflow_complete":
@@ -335,11 +289,6 @@ def measure(transport: str, count: int, seed: int) -> Measured:
         if count_of := tracebacks(project.root):
             measured.after.append(f"{count_of} tracebacks")
     return measured
-
-
-def call_tool(connection: Connection, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool rightly."""
-    return connection.ask("tools/call", name=tool, arguments=arguments)
 
 
 def judge(measured: Measured, connection: Connection, call: Call, log: Path) -> None:
@@ -378,7 +327,8 @@ def rows(transport: str, measured: Measured) -> Iterator[Row]:
         tuple(measured.unanswered),
     )
     slowest, loudest = measured.slowest[0], measured.loudest[0]
-    yield Row("slowest answer", f"{SECONDS:g} s", f"{slowest * 1000:.0f} ms", not measured.slow, tuple(measured.slow))
+    # A slow answer may be the fault of the machine, so it is a figure that was missed, and breaks no promise.
+    yield Row("slowest answer", f"{SECONDS:g} s", f"{slowest * 1000:.0f} ms", not measured.slow)
     yield Row("most log for a call", f"{LOG_BYTES} bytes", f"{loudest} bytes", not measured.loud, tuple(measured.loud))
     kept = "; ".join(measured.after) or "0 tracebacks, nothing changed, good call answered"
     yield Row("afterwards", "all as before", kept, not measured.after, tuple(measured.after))

@@ -23,6 +23,7 @@ CORE_HAS = (
     "deepwork/packaged_jobs/project_tour/job.yml",
     "deepwork/plugin_template/pyproject.toml",
     "deepwork/plugin_template/.gitignore",
+    "deepwork/plugin_template/LICENSE",
     "deepwork/plugin_template/tests/test_plugin.py",
     "deepwork/testing/contracts/saver.py",
 )
@@ -63,7 +64,8 @@ def wrong_contents(project: Path, sdist: Path, wheel: Path) -> Iterator[str]:
     package = read(project)["name"].replace("-", "_")
     inside = names(wheel)
     wanted = CORE_HAS if package == "deepwork" else (f"{package}/py.typed", f"{package}/plugin.py")
-    yield from (f"has no {name}" for name in wanted if name not in inside)
+    licence = f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info/licenses/LICENSE"
+    yield from (f"has no {name}" for name in (*wanted, licence) if name not in inside)
     for name in inside:
         top = name.partition("/")[0]
         if top != package and not top.endswith(".dist-info"):
@@ -73,7 +75,9 @@ def wrong_contents(project: Path, sdist: Path, wheel: Path) -> Iterator[str]:
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     yield from (
-        f"its sdist has no {name}" for name in ("pyproject.toml", "README.md", "PKG-INFO") if name not in packed
+        f"its sdist has no {name}"
+        for name in ("pyproject.toml", "README.md", "LICENSE", "PKG-INFO")
+        if name not in packed
     )
 
 

@@ -137,7 +137,7 @@ def deepwork_tool_sets(engine: Engine) -> Iterator[ToolSet]:
     def jobs(call: ToolCall) -> WorkflowList:
         """List the jobs."""
         assert_type(call.principal, str)
-        return engine.list_workflows()
+        return engine.list_workflows(ToolCall())
 
     tool = ToolSpec("jobs", jobs, title="Jobs", read_only=True, output=WorkflowList)
     yield ToolSet(name="acme", tools=[tool])

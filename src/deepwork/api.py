@@ -1,8 +1,9 @@
-"""The front door for authors of plugins. What is not in `__all__` is private and may change."""
+"""Everything that authors of plugins may use. What is not in `__all__` is private and may change."""
 
 from __future__ import annotations
 
-from deepwork.documents.load import Document, read_document
+from deepwork.documents.document import Document
+from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
 from deepwork.engine.engine import Engine, Report
 from deepwork.errors import (
@@ -38,9 +39,8 @@ from deepwork.errors import (
     UnknownSession,
     UnknownWorkflow,
 )
-from deepwork.files.durable import is_leftover, read_in, replace_in, write_durably
-from deepwork.files.locks import locked
-from deepwork.files.paths import is_utf8, open_folder, open_regular, read_regular, resolve_inside
+from deepwork.files.folder import Folder
+from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, verdict_schema
@@ -79,6 +79,7 @@ from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     Check,
     Finding,
+    HttpApp,
     Level,
     PromptSpec,
     ResourceSpec,
@@ -112,8 +113,10 @@ __all__ = [
     "Engine",
     "Finding",
     "FinishedStep",
+    "Folder",
     "HandedBack",
     "HistoryEntry",
+    "HttpApp",
     "Job",
     "JobError",
     "JobFile",
@@ -177,22 +180,16 @@ __all__ = [
     "WorkflowList",
     "Workspace",
     "allowed_environment",
-    "is_leftover",
     "is_utf8",
-    "locked",
     "open_context",
-    "open_folder",
     "open_regular",
     "parse_job",
     "read_document",
-    "read_in",
     "read_regular",
     "read_verdict",
-    "replace_in",
     "resolve_inside",
     "run_program",
     "verdict_schema",
     "visible",
     "visible_lines",
-    "write_durably",
 ]

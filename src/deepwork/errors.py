@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -10,7 +11,7 @@ class DeepWorkError(Exception):
 
     Args:
         message: What is wrong, the offending value, and what would be right.
-        hint: One command, call or configuration line that cures it.
+        hint: One command, call or configuration line that helps.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -40,7 +41,7 @@ class ProgramMissing(ProgramError):
 
 
 class ProgramTimeout(ProgramError):
-    """The program did not end in time, and was killed with everything that it had started."""
+    """The program did not end in time, and was killed with all programs that it had started."""
 
 
 class ProgramFlood(ProgramError):
@@ -48,11 +49,11 @@ class ProgramFlood(ProgramError):
 
 
 class PluginError(DeepWorkError):
-    """Something is wrong with an installed plugin or with a selection among them."""
+    """Something is wrong with an installed plugin, or with the selection of plugins."""
 
 
 class PluginLoadError(PluginError):
-    """A plugin that cannot be imported, or that raised while it declared what it has."""
+    """A plugin that cannot be imported, or whose hook failed."""
 
 
 class NameClash(PluginError):
@@ -60,7 +61,7 @@ class NameClash(PluginError):
 
 
 class UnknownName(PluginError):
-    """A store, runner or tool set that nobody offers."""
+    """A store, runner or tool set that no installed plugin offers."""
 
 
 class JobError(DeepWorkError):
@@ -110,6 +111,20 @@ class OutputError(ToolError):
     """Submitted outputs that do not fit what the step declares."""
 
 
+class UnknownOutputs(OutputError):
+    """Submitted outputs that the step does not declare.
+
+    Args:
+        message: What is wrong.
+        names: The outputs.
+        hint: What to do.
+    """
+
+    def __init__(self, message: str, names: Sequence[str] = (), *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.names = tuple(names)
+
+
 class ReviewExhausted(ToolError):
     """The last permitted review attempt failed."""
 
@@ -127,7 +142,7 @@ class RunnerTimeout(RunnerError):
 
 
 class BadVerdict(RunnerError):
-    """What the runner answered is no verdict."""
+    """The answer of a runner is not a verdict."""
 
 
 class StateError(ToolError):
@@ -143,7 +158,7 @@ class UnknownSession(StateError):
 
 
 class StaleSession(StateError):
-    """The session was changed by somebody else since it was read."""
+    """Another caller has changed the session since it was read."""
 
 
 class CorruptSession(StateError):

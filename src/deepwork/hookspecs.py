@@ -1,8 +1,8 @@
 """The hooks: how a plugin declares what it has.
 
-Every hook is synchronous, called once while the server is built, and gives an iterable of records
-(`yield` is welcome) or nothing. It connects to nothing and imports nothing heavy: all waiting happens in
-methods of the objects that it gives. Results are sorted by name, never by the order of installation.
+Every hook is synchronous, and gives an iterable of records (`yield` is welcome) or nothing. A server or a command calls
+it at most once. A hook connects to nothing and imports no large library: all waiting happens in methods of the objects
+that it gives. Results are sorted by name, never by the order of installation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.ports.context import PluginContext
     from deepwork.ports.job_source import JobSource
-    from deepwork.ports.records import Check, ReviewRunnerSpec, StateStoreSpec, ToolSet
+    from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 
 hookspec = HookspecMarker("deepwork")
 
@@ -45,7 +45,7 @@ def deepwork_tool_sets(context: PluginContext, engine: Engine) -> Iterable[ToolS
 
 @hookspec
 def deepwork_commands() -> Iterable[Command]:  # type: ignore[empty-body]
-    """Offer commands of the terminal: `click.Command` objects, which stand under `deepwork`.
+    """Offer commands for the terminal: `click.Command` objects, called as `deepwork NAME`.
 
     The core's own names win; of two plugins with one name neither is shown.
     """
@@ -53,4 +53,9 @@ def deepwork_commands() -> Iterable[Command]:  # type: ignore[empty-body]
 
 @hookspec
 def deepwork_checks(context: PluginContext) -> Iterable[Check]:  # type: ignore[empty-body]
-    """Offer checks for `deepwork doctor`. They run one after the other, and must end by themselves."""
+    """Offer checks for `deepwork doctor`. They run one after another, and must end by themselves."""
+
+
+@hookspec
+def deepwork_http(context: PluginContext, engine: Engine) -> Iterable[HttpApp]:  # type: ignore[empty-body]
+    """Offer one ASGI application, which is served at `/plugins/<plugin>/` over HTTP, and never over stdio."""

@@ -109,6 +109,20 @@ def test_an_earlier_run_is_made_into_a_page(measured, command, tmp_path):
     assert "## What falls short, and why\n\n" in text
 
 
+@pytest.mark.parametrize(("share", "code"), [(1.3, 0), (1.4, 1)])
+def test_a_ratio_that_is_much_larger_than_the_recorded_one_fails_the_check(measured, command, tmp_path, share, code):
+    from bench.goals import RECORDED
+
+    for figure in measured["figures"]:
+        if figure["key"] in RECORDED:
+            figure["best"] = RECORDED[figure["key"]] * (share if figure["key"] == "step.cpu" else 1)
+    (tmp_path / "found.json").write_text(json.dumps(measured))
+    ran = command("--from-json", tmp_path / "found.json", "--check")
+    assert ran.code == code
+    assert ran.stderr.count("recorded is") == code
+    assert ("processor time: deepwork has 3.64, recorded is 2.6" in ran.stderr) == bool(code)
+
+
 def test_a_page_of_figures_from_memory_says_so(measured, command, tmp_path):
     measured["machine"]["file system"] = "tmpfs"
     (tmp_path / "found.json").write_text(json.dumps(measured))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 
 import anyio
 import pytest
@@ -72,12 +71,14 @@ async def test_a_program_is_told_everything_about_its_review(reviewed, command):
     async with reviewed.agent(**command(JUDGE)) as agent:
         begin = await agent.start()
         await agent.finish(DONE, notes="Mind the gap")
-    seen = json.loads((reviewed.root / "seen.json").read_text())
-    asked = seen["asked"]
-    assert seen["cwd"] == asked["project_root"] == str(reviewed.root)
-    assert "The work" in asked["payload"]
-    assert asked["nonce"] in asked["how_to_read"]
-    same = {name: asked[name] for name in ("version", "job_name", "step_id", "run_each", "files", "notes", "criteria")}
+    report = json.loads((reviewed.root / "seen.json").read_text())
+    request = report["asked"]
+    assert report["cwd"] == request["project_root"] == str(reviewed.root)
+    assert "The work" in request["payload"]
+    assert request["nonce"] in request["how_to_read"]
+    same = {
+        name: request[name] for name in ("version", "job_name", "step_id", "run_each", "files", "notes", "criteria")
+    }
     assert same == {
         "version": 1,
         "job_name": "demo",
@@ -87,7 +88,7 @@ async def test_a_program_is_told_everything_about_its_review(reviewed, command):
         "notes": "Mind the gap",
         "criteria": {"Good": "Is it good?"},
     }
-    assert asked["session_id"] == begin["session_id"]
+    assert request["session_id"] == begin["session_id"]
 
 
 async def test_a_program_sees_the_allowed_environment_and_no_more(reviewed, command, monkeypatch):
@@ -123,11 +124,10 @@ async def test_a_program_that_gives_no_verdict_is_told_as_such(reviewed, command
 
 
 async def test_a_program_that_hangs_is_ended_at_the_limit(reviewed, command):
-    async with reviewed.agent(**command("import time; time.sleep(60)"), quality_gate_timeout=1) as agent:
+    async with reviewed.agent(**command("import time; time.sleep(600)"), quality_gate_timeout=1) as agent:
         await agent.start()
-        began = time.monotonic()
-        assert "within 1 s" in (await agent.finish(DONE))["feedback"]
-    assert time.monotonic() - began < 2
+        with anyio.fail_after(60):
+            assert "within 1 s" in (await agent.finish(DONE))["feedback"]
 
 
 async def test_a_missing_program_is_told(reviewed, user_config):
@@ -199,8 +199,8 @@ async def test_the_first_route_that_fits_decides(project, routed, routes, quick)
     async with project.agent(server) as agent:
         await agent.start()
         assert (await agent.finish(BOTH))["status"] == "workflow_complete"
-    asked = {name: {one.tasks[0].run_each for one in runner.requests} for name, runner in runners.items()}
-    assert asked == {"quick": quick, "deep": {"code.py", "text.md", "step"} - quick}
+    reviewed = {name: {request.tasks[0].run_each for request in runner.requests} for name, runner in runners.items()}
+    assert reviewed == {"quick": quick, "deep": {"code.py", "text.md", "step"} - quick}
 
 
 async def test_what_is_left_to_self_review_is_handed_back_once_the_rest_has_passed(project, routed):

@@ -1,4 +1,4 @@
-"""What the store `json` has of its own: files, other processes, faults. The rest stands in `test_state_stores.py`."""
+"""What only the store `json` has: its files. What every store has to do is tested in `testing/test_our_stores.py`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import time
 import anyio
 import pytest
 
-from deepwork.api import SCHEMA_VERSION, CorruptSession, PathRefused, StaleSession, StorageError, Workspace
+from deepwork.api import SCHEMA_VERSION, CorruptSession, PathRefused, Session, StorageError, Workspace
 from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.session_files import AFTER_HEAD
+from deepwork.testing import a_session
 
 pytestmark = pytest.mark.anyio
 
@@ -35,19 +37,19 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_the_file_is_json_that_people_can_read(store, session, file):
-    await store.save(session(goal="Grüße 🚀"), expected=None)
+async def test_the_file_is_json_that_people_can_read(store, file):
+    await store.save(a_session(goal="Grüße 🚀"), expected=None)
     text = file.read_text()
-    found = json.loads(text)
-    assert text == json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-    assert (found["session_id"], found["goal"], found["revision"]) == ("s1", "Grüße 🚀", 1)
-    assert found["schema_version"] == SCHEMA_VERSION
+    content = json.loads(text)
+    assert text == json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    assert (content["session_id"], content["goal"], content["revision"]) == ("s1", "Grüße 🚀", 1)
+    assert content["schema_version"] == SCHEMA_VERSION
 
 
-async def test_files_are_private_in_a_private_folder(store, session, file):
+async def test_files_are_private_in_a_private_folder(store, file):
     old = os.umask(0)
     try:
-        await store.save(session(), expected=None)
+        await store.save(a_session(), expected=None)
     finally:
         os.umask(old)
     assert mode(file.parent) == 0o700
@@ -60,60 +62,18 @@ async def test_the_folder_keeps_itself_out_of_git(project):
     project.write_job()
     async with project.agent() as agent:
         await agent.start()
-    seen = (await anyio.run_process([*git, "status", "--porcelain", "--untracked-files=all"])).stdout
-    assert b".deepwork/jobs/demo/job.yml" in seen
-    assert b".deepwork/tmp" not in seen
+    untracked = (await anyio.run_process([*git, "status", "--porcelain", "--untracked-files=all"])).stdout
+    assert b".deepwork/jobs/demo/job.yml" in untracked
+    assert b".deepwork/tmp" not in untracked
 
 
 async def test_ids_are_random_and_stand_in_the_file_name(project):
     project.write_job()
     async with project.agent() as agent:
         ids = [(await agent.start())["session_id"] for _ in range(3)]
-    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in ids)
-    assert len({one[:8] for one in ids}) == 3
-    assert {f"session_{one}.json" for one in ids} <= set(os.listdir(project.state))
-
-
-async def test_another_store_on_the_same_folder_sees_what_was_saved(project, store, session):
-    await store.save(session(goal="kept"), expected=None)
-    async with JsonStore(Workspace(project.root)) as another:
-        assert (await another.load("s1")).goal == "kept"
-        await another.save(session(goal="changed"), expected=1)
-    with pytest.raises(StaleSession):
-        await store.save(session(), expected=1)
-    assert (await store.load("s1")).goal == "changed"
-
-
-COUNT = """
-import sys
-import anyio
-from pathlib import Path
-from deepwork.api import StaleSession, Workspace
-from deepwork.builtin.json_store import JsonStore
-
-async def main():
-    async with JsonStore(Workspace(Path(sys.argv[1]))) as store:
-        for _ in range(25):
-            while True:
-                session = await store.load("s1")
-                changed = session.model_copy(update={"goal": str(int(session.goal) + 1)})
-                try:
-                    await store.save(changed, expected=session.revision)
-                    break
-                except StaleSession:
-                    pass
-
-anyio.run(main)
-"""
-
-
-async def test_four_processes_that_count_in_one_session_lose_no_step(project, store, session):
-    await store.save(session(goal="0"), expected=None)
-    async with anyio.create_task_group() as tasks:
-        for _ in range(4):
-            tasks.start_soon(anyio.run_process, [sys.executable, "-c", COUNT, str(project.root)])
-    found = await store.load("s1")
-    assert (found.goal, found.revision) == ("100", 101)
+    assert all(re.fullmatch("[0-9a-f]{32}", session_id) for session_id in ids)
+    assert len({session_id[:8] for session_id in ids}) == 3
+    assert {f"session_{session_id}.json" for session_id in ids} <= set(os.listdir(project.state))
 
 
 @pytest.mark.parametrize(
@@ -129,8 +89,8 @@ async def test_four_processes_that_count_in_one_session_lose_no_step(project, st
     ],
     ids=["empty", "brace", "null", "list", "fields missing", "not UTF-8", "torn"],
 )
-async def test_a_damaged_file_is_set_aside_named_and_not_taken_for_none(store, session, file, content):
-    await store.save(session(), expected=None)
+async def test_a_damaged_file_is_set_aside_named_and_not_taken_for_none(store, file, content):
+    await store.save(a_session(), expected=None)
     file.write_bytes(content)
     with pytest.raises(CorruptSession) as error:
         await store.load("s1")
@@ -140,18 +100,18 @@ async def test_a_damaged_file_is_set_aside_named_and_not_taken_for_none(store, s
     assert await store.damaged() == [aside]
 
 
-async def test_a_damaged_file_is_not_overwritten_by_a_save_either(store, session, file):
-    await store.save(session(), expected=None)
+async def test_a_damaged_file_is_not_overwritten_by_a_save_either(store, file):
+    await store.save(a_session(), expected=None)
     file.write_bytes(b"{")
     for expected in (None, 1):
         file.write_bytes(b"{")
         with pytest.raises(CorruptSession):
-            await store.save(session(), expected=expected)
+            await store.save(a_session(), expected=expected)
         assert not file.exists()
 
 
-async def test_a_file_of_another_session_is_damaged(store, session, file):
-    await store.save(session("s2"), expected=None)
+async def test_a_file_of_another_session_is_damaged(store, file):
+    await store.save(a_session("s2"), expected=None)
     (file.parent / "session_s2.json").rename(file)
     with pytest.raises(CorruptSession, match="it is of session 's2'"):
         await store.load("s1")
@@ -167,18 +127,11 @@ async def test_an_agent_reads_where_the_damaged_file_of_its_session_is(project):
     assert re.search(rf"renamed to \.deepwork/tmp/session_{session_id}\.json\.\w+\.corrupt", text)
 
 
-async def test_a_damaged_file_hides_no_other_session(store, session, file):
-    for name in ("s1", "s2", "s3"):
-        await store.save(session(name), expected=None)
-    file.write_bytes(b"{")
-    assert sorted(one.session_id for one in await store.find()) == ["s2", "s3"]
-
-
-async def test_a_file_of_a_newer_release_is_refused_by_its_version_and_left_alone(store, session, file):
-    await store.save(session(), expected=None)
+async def test_a_file_of_a_newer_release_is_refused_by_its_version_and_left_alone(store, file):
+    await store.save(a_session(), expected=None)
     content = file.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99')
     file.write_text(content)
-    for use in (store.load("s1"), store.save(session(), expected=1)):
+    for use in (store.load("s1"), store.save(a_session(), expected=1)):
         with pytest.raises(CorruptSession) as error:
             await use
         assert "Session 's1' was written by a newer release (schema_version 99; " in error.value.message
@@ -186,8 +139,8 @@ async def test_a_file_of_a_newer_release_is_refused_by_its_version_and_left_alon
     assert file.read_text() == content
 
 
-async def test_a_file_of_a_newer_release_is_left_alone_even_if_this_one_cannot_read_it(store, session, file):
-    await store.save(session(), expected=None)
+async def test_a_file_of_a_newer_release_is_left_alone_even_if_this_one_cannot_read_it(store, file):
+    await store.save(a_session(), expected=None)
     content = '{"schema_version": 99, "name": "everything is called otherwise now"}'
     file.write_text(content)
     with pytest.raises(CorruptSession, match="schema_version 99"):
@@ -225,10 +178,26 @@ async def test_a_file_of_release_0_9_is_read(store, file):
             indent=2,
         )
     )
-    found = await store.load("s1")
-    assert (found.goal, found.revision, found.schema_version) == ("old", 0, 0)
-    assert [one.session_id for one in await store.find()] == ["s1"]
-    assert await store.save(found, expected=0) == 1
+    session = await store.load("s1")
+    assert (session.goal, session.revision, session.schema_version) == ("old", 0, 0)
+    assert [summary.session_id for summary in await store.find()] == ["s1"]
+    assert await store.save(session, expected=0) == 1
+
+
+def test_a_listing_reads_every_field_that_a_summary_is_made_of():
+    """A listing reads a file up to one field only. A field that `summary` uses must be declared before it."""
+    used = set()
+
+    class Recorder:
+        """A session without optional values, so that `summary` asks for everything that it may use."""
+
+        def __getattr__(self, name):
+            used.add(name)
+            return None if name in ("updated_at", "completed_at") else getattr(a_session(), name)
+
+    assert Session.summary(Recorder()).session_id == "s1"
+    fields = [*Session.model_fields]
+    assert used <= set(fields[: fields.index(AFTER_HEAD)])
 
 
 # No file of this process may grow beyond some bytes: the kernel itself refuses the write.
@@ -266,8 +235,8 @@ def on_a_full_disk(project):
         project.write_job()
         project.write("a.md")
         code = ON_A_FULL_DISK.replace("{act}", textwrap.indent(act, "    "))
-        done = await anyio.run_process([sys.executable, "-c", code, str(project.root)])
-        return done.stdout.decode().splitlines()
+        process = await anyio.run_process([sys.executable, "-c", code, str(project.root)])
+        return process.stdout.decode().splitlines()
 
     return on_a_full_disk
 
@@ -298,15 +267,13 @@ print((await agent.start())["step_id"])
 
 
 @pytest.mark.parametrize("link", [".deepwork", ".deepwork/tmp"])
-async def test_a_folder_that_is_a_link_out_of_the_project_is_refused_and_nothing_is_written(
-    project, session, tmp_path, link
-):
+async def test_a_folder_that_is_a_link_out_of_the_project_is_refused_and_nothing_is_written(project, tmp_path, link):
     outside = tmp_path / "outside"
     outside.mkdir()
     (project.root / link).parent.mkdir(exist_ok=True)
     (project.root / link).symlink_to(outside)
     store = JsonStore(Workspace(project.root))
-    for use in (store.save(session(), expected=None), store.load("s1"), store.find(), store.archive("s1")):
+    for use in (store.save(a_session(), expected=None), store.load("s1"), store.find(), store.archive("s1")):
         with pytest.raises(PathRefused, match=r"the folder '.deepwork/tmp' lies outside of the project"):
             await use
     assert os.listdir(outside) == []
@@ -323,52 +290,52 @@ async def test_an_agent_is_told_that_the_folder_has_become_a_link_out_of_the_pro
 
 
 @pytest.mark.parametrize("session_id", ["../escaped", "a/b", "/tmp/x", "..", "s1.json/../s2"])
-async def test_an_id_with_path_characters_touches_no_other_file(project, store, session, session_id):
-    await store.save(session(), expected=None)
+async def test_an_id_with_path_characters_touches_no_other_file(project, store, session_id):
+    await store.save(a_session(), expected=None)
     project.write(".deepwork/escaped.json", "mine")
     before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file() and path.suffix != ".lock"}
     assert await store.load(session_id) is None
     with pytest.raises(StorageError):
-        await store.save(session(session_id), expected=None)
+        await store.save(a_session(session_id), expected=None)
     after = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file() and path.suffix != ".lock"}
     assert after == before
 
 
-async def test_a_link_in_the_place_of_a_session_is_not_followed(store, session, file, tmp_path):
+async def test_a_link_in_the_place_of_a_session_is_not_followed(store, file, tmp_path):
     secret = tmp_path / "secret.json"
     secret.write_text("{}")
-    await store.save(session("s2"), expected=None)
+    await store.save(a_session("s2"), expected=None)
     file.symlink_to(secret)
     with pytest.raises(StorageError):
         await store.load("s1")
     with pytest.raises(StorageError):
-        await store.save(session(), expected=None)
+        await store.save(a_session(), expected=None)
     assert secret.read_text() == "{}"
 
 
-async def test_a_pipe_in_the_place_of_a_session_holds_nobody_up(store, session, file):
-    await store.save(session("s2"), expected=None)
+async def test_a_pipe_in_the_place_of_a_session_holds_nobody_up(store, file):
+    await store.save(a_session("s2"), expected=None)
     os.mkfifo(file)
     with pytest.raises(CorruptSession):
         await store.load("s1")
-    assert [one.session_id for one in await store.find()] == ["s2"]
+    assert [summary.session_id for summary in await store.find()] == ["s2"]
 
 
-async def test_what_a_cut_off_write_left_is_ignored_and_removed_after_an_hour(project, store, session, file):
-    await store.save(session(), expected=None)
+async def test_what_a_cut_off_write_left_is_ignored_and_removed_after_an_hour(project, store, file):
+    await store.save(a_session(), expected=None)
     old, new = (file.parent / f".session_s1.json.{digit * 16}.tmp" for digit in "01")
     for leftover in (old, new):
         leftover.write_text("{")
     os.utime(old, (time.time() - 3700, time.time() - 3700))
-    assert [one.session_id for one in await store.find()] == ["s1"]
+    assert [summary.session_id for summary in await store.find()] == ["s1"]
     async with JsonStore(Workspace(project.root)):
         pass
     assert (old.exists(), new.exists(), file.exists()) == (False, True, True)
 
 
-async def test_an_archived_session_is_moved_with_its_files_and_no_others(store, session, file):
+async def test_an_archived_session_is_moved_with_its_files_and_no_others(store, file):
     for name in ("s1", "s10", "as1"):
-        await store.save(session(name), expected=None)
+        await store.save(a_session(name), expected=None)
     for name in ("quality_review_s1_a.md", "resume_s1.md", "quality_review_s10_a.md"):
         (file.parent / name).write_text("text")
     await store.archive("s1")
@@ -378,7 +345,7 @@ async def test_an_archived_session_is_moved_with_its_files_and_no_others(store, 
         "session_s1.json",
     ]
     assert await store.load("s1") is None
-    assert sorted(one.session_id for one in await store.find()) == ["as1", "s10"]
+    assert sorted(summary.session_id for summary in await store.find()) == ["as1", "s10"]
 
 
 async def test_nothing_is_written_before_the_first_save(project, store):

@@ -46,9 +46,9 @@ def test_folders_are_trimmed_and_empty_entries_dropped(project, extra, monkeypat
 
 
 def test_a_folder_that_is_named_twice_counts_once(project, extra, monkeypatch):
-    one = extra("one", "a_job")
-    (one.parent / "link").symlink_to(one)
-    monkeypatch.setenv(EXTRA, f"{one}:{one}/:{one.parent / 'link'}:{one.parent}/two/../one")
+    first = extra("one", "a_job")
+    (first.parent / "link").symlink_to(first)
+    monkeypatch.setenv(EXTRA, f"{first}:{first}/:{first.parent / 'link'}:{first.parent}/two/../one")
     listing = Project(project.root).catalogue.list()
     assert [job.name for _, job in listing.jobs] == [*PACKAGED, "a_job"]
     assert listing.errors == listing.shadowed == ()
@@ -78,7 +78,7 @@ def test_a_job_of_the_project_hides_a_packaged_one(project):
     job_dir = project.write_job("project_tour")
     catalogue = Project(project.root).catalogue
     assert catalogue.find("project_tour").job_dir == job_dir
-    assert [(one.source, one.by) for one in catalogue.list().shadowed] == [("packaged", "project")]
+    assert [(job.source, job.by) for job in catalogue.list().shadowed] == [("packaged", "project")]
 
 
 def test_a_folder_of_jobs_that_leads_out_of_the_project_is_reported_and_not_used(project, extra):

@@ -1,4 +1,4 @@
-"""What the store `memory` has of its own; the rest stands in `test_state_stores.py`."""
+"""What only the store `memory` has. What every store has to do is tested in `testing/test_our_stores.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from deepwork.api import StorageError
 from deepwork.builtin.memory_store import MemoryStore
+from deepwork.testing import a_session
 
 pytestmark = pytest.mark.anyio
 
@@ -29,14 +30,14 @@ async def test_it_forgets_everything_when_the_server_ends(project):
     assert f"Session '{session_id}' not found" in text
 
 
-async def test_two_stores_know_nothing_of_each_other(session):
+async def test_two_stores_know_nothing_of_each_other():
     first, second = MemoryStore(), MemoryStore()
-    await first.save(session(), expected=None)
+    await first.save(a_session(), expected=None)
     assert await second.load("s1") is None
 
 
-async def test_it_has_no_archive_and_says_so(session):
+async def test_it_has_no_archive_and_says_so():
     store = MemoryStore()
-    await store.save(session(), expected=None)
+    await store.save(a_session(), expected=None)
     with pytest.raises(StorageError, match="MemoryStore has no archive"):
         await store.archive("s1")

@@ -37,8 +37,8 @@ def between(text, start, end):
 async def test_it_always_answers_needs_work_with_the_file_and_the_way_on(review_of):
     answer, _, path = await review_of([review()])
     assert answer["status"] == "needs_work"
-    for told in ("review required", path, "subagent", "repeat until all", "quality_review_override_reason"):
-        assert told in answer["feedback"]
+    for words in ("review required", path, "subagent", "repeat until all", "quality_review_override_reason"):
+        assert words in answer["feedback"]
     assert answer["stack"] == [{"workflow": "demo/main", "step": "a"}]
     assert answer["failed_reviews"] is None
 

@@ -26,7 +26,7 @@ print(json.dumps({"passed": good, "feedback": "" if good else "Do it", "criteria
 
 
 @pytest.fixture
-def judged(reviewed, judge, served):
+def reviewed_session(reviewed, judge, served):
     """Make a session with a missing verdict, a failure and an override, and give its id."""
 
     async def make():
@@ -42,8 +42,8 @@ def judged(reviewed, judge, served):
     return make
 
 
-async def test_show_tells_what_was_judged_and_why(judged, deepwork):
-    lines = (await deepwork("gate", "show", (await judged())[:8])).splitlines()
+async def test_show_tells_what_was_judged_and_why(reviewed_session, deepwork):
+    lines = (await deepwork("gate", "show", (await reviewed_session())[:8])).splitlines()
     assert lines[0].startswith("a, attempt 1  20")
     assert lines[1].startswith("no verdict step  by judge (")
     assert lines[2].strip() == "away"
@@ -57,16 +57,16 @@ async def test_show_tells_what_was_judged_and_why(judged, deepwork):
     ]
 
 
-async def test_show_can_be_asked_for_one_step_and_as_json(judged, deepwork):
-    session_id = await judged()
+async def test_show_can_be_asked_for_one_step_and_as_json(reviewed_session, deepwork):
+    session_id = await reviewed_session()
     entries = json.loads(await deepwork("gate", "show", session_id, "a", "--json"))
     kinds = ["attempt", "infrastructure", "attempt_given_back", "attempt", "verdict", "override"]
     assert [entry["kind"] for entry in entries] == kinds
     assert "Nothing was reviewed." in await deepwork("gate", "show", session_id, "b")
 
 
-async def test_show_names_the_steps_when_it_is_asked_for_another(judged, deepwork):
-    text = await deepwork("gate", "show", await judged(), "c", code=1)
+async def test_show_names_the_steps_when_it_is_asked_for_another(reviewed_session, deepwork):
+    text = await deepwork("gate", "show", await reviewed_session(), "c", code=1)
     assert "has not begun a step 'c'; it has begun: a, b" in text
 
 
@@ -104,7 +104,7 @@ async def test_try_exits_with_1_when_a_review_fails(tried, deepwork):
 async def test_try_takes_a_path_alone_where_a_step_has_one_output(tried, deepwork):
     report = json.loads(await deepwork("gate", "try", "demo", "b", "--file", "good.md", "--json"))
     assert report["passed"] is True
-    assert [one["run_each"] for one in report["reviews"]] == ["step"]
+    assert [review["run_each"] for review in report["reviews"]] == ["step"]
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ def test_it_makes_a_configuration_and_a_sample_job(run, project):
         "created  .deepwork/config.yml",
         "created  .deepwork/jobs/project_tour",
     ]
-    made = everything(project.root)
-    assert ".deepwork/jobs/project_tour/job.yml" in made
-    assert made[".deepwork/tmp/.gitignore"] == b"*\n"
+    files = everything(project.root)
+    assert ".deepwork/jobs/project_tour/job.yml" in files
+    assert files[".deepwork/tmp/.gitignore"] == b"*\n"
 
 
 def test_it_prints_the_next_step(run):
@@ -74,7 +74,7 @@ async def test_the_sample_can_be_worked_through(run, project):
         begin = await agent.start("project_tour", "write_tour")
         assert begin["job_dir"] == str(project.jobs / "project_tour")
         while begin:
-            names = {one["name"]: one["name"] for one in begin["step_expected_outputs"]}
+            names = {output["name"]: output["name"] for output in begin["step_expected_outputs"]}
             for name in names:
                 project.write(name)
             answer = await agent.finish(names, quality_review_override_reason="All criteria passed")
@@ -111,18 +111,18 @@ def test_a_folder_that_is_a_link_out_of_the_project_is_refused_and_nothing_is_wr
 
 
 @pytest.mark.parametrize("link", ["config.yml", "jobs/project_tour", "schema/config.schema.json"])
-@pytest.mark.parametrize("there", [True, False])
-def test_no_link_that_stands_where_it_writes_is_written_through(run, project, tmp_path, link, there):
+@pytest.mark.parametrize("exists", [True, False])
+def test_no_link_that_stands_where_it_writes_is_written_through(run, project, tmp_path, link, exists):
     outside = tmp_path / "outside"
-    if there:
+    if exists:
         outside.write_text("mine")
     place = project.root / ".deepwork" / link
     place.parent.mkdir(parents=True)
     place.symlink_to(outside)
     ended = run("init")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert outside.exists() == there
-    assert not there or outside.read_text() == "mine"
+    assert outside.exists() == exists
+    assert not exists or outside.read_text() == "mine"
 
 
 def test_a_file_in_the_way_is_an_expected_error(run, project):

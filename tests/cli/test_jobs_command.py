@@ -17,7 +17,7 @@ def jobs(project):
     """Run `deepwork jobs` in the project; standard output, standard error and exit code."""
 
     def jobs(*arguments, cwd=None, **environment):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "deepwork", "jobs", *arguments],
             cwd=cwd or project.root,
             env={**os.environ, **environment},
@@ -27,8 +27,8 @@ def jobs(project):
             timeout=60,
             check=False,
         )
-        assert "Traceback" not in done.stdout + done.stderr
-        return done.stdout, done.stderr, done.returncode
+        assert "Traceback" not in result.stdout + result.stderr
+        return result.stdout, result.stderr, result.returncode
 
     return jobs
 
@@ -69,11 +69,11 @@ def test_check_prints_nothing_to_stdout_when_all_is_well(project, jobs):
     assert jobs("check") == ("", GOOD, 0)
 
 
-@pytest.mark.parametrize("given", ["job.yml", ".", "./job.yml", "../odd", "../odd/job.yml"])
-def test_check_takes_a_job_folder_or_its_file_from_anywhere(given, mixed, jobs):
+@pytest.mark.parametrize("path", ["job.yml", ".", "./job.yml", "../odd", "../odd/job.yml"])
+def test_check_takes_a_job_folder_or_its_file_from_anywhere(path, mixed, jobs):
     """The folder `.` is named as it is on disk, so the job's name fits it."""
-    out, _, code = jobs("check", given, cwd=mixed.jobs / "odd")
-    file = {".": "job.yml", "./job.yml": "job.yml", "../odd": "../odd/job.yml"}.get(given, given)
+    out, _, code = jobs("check", path, cwd=mixed.jobs / "odd")
+    file = {".": "job.yml", "./job.yml": "job.yml", "../odd": "../odd/job.yml"}.get(path, path)
     assert out == f"{file}:16: step 'b' is in no workflow (warning)\n"
     assert code == 0
 
@@ -85,11 +85,11 @@ def test_check_takes_a_folder_of_jobs(mixed, jobs):
 
 
 @pytest.mark.parametrize(
-    ("given", "says"), [("nowhere", "nowhere is not a directory"), ("file.txt", "file.txt is not a directory")]
+    ("path", "says"), [("nowhere", "nowhere is not a directory"), ("file.txt", "file.txt is not a directory")]
 )
-def test_check_of_what_is_not_there_is_an_error(given, says, project, jobs):
+def test_check_of_what_is_not_there_is_an_error(path, says, project, jobs):
     project.write("file.txt")
-    assert jobs("check", given) == (f"{says}\n", "1 job checked, 1 with errors.\n", 1)
+    assert jobs("check", path) == (f"{says}\n", "1 job checked, 1 with errors.\n", 1)
 
 
 def test_check_of_a_missing_file_is_an_error(project, jobs):
@@ -134,9 +134,9 @@ def test_check_prints_json_with_stable_keys(mixed, jobs):
 
 
 def test_check_looks_at_the_project_of_the_option_or_the_environment(mixed, jobs):
-    found = jobs("check")
-    assert jobs("check", "--path", str(mixed.root), cwd="/") == found
-    assert jobs("check", cwd="/", DEEPWORK_PROJECT=str(mixed.root)) == found
+    expected = jobs("check")
+    assert jobs("check", "--path", str(mixed.root), cwd="/") == expected
+    assert jobs("check", cwd="/", DEEPWORK_PROJECT=str(mixed.root)) == expected
 
 
 def test_a_wrong_option_is_a_usage_error(jobs):
@@ -172,7 +172,7 @@ def test_list_shows_jobs_with_their_sources_shadowed_ones_and_broken_ones(mixed,
         "    new_job: Design a new job with the user, write it, and try it",
         "    repair: Find and mend what is wrong with a job that does not load or does not work",
         "    improve: Learn from a run of a job, and make the job better by it",
-        "project_tour  (packaged)  hidden by the job of that name of project",
+        "project_tour  (packaged)  hidden by the job of the same name in project",
         f"broken  Failed to load: {mixed.jobs}/bad/job.yml:1: "
         "'common_job_info_provided_to_all_steps_at_runtime' is missing",
         f"{mixed.jobs}/bad/job.yml:4: steps: list should have at least 1 item, not 0",

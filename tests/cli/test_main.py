@@ -160,15 +160,15 @@ def test_the_completion_script_of_bash_is_bash(run):
 
 
 def test_a_shell_gets_commands_and_options(run):
-    asked = {"_DEEPWORK_COMPLETE": "bash_complete", "COMP_WORDS": "deepwork se", "COMP_CWORD": "1"}
-    assert "plain,serve" in run(**asked).stdout.splitlines()
-    asked = {"_DEEPWORK_COMPLETE": "bash_complete", "COMP_WORDS": "deepwork serve --tran", "COMP_CWORD": "2"}
-    assert run(**asked).stdout.splitlines() == ["plain,--transport"]
+    environment = {"_DEEPWORK_COMPLETE": "bash_complete", "COMP_WORDS": "deepwork se", "COMP_CWORD": "1"}
+    assert "plain,serve" in run(**environment).stdout.splitlines()
+    environment = {"_DEEPWORK_COMPLETE": "bash_complete", "COMP_WORDS": "deepwork serve --tran", "COMP_CWORD": "2"}
+    assert run(**environment).stdout.splitlines() == ["plain,--transport"]
 
 
 def test_the_installed_command_is_the_same_as_the_module(run):
     command = Path(sys.executable).parent / "deepwork"
     if not command.exists():
         pytest.skip("the package is not installed beside this Python")
-    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == run("--version").stdout
+    result = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == run("--version").stdout

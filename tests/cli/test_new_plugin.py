@@ -58,8 +58,8 @@ def test_lint_and_format_are_right_at_once(tmp_path, tool, name, hooks):
 @pytest.mark.timeout(240)
 def test_types_are_right_at_once(tmp_path, tool):
     plugin = make_plugin("acme", PARTS, tmp_path)
-    code, said = tool("mypy", cwd=plugin, MYPYPATH=str(plugin / "src"))
-    assert code == 0, said
+    code, complaints = tool("mypy", cwd=plugin, MYPYPATH=str(plugin / "src"))
+    assert code == 0, complaints
 
 
 @pytest.mark.slow

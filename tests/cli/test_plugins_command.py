@@ -10,9 +10,9 @@ def listed(run):
     """Give the rows by name, and the errors."""
 
     def listed(*arguments):
-        done = run("plugins", "--json", *arguments)
-        assert done.returncode == 0, done.stderr
-        report = json.loads(done.stdout)
+        result = run("plugins", "--json", *arguments)
+        assert result.returncode == 0, result.stderr
+        report = json.loads(result.stdout)
         siblings = {"claude_runner", "review"}  # blocked, where they are installed beside the core
         return {row["name"]: row for row in report["plugins"] if row["name"] not in siblings}, report["errors"]
 
@@ -39,9 +39,9 @@ def test_the_cores_own_are_shown_on_demand_and_their_tools_cost_less_than_700_to
 @pytest.mark.parametrize("dist", ["importerror", "exits", "raising", "asynchook", "nonsense", "unknown_hook", "twin_a"])
 def test_it_runs_whatever_a_plugin_does(install, run, dist):
     install(dist, *(["twin_b"] if dist == "twin_a" else []))
-    done = run("plugins")
-    assert done.returncode == 0
-    assert "Traceback" not in done.stdout + done.stderr
+    result = run("plugins")
+    assert result.returncode == 0
+    assert "Traceback" not in result.stdout + result.stderr
 
 
 def test_the_cause_of_a_failure_stands_with_the_plugin(install, listed):

@@ -17,7 +17,7 @@ SEEN = {
     "no_quality_gate": ("--no-quality-gate", "perhaps", r"'perhaps' is not a valid boolean"),
     "transport": ("--transport", "smoke", r"'smoke' is not one of 'stdio', 'http', 'sse'"),
     "host": ("--host", "0.0.0.0", r"on '0.0.0.0' other machines can reach this server"),
-    "allowed_hosts": ("--allowed-host", "*.example", r"'\*.example' is no host name"),
+    "allowed_hosts": ("--allowed-host", "*.example", r"'\*.example' is not a host name"),
     "token_file": ("--token-file", "nowhere", r"token file 'nowhere' cannot be read: No such file or directory"),
     "stateless": ("--stateless", "perhaps", r"'perhaps' is not a valid boolean"),
     "port": ("--port", "65536", r"65536 is not in the range"),
@@ -40,14 +40,14 @@ ENVIRONMENT = {"root": "DEEPWORK_PROJECT", "no_plugins": "DEEPWORK_NO_PLUGINS"}
 @pytest.mark.parametrize("option", serve.params, ids=lambda option: option.name)
 def test_every_option_has_an_environment_variable_that_does_the_same(run, install, option):
     install("good")
-    name, value, seen = SEEN[option.name]
+    name, value, pattern = SEEN[option.name]
     variable = ENVIRONMENT.get(option.name, "DEEPWORK_" + name.removeprefix("--").replace("-", "_").upper())
     http = ["--transport", "http"] if option.name in OVER_HTTP else []
     by_variable = run("serve", *http, **{variable: value})
-    assert re.search(seen, by_variable.stderr)
+    assert re.search(pattern, by_variable.stderr)
     if option.name not in FLAGS:
         by_option = run("serve", *http, name, value)
-        assert re.search(seen, by_option.stderr)
+        assert re.search(pattern, by_option.stderr)
         assert by_option.returncode == by_variable.returncode
 
 
@@ -89,8 +89,8 @@ def test_a_wrong_value_is_wrong_usage(run, arguments):
 def test_a_wrong_choice_is_an_expected_error(run, arguments, message, hint):
     ended = run("serve", *arguments)
     assert (ended.returncode, ended.stdout) == (1, "")
-    said = re.sub(r"available: .*", "available: {runners}", ended.stderr)
-    assert said == f"Error: {message}\nHint: {hint}\n"
+    stderr = re.sub(r"available: .*", "available: {runners}", ended.stderr)
+    assert stderr == f"Error: {message}\nHint: {hint}\n"
 
 
 def test_an_option_wins_over_its_environment_variable(run):
@@ -141,9 +141,9 @@ def test_a_parent_that_was_probably_meant_is_named_in_the_log(run, project):
     assert ended.stderr == (f"WARNING deepwork: {below} has no .deepwork; perhaps --path {project.root} was meant\n")
 
 
-@pytest.mark.parametrize("here", [True, False])
-def test_where_there_is_no_doubt_no_parent_is_named(run, project, here):
-    if here:
+@pytest.mark.parametrize("has_jobs", [True, False])
+def test_where_there_is_no_doubt_no_parent_is_named(run, project, has_jobs):
+    if has_jobs:
         project.write_job()
     assert run("serve").stderr == ""
 

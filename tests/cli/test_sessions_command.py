@@ -78,7 +78,7 @@ async def test_list_as_json_has_stable_keys(three, run):
 
 async def test_list_can_be_limited_to_a_status(three, run):
     report = json.loads(run("sessions", "list", "--status", "aborted", "--json").stdout)
-    assert [one["session_id"] for one in report["sessions"]] == [three[0]]
+    assert [session["session_id"] for session in report["sessions"]] == [three[0]]
 
 
 async def test_list_shows_the_ten_newest_and_with_all_every_session(demo, run):
@@ -86,8 +86,8 @@ async def test_list_shows_the_ten_newest_and_with_all_every_session(demo, run):
         ids = [(await agent.start())["session_id"] for _ in range(12)]
     newest = json.loads(run("sessions", "list", "--json").stdout)["sessions"]
     everything = json.loads(run("sessions", "list", "--all", "--json").stdout)["sessions"]
-    assert [one["session_id"] for one in newest] == ids[:1:-1]
-    assert [one["session_id"] for one in everything] == ids[::-1]
+    assert [session["session_id"] for session in newest] == ids[:1:-1]
+    assert [session["session_id"] for session in everything] == ids[::-1]
 
 
 async def test_list_of_a_project_without_sessions_says_so_on_stderr_and_makes_nothing(demo, run):
@@ -124,8 +124,8 @@ async def test_show_marks_the_open_members_of_a_group(demo, run):
 
 
 async def test_show_as_json_is_the_stored_session(demo, three, run):
-    shown = json.loads(run("sessions", "show", three[2], "--json").stdout)
-    assert shown == json.loads((demo.state / f"session_{three[2]}.json").read_text())
+    report = json.loads(run("sessions", "show", three[2], "--json").stdout)
+    assert report == json.loads((demo.state / f"session_{three[2]}.json").read_text())
 
 
 async def test_history_tells_what_happened_in_order(three, run):
@@ -246,8 +246,8 @@ async def test_clean_archives_only_what_ended_long_ago(demo, three, run, edit):
     result = run("sessions", "clean")
     assert (result.returncode, result.stdout) == (0, f"archived  {three[0]}\n")
     assert (demo.state / "archive" / f"session_{three[0]}.json").exists()
-    left = {one["session_id"] for one in json.loads(run("sessions", "list", "--json").stdout)["sessions"]}
-    assert left == set(three[1:])
+    remaining = {session["session_id"] for session in json.loads(run("sessions", "list", "--json").stdout)["sessions"]}
+    assert remaining == set(three[1:])
 
 
 async def test_clean_takes_the_age_in_days(demo, three, run):
@@ -316,8 +316,8 @@ async def test_get_stack_prints_the_ten_newest_and_with_all_every_active_session
         ids = [(await agent.start())["session_id"] for _ in range(12)]
     newest = json.loads(run("jobs", "get-stack").stdout)["active_sessions"]
     everything = json.loads(run("jobs", "get-stack", "--all").stdout)["active_sessions"]
-    assert [one["session_id"] for one in newest] == ids[:1:-1]
-    assert [one["session_id"] for one in everything] == ids[::-1]
+    assert [session["session_id"] for session in newest] == ids[:1:-1]
+    assert [session["session_id"] for session in everything] == ids[::-1]
 
 
 async def test_get_stack_leaves_out_sessions_that_cannot_be_read(demo, three, run, edit):
@@ -327,7 +327,7 @@ async def test_get_stack_leaves_out_sessions_that_cannot_be_read(demo, three, ru
     edit(newer, schema_version=7)
     result = run("jobs", "get-stack")
     assert result.returncode == 0, result.stderr
-    assert [one["session_id"] for one in json.loads(result.stdout)["active_sessions"]] == [three[2]]
+    assert [session["session_id"] for session in json.loads(result.stdout)["active_sessions"]] == [three[2]]
 
 
 OLD = {

@@ -34,7 +34,7 @@ NO_TEXT = b"no\xfftext".decode(errors="surrogateescape")
 
 def steering(text):
     """Give the characters of an output that a terminal obeys, beside those of its layout."""
-    return {one for one in text if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n", "\t"}
+    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n", "\t"}
 
 
 @pytest.fixture
@@ -61,10 +61,10 @@ def hostile(tmp_path):
 async def session(hostile):
     """A session whose first step was handed in and judged, with evil wherever an agent can give text."""
     async with hostile.agent() as agent:
-        begun = await agent.call("start_workflow", goal=GOAL, job_name="evil", workflow_name="main")
+        begin = await agent.call("start_workflow", goal=GOAL, job_name="evil", workflow_name="main")
         await agent.finish({"a.md": [FILE]}, notes=EVIL)
         await agent.finish({"a.md": [FILE]}, quality_review_override_reason=f"Because {EVIL}")
-        return begun["begin_step"]["session_id"]
+        return begin["begin_step"]["session_id"]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def assert_harmless(*texts):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "seen"),
+    ("arguments", "text"),
     [
         (["jobs", "list"], r"evil  (project)  Do x\x1b[31m\x07\x08\r\x7f\x9b2J\u202e\u2066"),
         (["jobs", "list"], r"broken  Failed to load: "),
@@ -119,16 +119,18 @@ def assert_harmless(*texts):
         (["init", "one", EVIL], r"unexpected extra arguments (one x\x1b[31m"),
         (["init", "--path", EVIL], "is not a folder"),
     ],
-    ids=lambda one: " ".join(one)[:20].encode("ascii", "backslashreplace").decode() if isinstance(one, list) else "",
+    ids=lambda value: (
+        " ".join(value)[:20].encode("ascii", "backslashreplace").decode() if isinstance(value, list) else ""
+    ),
 )
-def test_what_a_hostile_repository_or_argument_holds_is_shown_escaped(look, arguments, seen):
+def test_what_a_hostile_repository_or_argument_holds_is_shown_escaped(look, arguments, text):
     out, err = look(*arguments)
     assert_harmless(out, err)
-    assert seen in out + err
+    assert text in out + err
 
 
 async def test_what_an_agent_said_is_shown_escaped(look, session):
-    for arguments, seen in (
+    for arguments, text in (
         (["sessions", "list"], r"evil/main at b: Goal x\x1b[31m"),
         (["sessions", "show", session], r"goal     Goal x\x1b[31m"),
         (["sessions", "show", session], r"review overridden: Because x\x1b[31m"),
@@ -140,7 +142,7 @@ async def test_what_an_agent_said_is_shown_escaped(look, session):
     ):
         out, err = look(*arguments)
         assert_harmless(out, err)
-        assert seen in out + err
+        assert text in out + err
 
 
 async def test_a_session_file_that_came_with_the_repository_is_shown_escaped(look, hostile, session):
@@ -161,13 +163,13 @@ def test_on_a_terminal_the_only_escapes_are_our_colours(hostile):
     command = [sys.executable, "-m", "deepwork", "jobs", "list"]
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, cwd=hostile.root) as process:
         os.close(theirs)
-        shown = b""
+        output = b""
         with suppress(OSError):  # Linux says so that nobody writes any more
             while chunk := os.read(ours, 65536):
-                shown += chunk
+                output += chunk
         assert process.wait(60) == 0
     os.close(ours)
-    text = shown.decode().replace("\r\n", "\n")
+    text = output.decode().replace("\r\n", "\n")
     assert set(re.findall(r"\x1b\[\d*m", text)) == {"\x1b[1m", "\x1b[31m", "\x1b[0m"}
     assert_harmless(re.sub(r"\x1b\[\d*m", "", text))
     assert r"x\x1b[31m" in text
@@ -192,25 +194,25 @@ async def test_programs_get_everything_exactly_and_in_ascii(look, hostile, sessi
     assert SUMMARY in [job["summary"] for job in listed["jobs"]]
     assert str(hostile.jobs / f"bad {EVIL}") in [error["job_dir"] for error in listed["errors"]]
     assert f"bad {EVIL}" in [error["job_name"] for error in read("jobs", "check")["errors"]]
-    assert [one["goal"] for one in read("sessions", "list")["sessions"]] == [GOAL]
-    shown = read("sessions", "show", session)
-    assert shown["goal"] == GOAL
-    assert shown["step_progress"]["a"]["outputs"] == {"a.md": [FILE]}
+    assert [item["goal"] for item in read("sessions", "list")["sessions"]] == [GOAL]
+    report = read("sessions", "show", session)
+    assert report["goal"] == GOAL
+    assert report["step_progress"]["a"]["outputs"] == {"a.md": [FILE]}
     assert f"Because {EVIL}" in [entry["detail"].get("reason") for entry in read("sessions", "history", session)]
     assert f"Because {EVIL}" in [entry["detail"].get("reason") for entry in read("gate", "show", session)]
     assert GOAL in read("sessions", "resume-text", session)["text"]
-    assert str(hostile.root) in " ".join(one["text"] for one in read("doctor")["findings"])
+    assert str(hostile.root) in " ".join(item["text"] for item in read("doctor")["findings"])
     assert json.loads(look("jobs", "get-stack")[0])["active_sessions"][0]["goal"] == GOAL
 
 
 async def test_the_log_of_a_server_is_one_visible_line_for_a_call_of_any_name(hostile):
     async with hostile.stdio_agent("--log-json", str(hostile.root / "log.jsonl")) as agent:
-        said = await agent.refused(EVIL)
+        reply = await agent.refused(EVIL)
         await agent.call("get_workflows")
     log = (hostile.root / "server.log").read_text()
     assert_harmless(log)
     assert r"deepwork.calls: x\x1b[31m\x07\x08\r\x7f\x9b2J" in log
-    assert repr(EVIL)[1:-1] in said
+    assert repr(EVIL)[1:-1] in reply
     entries = [json.loads(line) for line in (hostile.root / "log.jsonl").read_text().split("\n") if line]
     assert EVIL in [entry.get("tool") for entry in entries]
 
@@ -221,11 +223,11 @@ def test_a_traceback_in_the_log_stands_below_its_line_and_steers_nothing():
     except ValueError as error:
         record = logging.LogRecord("deepwork", logging.ERROR, __file__, 1, "%s failed", (EVIL,), None)
         record.exc_info = (ValueError, error, error.__traceback__)
-    first, *others = ForPeople("%(levelname)s %(message)s").format(record).split("\n")
+    first, *more_lines = ForPeople("%(levelname)s %(message)s").format(record).split("\n")
     assert first.startswith(r"ERROR x\x1b[31m")
     assert first.endswith(r"\nforged failed")
-    assert all(line.startswith("  ") for line in others)
-    assert steering("".join(others)) == set()
+    assert all(line.startswith("  ") for line in more_lines)
+    assert steering("".join(more_lines)) == set()
 
 
 def test_a_bug_in_a_folder_whose_name_is_no_text_is_still_one_line(run, install, tmp_path):
@@ -248,7 +250,7 @@ def writers(tree):
             yield ast.unparse(node.func)
 
 
-@pytest.mark.parametrize("module", [one for one in MODULES if one.name != "terminal.py"], ids=lambda one: one.stem)
+@pytest.mark.parametrize("module", [path for path in MODULES if path.name != "terminal.py"], ids=lambda path: path.stem)
 def test_no_command_writes_to_the_terminal_by_itself(module):
     allowed = {"init": ["file.write"]}
     assert list(writers(ast.parse(module.read_text()))) == allowed.get(module.stem, [])

@@ -19,11 +19,11 @@ def config(project):
 
 def test_what_a_project_asks_for_is_shown_and_trusted_only_on_demand(run, config):
     config(ROOTS)
-    asked = run("trust")
-    assert asked.returncode == 1
-    assert LABEL in asked.stdout
-    assert "/outside" in asked.stdout
-    assert "Add --yes" in asked.stderr
+    result = run("trust")
+    assert result.returncode == 1
+    assert LABEL in result.stdout
+    assert "/outside" in result.stdout
+    assert "Add --yes" in result.stderr
     assert run("trust", "--yes").returncode == 0
     again = run("trust")
     assert (again.returncode, again.stdout) == (0, f"trusted  {LABEL}\n")
@@ -33,9 +33,9 @@ def test_exactly_the_content_is_trusted_and_another_is_asked_again(run, config):
     config(ROOTS)
     run("trust", "--yes")
     config("allowed_output_roots: [/elsewhere]\n")
-    asked = run("trust")
-    assert asked.returncode == 1
-    assert "/elsewhere" in asked.stdout
+    result = run("trust")
+    assert result.returncode == 1
+    assert "/elsewhere" in result.stdout
 
 
 def test_trust_can_be_taken_back(run, config):
@@ -58,9 +58,9 @@ def test_a_trusted_setting_takes_effect_and_an_untrusted_one_is_named_in_the_log
 def test_the_decision_is_kept_out_of_the_project(project, run, config):
     config(ROOTS)
     run("trust", "--yes")
-    kept = Path(os.environ["XDG_STATE_HOME"]) / "deepwork" / "trust.json"
-    assert list(json.loads(kept.read_text())) == [str(project.root)]
-    assert kept.stat().st_mode & 0o077 == 0
+    file = Path(os.environ["XDG_STATE_HOME"]) / "deepwork" / "trust.json"
+    assert list(json.loads(file.read_text())) == [str(project.root)]
+    assert file.stat().st_mode & 0o077 == 0
 
 
 def test_a_damaged_file_of_decisions_trusts_nothing(run, config):
@@ -71,5 +71,5 @@ def test_a_damaged_file_of_decisions_trusts_nothing(run, config):
 
 
 def test_a_project_that_asks_for_nothing_is_fine(run):
-    done = run("trust")
-    assert (done.returncode, done.stdout) == (0, "")
+    result = run("trust")
+    assert (result.returncode, result.stdout) == (0, "")

@@ -73,10 +73,10 @@ def test_it_runs_a_program_with_its_arguments(machine):
     assert (done.returncode, done.stdout) == (3, "--cli a b\n")
 
 
-def test_all_checkouts_share_the_cache_of_the_user(tmp_path):
+def test_everything_is_installed_inside_of_the_checkout():
     command = [sys.executable, TOOL, "--help"]
-    help_text = subprocess.run(command, env={"XDG_CACHE_HOME": "/caches"}, check=True, capture_output=True, text=True)
-    assert "/caches/deepwork-clients" in help_text.stdout
+    help_text = subprocess.run(command, env={"COLUMNS": "300"}, check=True, capture_output=True, text=True)
+    assert f"(default: {TOOL.parents[1] / '.clients'})" in help_text.stdout
 
 
 def test_an_unknown_program_is_named(machine):

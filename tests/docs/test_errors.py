@@ -20,7 +20,7 @@ from deepwork import api, hookimpl
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.server.http.app import run_http
-from deepwork.server.http.listen import Doors, doors
+from deepwork.server.http.listen import ListenOptions, listen_options
 from deepwork.testing import Agent, Refused, review, step
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
@@ -56,16 +56,16 @@ async def _(project):
     return refused_server(project)
 
 
-def refused_doors(*, host="127.0.0.1", names=(), tokens=None):
+def refused_options(*, host="127.0.0.1", names=(), tokens=None):
     with pytest.raises(api.ConfigError) as error:
-        doors(host, 0, names, tokens)
+        listen_options(host, 0, names, tokens)
     return str(error.value)
 
 
 def refused_tokens(project, content, *, mode=0o600):
     file = project.write("tokens", content)
     file.chmod(mode)
-    return refused_doors(tokens=file)
+    return refused_options(tokens=file)
 
 
 @provokes("sessions elsewhere")
@@ -77,12 +77,12 @@ async def _(project):
 
 @provokes("off loopback")
 async def _(project):
-    return refused_doors(host="0.0.0.0")
+    return refused_options(host="0.0.0.0")
 
 
 @provokes("allowed host")
 async def _(project):
-    return refused_doors(names=["https://deepwork.example"])
+    return refused_options(names=["https://deepwork.example"])
 
 
 @provokes("token file of others")
@@ -107,13 +107,13 @@ async def _(project):
 
 @provokes("no token file")
 async def _(project):
-    return refused_doors(tokens=project.root / "tokens")
+    return refused_options(tokens=project.root / "tokens")
 
 
 @provokes("address in use")
 async def _(project):
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(api.ConfigError) as error:
-        run_http(project.server(), "http", Doors(port=other.getsockname()[1]))
+        run_http(project.server(), "http", ListenOptions(port=other.getsockname()[1]))
     return str(error.value)
 
 

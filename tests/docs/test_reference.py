@@ -18,7 +18,7 @@ import deepwork.hookspecs
 import deepwork.models.replies as replies
 from deepwork import api
 from deepwork.cli.main import COMMANDS, main
-from deepwork.documents import load as documents
+from deepwork.documents import limits as documents
 from deepwork.engine import limits as arguments
 from deepwork.models import jobs
 from deepwork.models.outputs import MAX_PATHS
@@ -69,6 +69,7 @@ PORTS = [
     api.ReviewRequest,
     api.PluginContext,
     api.ToolCall,
+    api.Folder,
     api.Workspace,
 ]
 JOB_TABLES = {
@@ -202,7 +203,7 @@ def test_every_refusal_of_http_is_listed(reference):
 
 
 def test_every_frame_of_the_table_is_answered_so(reference):
-    for frame, request_id, code, message in reference("errors").lines("Frames that are no messages"):
+    for frame, request_id, code, message in reference("errors").lines("Frames that are not messages"):
         with pytest.raises(frames.BadFrame) as refused:
             frames.read_frame(frame.strip("`").encode())
         answer = refused.value.answer()
@@ -211,7 +212,7 @@ def test_every_frame_of_the_table_is_answered_so(reference):
     with pytest.raises(frames.BadFrame) as refused:
         frames.read_frame(b" " * (frames.MAX_LINE + 1))
     told = refused.value.answer().error.message
-    assert f"`{told}`" in reference("errors").section("Frames that are no messages")
+    assert f"`{told}`" in reference("errors").section("Frames that are not messages")
 
 
 @pytest.mark.parametrize("title", JOB_TABLES)
@@ -224,7 +225,7 @@ def test_every_key_of_a_job_file_is_listed(title, reference):
 
 
 def test_every_model_of_a_job_file_has_a_table():
-    models = {kind for kind in vars(jobs).values() if inspect.isclass(kind) and jobs.Written in kind.__mro__[1:]}
+    models = {kind for kind in vars(jobs).values() if inspect.isclass(kind) and jobs.JobFilePart in kind.__mro__[1:]}
     assert models == set(JOB_TABLES.values())
 
 

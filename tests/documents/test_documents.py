@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from deepwork.documents.load import Document, read_document
+from deepwork.documents.document import Document
+from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
 from deepwork.text.suggest import nearest
 
@@ -107,15 +108,15 @@ def test_aliases_and_merge_keys_are_allowed(text, data):
 
 
 def test_a_merged_key_is_no_duplicate_but_an_own_one_is():
-    assert refused("a: &x {k: 1}\nb:\n  <<: *x\n  l: 1\n  l: 2\n") == "5: key 'l' stands here again, first in line 4"
+    assert refused("a: &x {k: 1}\nb:\n  <<: *x\n  l: 1\n  l: 2\n") == "5: key 'l' is used twice, first in line 4"
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: 1\n\na: 2\n", "3: key 'a' stands here again, first in line 1"),
-        ("- {a: 1, b: 2, a: 3}\n", "1: key 'a' stands here again, first in line 1"),
-        ("x:\n  - y:\n      a: 1\n      'a': 2\n", "4: key 'a' stands here again, first in line 3"),
+        ("a: 1\n\na: 2\n", "3: key 'a' is used twice, first in line 1"),
+        ("- {a: 1, b: 2, a: 3}\n", "1: key 'a' is used twice, first in line 1"),
+        ("x:\n  - y:\n      a: 1\n      'a': 2\n", "4: key 'a' is used twice, first in line 3"),
         ("? [a]\n: b\n", "1: while constructing a mapping, found unhashable key"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, PathRefused
 from deepwork.files.paths import read_regular
+from deepwork.files.workspace import Workspace
 from deepwork.models.jobs import StepOutput
 from deepwork.testing import output, step
 
@@ -56,7 +57,8 @@ async def test_unknown_outputs_are_named_before_missing_ones(asking):
 
 
 async def test_missing_outputs_are_named_before_wrong_types(asking):
-    assert await refused(asking, {"one": ["one.md"]}) == "Missing required outputs: many"
+    text = await refused(asking, {"one": ["one.md"]})
+    assert text.startswith("Missing required outputs: many (step 'a' of demo/main, session '")
 
 
 async def test_wrong_types_are_named_before_missing_files(asking):
@@ -94,16 +96,18 @@ async def test_a_refused_submission_changes_nothing(asking):
 
 
 @pytest.mark.parametrize("path", ["one.md", "./one.md", "sub/../one.md", "sub/link.md", "{root}/one.md", "link/one.md"])
-async def test_any_path_that_ends_in_a_file_of_the_project_is_accepted_as_given(asking, path):
+async def test_any_path_that_ends_in_a_file_of_the_project_is_handed_on_as_it_was_resolved(asking, path):
     (asking.root / "sub").mkdir()
     (asking.root / "sub" / "link.md").symlink_to(asking.root / "one.md")
     (asking.root / "link").symlink_to(asking.root)
-    given = path.format(root=asking.root)
+    outputs = {**GOOD, "one": path.format(root=asking.root)}
     async with asking.agent() as agent:
-        await agent.start()
-        await agent.finish({**GOOD, "one": given})
+        begin = await agent.start()
+        named = {"session_id": begin["session_id"], "step_id": "a"}
+        reply = await agent.finish(outputs, **named)
+        assert (await agent.finish(outputs, **named))["begin_step"] == reply["begin_step"]
         asking.write("b.md")
-        assert (await agent.finish({"b.md": "b.md"}))["all_outputs"]["one"] == given
+        assert (await agent.finish({"b.md": "b.md"}))["all_outputs"]["one"] == "one.md"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +131,7 @@ async def test_the_error_names_output_path_and_what_would_be_right(asking, path,
     assert text.startswith("Output 'many': ")
     assert repr(path[:150])[1:-1] in text
     assert words in text
-    assert "regular file in the project" in text
+    assert "file in the project" in text
 
 
 async def test_a_file_that_is_missing_is_told_with_the_way_to_go_on(asking):
@@ -220,7 +224,7 @@ def test_a_folder_swapped_for_a_link_while_it_is_checked_is_never_accepted(proje
     refusals = set()
     for _ in range(ROUNDS):
         with pytest.raises(OutputError) as caught:
-            check_outputs({"one": "place/only_outside.md"}, declared, [project.root])
+            check_outputs({"one": "place/only_outside.md"}, declared, Workspace(project.root), owner="step a")
         refusals.add(caught.value.message)
     assert len(refusals) > 1
 
@@ -317,7 +321,9 @@ async def test_a_text_that_is_no_unicode_is_refused_by_its_name(asking, tool, ot
     """It cannot come over a wire of JSON, but in process it can."""
     async with asking.agent() as agent:
         await agent.start()
-        assert (await agent.refused(tool, **others, **{name: "a\ud800b"})).startswith(f"{name} holds a surrogate")
+        assert (await agent.refused(tool, **others, **{name: "a\ud800b"})).startswith(
+            f"{name} contains half of a surrogate"
+        )
 
 
 async def test_a_path_that_is_no_unicode_is_refused(asking):
@@ -337,3 +343,32 @@ async def test_a_path_of_4096_bytes_is_accepted_and_one_more_byte_refused(asking
     longest = "./" * 2045 + "one.md"
     assert (await submit(asking, {**GOOD, "one": longest}))["status"] == "next_step"
     assert "longer than 4,096 bytes" in await refused(asking, {**GOOD, "one": "./" * 2045 + "/one.md"})
+
+
+@pytest.mark.parametrize(
+    ("path", "cure"),
+    [
+        ("sub\\one.md", "'sub/one.md' is there; call again with that."),
+        ("~/one.md", "Give the path in full."),
+        ("*.md", "Name each file."),
+        ("https://example.org/one.md", "Save it to a file, and give its path."),
+        ("gone.md", "Write the file first, then call finished_step again."),
+        ("one.md/", "ends with '/', as only a folder does; give 'one.md'"),
+        ("out.md", "is, or lies behind, a link that leads out of the project"),
+    ],
+)
+async def test_a_path_that_cannot_work_is_told_what_it_is_and_its_own_cure(asking, tmp_path, path, cure):
+    asking.write("sub/one.md")
+    (tmp_path / "elsewhere.md").write_text("elsewhere")
+    (asking.root / "out.md").symlink_to(tmp_path / "elsewhere.md")
+    text = await refused(asking, {**GOOD, "one": path})
+    assert cure in text
+    assert ("Write the file first" in text) == (path == "gone.md")
+
+
+async def test_an_empty_file_is_accepted_with_a_notice(asking):
+    asking.write("empty.md", "")
+    async with asking.agent() as agent:
+        await agent.start()
+        reply = await agent.finish({**GOOD, "one": "empty.md"})
+    assert "Output 'one': 'empty.md' is an empty file." in reply["notices"]

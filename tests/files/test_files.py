@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from deepwork.errors import PathRefused, StorageError
-from deepwork.files.durable import is_leftover, read_in, replace_in, write_durably
-from deepwork.files.locks import LOCK_SECONDS, locked
-from deepwork.files.paths import open_folder, open_regular, read_regular, resolve_inside
+from deepwork.files.folder import LEFTOVER_SECONDS, Folder, is_leftover
+from deepwork.files.locks import LOCK_SECONDS
+from deepwork.files.paths import open_regular, read_regular, resolve_inside
 from deepwork.files.workspace import Workspace
 
 
@@ -35,6 +35,12 @@ def root(tmp_path):
 @pytest.fixture
 def outside(root):
     return root.parent / "outside"
+
+
+@pytest.fixture
+def folder(root):
+    with Folder.open(root, inside=root) as folder:
+        yield folder
 
 
 def mode(path):
@@ -65,7 +71,7 @@ def test_a_sibling_that_begins_with_the_same_name_is_outside(root):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("path", "why"),
     [
         ("", "is empty"),
         ("..", "lies outside of the project"),
@@ -81,9 +87,9 @@ def test_a_sibling_that_begins_with_the_same_name_is_outside(root):
         ("\ud800", "is not a path of this system"),
     ],
 )
-def test_what_is_no_path_of_the_project_is_refused_with_the_reason(root, given, why):
+def test_what_is_no_path_of_the_project_is_refused_with_the_reason(root, path, why):
     with pytest.raises(PathRefused) as error:
-        resolve_inside(given, [root])
+        resolve_inside(path, [root])
     assert error.value.message == why
 
 
@@ -98,9 +104,9 @@ def test_links_are_followed_as_long_as_they_stay_inside(root, outside):
     (root / "out").symlink_to(outside)
     (root / "chain.md").symlink_to("out.md")
     assert read_regular("in.md", [root], limit=100) == b"inside"
-    for given in ("out.md", "out/file.md", "chain.md"):
+    for path in ("out.md", "out/file.md", "chain.md"):
         with pytest.raises(PathRefused, match="lies outside of the project"):
-            read_regular(given, [root], limit=100)
+            read_regular(path, [root], limit=100)
 
 
 def test_the_descriptor_and_the_path_are_of_one_file(root):
@@ -141,10 +147,10 @@ def test_a_device_is_not_read():
     assert error.value.message == "is a device, not a regular file"
 
 
-@pytest.mark.parametrize("given", [".", "sub/.."])
-def test_the_root_itself_is_no_file(root, given):
+@pytest.mark.parametrize("path", [".", "sub/.."])
+def test_the_root_itself_is_no_file(root, path):
     with pytest.raises(PathRefused, match="is a folder, not a regular file"):
-        read_regular(given, [root], limit=100)
+        read_regular(path, [root], limit=100)
 
 
 def test_a_file_below_a_file_is_refused(root):
@@ -181,102 +187,102 @@ def test_a_folder_that_is_swapped_for_a_link_all_the_time_never_lets_anything_ou
             for new, old in (("sub", "real"), ("link", "sub"), ("sub", "link"), ("real", "sub")):
                 os.rename(root / new, root / old)
 
-    seen = set()
+    contents_read = set()
     swapper = threading.Thread(target=swap)
     swapper.start()
     try:
         deadline = time.monotonic() + 1
         while time.monotonic() < deadline:
             try:
-                seen.add(read_regular("sub/file.md", [root], limit=100))
+                contents_read.add(read_regular("sub/file.md", [root], limit=100))
             except (PathRefused, FileNotFoundError) as error:
-                seen.add(type(error))
+                contents_read.add(type(error))
     finally:
         stop.set()
         swapper.join()
-    assert b"inside" in seen
-    assert PathRefused in seen
-    assert b"secret" not in seen
+    assert b"inside" in contents_read
+    assert PathRefused in contents_read
+    assert b"secret" not in contents_read
 
 
-def test_a_written_file_is_private_whatever_the_umask(root):
+def test_a_written_file_is_private_whatever_the_umask(root, folder):
     old = os.umask(0)
     try:
-        write_durably(root / "new.md", b"new", inside=root)
+        folder.replace("new.md", b"new")
+        folder.subfolder("new").close()
     finally:
         os.umask(old)
     assert (root / "new.md").read_bytes() == b"new"
     assert mode(root / "new.md") == 0o600
+    assert mode(root / "new") == 0o700
 
 
-def test_a_file_is_replaced_and_a_reader_keeps_the_old_one(root):
-    file = root / "sub" / "file.md"
-    with file.open() as reader:
-        write_durably(file, b"new", inside=root)
-        assert reader.read() == "inside"
-    assert file.read_text() == "new"
-    assert os.listdir(root / "sub") == ["file.md"]
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_file_is_replaced_and_a_reader_keeps_the_old_one(root, folder, synced):
+    (root / "file.md").write_text("old")
+    names = folder.names()
+    with (root / "file.md").open() as reader:
+        folder.replace("file.md", b"new", synced=synced)
+        assert reader.read() == "old"
+    assert (root / "file.md").read_text() == "new"
+    assert folder.names() == names
 
 
-def test_readers_see_the_old_or_the_new_content_and_nothing_between(root):
+def test_a_file_of_a_long_name_is_written(folder):
+    name = "x" * 255
+    folder.replace(name, b"new")
+    assert folder.read(name) == b"new"
+
+
+def test_readers_see_the_old_or_the_new_content_and_nothing_between(root, folder):
     """100,000 bytes take several writes; a file that is truncated and written in place would be seen half."""
     file = root / "file"
     contents = [bytes([letter]) * 100_000 for letter in b"ab"]
     file.write_bytes(contents[0])
     stop = threading.Event()
-    seen = set()
+    contents_read = set()
 
     def read():
         while not stop.is_set():
-            seen.add(file.read_bytes())
+            contents_read.add(file.read_bytes())
 
     reader = threading.Thread(target=read)
     reader.start()
     for number in range(100):
-        write_durably(file, contents[number % 2], inside=root)
+        folder.replace("file", contents[number % 2])
     stop.set()
     reader.join()
-    assert seen <= set(contents)
+    assert contents_read <= set(contents)
 
 
-def test_nothing_is_written_outside(root, outside):
-    (root / "out").symlink_to(outside)
-    for path in (root / "out" / "new.md", outside / "new.md"):
-        with pytest.raises(PathRefused, match="lies outside of the project"):
-            write_durably(path, b"new", inside=root)
-    assert os.listdir(outside) == ["file.md"]
-
-
-def test_a_link_in_the_place_of_the_file_is_not_followed(root, outside):
+def test_a_link_in_the_place_of_the_file_is_not_followed(root, folder, outside):
     (root / "link.md").symlink_to(outside / "file.md")
     with pytest.raises(OSError, match="symbolic links"):
-        write_durably(root / "link.md", b"new", inside=root)
+        folder.replace("link.md", b"new")
+    assert (root / "link.md").is_symlink()
+    folder.replace("link.md", b"new", synced=False)
+    assert (root / "link.md").read_text() == "new"
     assert (outside / "file.md").read_text() == "secret"
-
-
-def test_writing_into_a_missing_folder_makes_none(root):
-    with pytest.raises(FileNotFoundError):
-        write_durably(root / "nowhere" / "new.md", b"new", inside=root)
-    assert not (root / "nowhere").exists()
 
 
 # A write that the kernel refuses in the middle: no file of this process may grow beyond 4,096 bytes.
 WRITE_TOO_MUCH = """
 import resource, sys
 from pathlib import Path
-from deepwork.files.durable import write_durably
+from deepwork.files.folder import Folder
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 root = Path(sys.argv[1])
 try:
-    write_durably(root / "sub" / "file.md", b"x" * 100_000, inside=root)
+    with Folder.open(root / "sub", inside=root) as folder:
+        folder.replace("file.md", b"x" * 100_000)
 except OSError as error:
     print(error.strerror)
 """
 
 
 def test_a_write_that_fails_in_the_middle_leaves_the_old_file_and_nothing_beside_it(root):
-    done = subprocess.run([sys.executable, "-c", WRITE_TOO_MUCH, root], capture_output=True, text=True, check=True)
-    assert done.stdout == "File too large\n"
+    process = subprocess.run([sys.executable, "-c", WRITE_TOO_MUCH, root], capture_output=True, text=True, check=True)
+    assert process.stdout == "File too large\n"
     assert os.listdir(root / "sub") == ["file.md"]
     assert (root / "sub" / "file.md").read_text() == "inside"
 
@@ -297,13 +303,14 @@ def tiny_disk(tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it_and_the_next_write_works(tiny_disk):
-    write_durably(tiny_disk / "file", b"old", inside=tiny_disk)
-    with pytest.raises(OSError, match="No space left on device"):
-        write_durably(tiny_disk / "file", b"x" * 100_000, inside=tiny_disk)
-    assert os.listdir(tiny_disk) == ["file"]
-    assert (tiny_disk / "file").read_text() == "old"
-    write_durably(tiny_disk / "file", b"new", inside=tiny_disk)
-    assert (tiny_disk / "file").read_text() == "new"
+    with Folder.open(tiny_disk, inside=tiny_disk) as disk:
+        disk.replace("file", b"old")
+        with pytest.raises(OSError, match="No space left on device"):
+            disk.replace("file", b"x" * 100_000)
+        assert disk.names() == ["file"]
+        assert disk.read("file") == b"old"
+        disk.replace("file", b"new")
+        assert disk.read("file") == b"new"
 
 
 def test_what_a_cut_off_write_leaves_is_known_as_such():
@@ -311,37 +318,107 @@ def test_what_a_cut_off_write_leaves_is_known_as_such():
     assert not any(map(is_leftover, ("session_1.json", ".gitignore", "session_1.json.tmp", "sessions.3.lock")))
 
 
-def test_reading_in_a_folder_follows_no_link_and_knows_nothing_of_what_is_not_there(root, outside):
+def test_only_what_a_cut_off_write_left_an_hour_ago_is_removed(root, folder):
+    old, new = (f".file.md.{digit * 16}.tmp" for digit in "01")
+    for name in (old, new, "file.md"):
+        (root / name).touch()
+        os.utime(root / name, (time.time() - LEFTOVER_SECONDS - 1,) * 2)
+    os.utime(root / new)
+    assert folder.remove_leftovers() == 1
+    assert folder.names() == [new, "file.md", "sub"]
+
+
+def refuse_to_sync(folder):
+    """Let the sync of a folder fail, as a dying disk does."""
+    real = os.fsync
+
+    def sync(descriptor):
+        if descriptor == folder.descriptor:
+            raise OSError(5, "Input/output error")
+        real(descriptor)
+
+    return sync
+
+
+@pytest.mark.parametrize("content", [None, b"old"])
+def test_if_the_folder_cannot_be_synced_the_previous_content_is_put_back(folder, monkeypatch, content):
+    if content is not None:
+        folder.replace("file.md", content)
+    monkeypatch.setattr(os, "fsync", refuse_to_sync(folder))
+    with pytest.raises(OSError, match="Input/output error"):
+        folder.replace("file.md", b"new")
+    assert folder.read("file.md") == content
+
+
+def test_what_can_neither_be_synced_nor_put_back_is_named(folder, monkeypatch):
+    def refuse(*_arguments, **_options):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "fsync", refuse_to_sync(folder))
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(StorageError) as error:
+        folder.replace("file.md", b"new")
+    assert error.value.message == (
+        "file.md was written, but could neither be synced (Input/output error) nor put back (Read-only file system)"
+    )
+    assert error.value.hint == "A power cut may undo it. Fix the cause, then call again."
+
+
+def test_reading_follows_no_link_and_a_missing_file_is_none(root, folder, outside):
     (root / "link.md").symlink_to(outside / "file.md")
-    with open_folder(root, inside=root) as folder:
-        assert read_in(folder, "nothing") is None
-        with pytest.raises(OSError, match="symbolic links"):
-            read_in(folder, "link.md")
+    assert folder.read("nothing") is None
+    with pytest.raises(OSError, match="symbolic links"):
+        folder.read("link.md")
+
+
+def test_reading_a_folder_is_refused_and_leaves_no_descriptor_open(folder):
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(IsADirectoryError):
+        folder.read("sub")
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_file_is_moved_into_another_folder(root, folder):
+    folder.replace("new.md", b"new")
+    with folder.subfolder("sub") as sub:
+        folder.rename("new.md", "moved.md", into=sub)
+        assert sub.names() == ["file.md", "moved.md"]
+    assert folder.names() == ["sub"]
+
+
+def test_a_link_is_not_a_subfolder(root, folder, outside):
+    (root / "out").symlink_to(outside)
+    with pytest.raises(NotADirectoryError):
+        folder.subfolder("out")
 
 
 def test_a_folder_is_opened_only_inside(root, outside):
     (root / "out").symlink_to(outside)
-    with pytest.raises(PathRefused) as error, open_folder(root / "out", inside=root):
-        pass
+    with pytest.raises(PathRefused) as error:
+        Folder.open(root / "out", inside=root)
     assert error.value.message == "the folder 'out' lies outside of the project"
+    with pytest.raises(PathRefused, match="lies outside of the project"):
+        Folder.open(outside, inside=root)
 
 
-def test_a_file_is_no_folder(root):
-    with pytest.raises(PathRefused) as error, open_folder(root / "sub" / "file.md", inside=root):
-        pass
+def test_a_file_is_not_a_folder(root):
+    with pytest.raises(PathRefused) as error:
+        Folder.open(root / "sub" / "file.md", inside=root)
     assert error.value.message == "'sub/file.md' is not a folder"
 
 
-def test_a_missing_folder_is_missing_and_not_made(root):
-    with pytest.raises(FileNotFoundError), open_folder(root / "nowhere", inside=root):
-        pass
-    assert not (root / "nowhere").exists()
+def test_a_missing_folder_is_missing_and_is_made_only_on_demand(root):
+    with pytest.raises(FileNotFoundError):
+        Folder.open(root / "new" / "below", inside=root)
+    assert not (root / "new").exists()
+    with Folder.open(root / "new" / "below", inside=root, create=True) as folder:
+        assert folder.names() == []
 
 
 def test_an_open_folder_is_the_same_after_it_was_moved(root):
-    with open_folder(root / "sub", inside=root) as folder:
+    with Folder.open(root / "sub", inside=root) as folder:
         (root / "sub").rename(root / "moved")
-        replace_in(folder, "new.md", b"new", previous=None)
+        folder.replace("new.md", b"new")
     assert (root / "moved" / "new.md").read_text() == "new"
 
 
@@ -391,8 +468,8 @@ def test_paths_are_shown_relative_to_the_project_where_they_lie_in_it(root, outs
 
 HOLD = """
 import os, signal, sys, time
-from deepwork.files.locks import locked
-with locked(os.open(sys.argv[1], os.O_RDONLY), "lock", subject="the folder"):
+from deepwork.files.folder import Folder
+with Folder(os.open(sys.argv[1], os.O_RDONLY)).locked("lock", subject="the folder"):
     print("held", flush=True)
     if sys.argv[2] == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -417,46 +494,41 @@ def hold(root):
         process.communicate()
 
 
-@pytest.fixture
-def folder(root):
-    with open_folder(root, inside=root) as folder:
-        yield folder
-
-
 def test_a_lock_keeps_others_out_until_it_is_given_back(folder):
-    with locked(folder, "lock", subject="the folder"):
-        with pytest.raises(StorageError), locked(folder, "lock", subject="the folder", seconds=0.05):
+    with folder.locked("lock", subject="the folder"):
+        with pytest.raises(StorageError), folder.locked("lock", subject="the folder", seconds=0.05):
             pass
-        with locked(folder, "another", subject="the folder", seconds=0.05):
+        with folder.locked("another", subject="the folder", seconds=0.05):
             pass
-    with locked(folder, "lock", subject="the folder", seconds=0):
+    with folder.locked("lock", subject="the folder", seconds=0):
         pass
 
 
 def test_the_lock_file_is_private_and_no_link_is_followed(root, folder, outside):
-    with locked(folder, "lock", subject="the folder"):
+    with folder.locked("lock", subject="the folder"):
         assert mode(root / "lock") == 0o600
     (root / "link").symlink_to(outside / "lock")
-    with pytest.raises(OSError, match="symbolic links"), locked(folder, "link", subject="the folder"):
+    with pytest.raises(OSError, match="symbolic links"), folder.locked("link", subject="the folder"):
         pass
     assert os.listdir(outside) == ["file.md"]
 
 
 def test_a_lock_is_freed_when_its_holder_is_killed(folder, hold):
     holder = hold()
-    with pytest.raises(StorageError), locked(folder, "lock", subject="the folder", seconds=0.05):
+    with pytest.raises(StorageError), folder.locked("lock", subject="the folder", seconds=0.05):
         pass
     holder.kill()
-    with locked(folder, "lock", subject="the folder", seconds=2):
+    with folder.locked("lock", subject="the folder", seconds=2):
         pass
 
 
 def test_the_one_slow_test_a_stopped_holder_makes_others_fail_clearly_within_5_s(folder, hold):
     holder = hold("stop")
-    began = time.monotonic()
-    with pytest.raises(StorageError) as error, locked(folder, "lock", subject="the folder"):
+    assert LOCK_SECONDS < 5
+    started = time.monotonic()
+    with pytest.raises(StorageError) as error, folder.locked("lock", subject="the folder"):
         pass
-    assert LOCK_SECONDS <= time.monotonic() - began < 5
+    assert time.monotonic() - started >= LOCK_SECONDS
     assert error.value.message == (
         f"another process has held the lock of the folder for {LOCK_SECONDS:g} s; nothing was changed"
     )

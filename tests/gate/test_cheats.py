@@ -172,4 +172,4 @@ async def test_every_override_of_a_flood_is_in_the_history(project, judge, serve
                     **named,
                 )
     assert runner.requests == []
-    assert history("override") == [{"reason": "because 0"}] * 3
+    assert history("override") == [{"reason": "because 0", "before_review": True}] * 3

@@ -74,11 +74,12 @@ async def test_a_call_that_nobody_has_made_tells_nobody():
 @pytest.fixture
 def slow(project):
     """A server with two tools that work until their caller has gone, one of them in a thread."""
-    seen = {"async": anyio.Event(), "thread": threading.Event(), "begun": threading.Event()}
+    seen = {"waits": anyio.Event(), "async": anyio.Event(), "thread": threading.Event(), "begun": threading.Event()}
 
     async def wait(call: ToolCall) -> str:
         """Wait for ever."""
         await call.progress(1, 2, "waiting")
+        seen["waits"].set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -87,7 +88,7 @@ def slow(project):
 
     def work(call: ToolCall) -> str:
         """Work until the caller has gone."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         seen["begun"].set()
         while not call.cancelled and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -112,9 +113,9 @@ async def test_a_tool_learns_that_its_caller_has_gone(project, slow):
     async with project.agent(server) as agent:
         async with anyio.create_task_group() as leaving:
             leaving.start_soon(agent.client.call_tool, "wait")
-            await anyio.sleep(0.1)
+            await seen["waits"].wait()
             leaving.cancel_scope.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await seen["async"].wait()
 
 
@@ -125,4 +126,4 @@ async def test_a_tool_in_a_thread_can_look_whether_its_caller_has_gone(project, 
             leaving.start_soon(agent.client.call_tool, "work")
             await anyio.to_thread.run_sync(seen["begun"].wait)
             leaving.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(seen["thread"].wait, 5)
+        assert await anyio.to_thread.run_sync(seen["thread"].wait, 60)

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.anyio
 
 
 def test_sources_are_collected_and_attributed(ask):
-    found = ask("job_sources", "good")
-    assert sorted((one.item.name, str(one.by)) for one in found) == [
+    provided = ask("job_sources", "good")
+    assert sorted((source.item.name, str(source.by)) for source in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
         ("additional", f"deepwork {__version__} (builtin.local_jobs)"),
         ("packaged", f"deepwork {__version__} (builtin.local_jobs)"),
@@ -43,5 +43,5 @@ async def test_the_jobs_of_a_plugin_are_listed_after_those_of_earlier_rank_and_c
         assert jobs[-1]["description"] == "Made by a plugin"
         begin = await agent.start("acme_job")
         assert begin["step_instructions"] == "Do the only step\n"
-        done = await agent.finish({"out": "out.txt"})
-        assert done["status"] == "workflow_complete"
+        reply = await agent.finish({"out": "out.txt"})
+        assert reply["status"] == "workflow_complete"

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.anyio
 
 
 def test_runners_are_collected_and_attributed(ask):
-    found = ask("review_runners", "good")
-    assert sorted((one.item.name, str(one.by)) for one in found) == [
+    provided = ask("review_runners", "good")
+    assert sorted((runner.item.name, str(runner.by)) for runner in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
         ("self", f"deepwork {__version__} (builtin.self_review)"),
     ]

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.anyio
 
 
 def test_stores_are_collected_and_attributed(ask):
-    found = ask("state_stores", "good")
-    assert sorted((one.item.name, str(one.by)) for one in found) == [
+    provided = ask("state_stores", "good")
+    assert sorted((store.item.name, str(store.by)) for store in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
         ("json", f"deepwork {__version__} (builtin.json_store)"),
         ("memory", f"deepwork {__version__} (builtin.memory_store)"),

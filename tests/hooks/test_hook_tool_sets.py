@@ -12,8 +12,8 @@ pytestmark = pytest.mark.anyio
 
 
 def test_sets_are_collected_and_attributed(ask):
-    found = ask("tool_sets", "good", engine=None)
-    assert sorted((one.item.name, str(one.by)) for one in found) == [
+    provided = ask("tool_sets", "good", engine=None)
+    assert sorted((tool_set.item.name, str(tool_set.by)) for tool_set in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
         ("core", f"deepwork {__version__} (builtin.workflow_tools)"),
     ]
@@ -21,7 +21,7 @@ def test_sets_are_collected_and_attributed(ask):
 
 def test_two_sets_of_one_name_clash(ask):
     with pytest.raises(NameClash, match="tool set 'acme' is offered twice"):
-        by_name("tool set", ask("tool_sets", "good", "clash_set", engine=None), lambda one: one.name)
+        by_name("tool set", ask("tool_sets", "good", "clash_set", engine=None), lambda tool_set: tool_set.name)
 
 
 def test_a_plugin_that_gives_nothing_to_iterate_over_is_named(ask):
@@ -79,7 +79,7 @@ async def test_the_call_parameter_is_hidden_from_agents_and_the_rest_is_not(agen
 
 
 async def test_a_call_parameter_cannot_be_given_by_an_agent(agent):
-    assert "call: is no parameter" in await agent.refused("acme_where", call={})
+    assert "call: is not a parameter" in await agent.refused("acme_where", call={})
 
 
 async def test_an_expected_error_of_a_tool_reaches_the_agent_with_its_hint(agent):
@@ -99,4 +99,4 @@ async def test_a_resource_template_takes_names_from_its_address_and_knows_the_ca
 async def test_the_resources_of_a_set_that_is_not_served_are_not_there(project, ask):
     ask("tool_sets", "good", engine=None)
     async with project.agent(tools=["core"]) as agent:
-        assert [str(one.uri) for one in await agent.client.list_resources()] == []
+        assert [str(resource.uri) for resource in await agent.client.list_resources()] == []

@@ -71,7 +71,7 @@ def test_a_broken_job_is_reported_and_not_replaced_by_a_later_source(project, ca
     assert listed(catalogue) == []
     assert failed(catalogue) == [("first", "a")]
     assert isinstance(catalogue.find("a"), JobLoadError)
-    assert [one.by for one in catalogue.list().shadowed] == ["first"]
+    assert [job.by for job in catalogue.list().shadowed] == ["first"]
 
 
 def test_a_broken_job_of_a_later_source_hides_nothing(project, catalogue):
@@ -181,8 +181,8 @@ def test_what_is_listed_is_exactly_what_can_be_started(folders):
         for _, job in listing.jobs:
             assert catalogue.find(job.name) is job
         for name in {"a", "b", "c", "d"} - set(names):
-            found = catalogue.find(name)
-            assert not isinstance(found, Job) or found.name != name
+            job = catalogue.find(name)
+            assert not isinstance(job, Job) or job.name != name
 
 
 async def test_starting_a_job_does_not_read_the_others(project, caplog):

@@ -119,7 +119,7 @@ async def test_a_job_with_everything_is_done_to_its_end_even_by_another_server(p
         session_id = (await agent.start("demo", "full"))["session_id"]
         await agent.finish({"figures.csv": "f.csv"}, session_id=session_id)
     async with project.agent() as agent:
-        done = await agent.finish(
+        reply = await agent.finish(
             {"charts": ["a.png", "b.png"]}, session_id=session_id, quality_review_override_reason="Seen by a person"
         )
-    assert done["status"] == "workflow_complete"
+    assert reply["status"] == "workflow_complete"

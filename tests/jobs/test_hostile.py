@@ -84,19 +84,19 @@ def test_any_bytes_are_a_job_or_an_error_that_names_the_file(content):
 def test_hundreds_of_mutated_files_break_nothing():
     """A short run of the figure, as a process, with the files and the seed of the long one."""
     command = [sys.executable, str(FIGURES), "mutations", "--count", "300"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    _, mutations, errors = done.stdout.splitlines()
+    process = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    _, mutations, errors = process.stdout.splitlines()
     assert "0 exceptions, good job listed 300 times" in mutations
     assert mutations.endswith("ok")
     assert errors.endswith("ok")
 
 
 def test_the_tools_keep_within_their_tokens():
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(FIGURES), "tokens"], capture_output=True, text=True, timeout=60, check=True
     )
-    _, read, whole = done.stdout.splitlines()
+    _, read, whole = process.stdout.splitlines()
     assert read.endswith("ok"), read
     assert whole.endswith("ok"), whole

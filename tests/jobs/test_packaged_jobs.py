@@ -44,17 +44,17 @@ async def test_every_step_of_every_packaged_workflow_can_be_walked_through(proje
     async with project.agent() as agent:
         for name in NAMES:
             for workflow in parse_job(JOBS / name).definition.workflows:
-                begin, seen = await agent.start(name, workflow.name), []
+                begin, steps = await agent.start(name, workflow.name), []
                 while begin:
-                    seen.append(begin["step_id"])
+                    steps.append(begin["step_id"])
                     assert begin["step_instructions"].strip()
-                    made = {
-                        one["name"]: "out.md" if one["type"] == "file" else ["out.md"]
-                        for one in begin["step_expected_outputs"]
+                    outputs = {
+                        output["name"]: "out.md" if output["type"] == "file" else ["out.md"]
+                        for output in begin["step_expected_outputs"]
                     }
-                    reply = await agent.finish(made, quality_review_override_reason="A test")
+                    reply = await agent.finish(outputs, quality_review_override_reason="A test")
                     begin = reply["begin_step"]
-                assert seen == workflow.step_ids
+                assert steps == workflow.step_ids
                 assert reply["status"] == "workflow_complete"
 
 

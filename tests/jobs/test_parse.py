@@ -88,7 +88,7 @@ WRONG = [
     ("outputs: {}", "outputs: # none", None, "steps[2].outputs: input should be a mapping (found None)"),
     ("outputs: {}", "outputs: [a.md]", None, "steps[2].outputs: input should be a mapping"),
     ("outputs: {}", "outputs: {a.md: file}", None, "steps[2].outputs.a.md: input should be a mapping (found 'file')"),
-    ("outputs: {}", "outputs: {yes: {}}", None, "steps[2].outputs: a key is no text (found True); put it in quotes"),
+    ("outputs: {}", "outputs: {yes: {}}", None, "steps[2].outputs: a key is not text (found True); put it in quotes"),
     ("        type: file\n", "", "figures.csv:", "steps[0].outputs.figures.csv: 'type' is missing"),
     ("type: files", "type: folder", None, "outputs.charts.type: input should be 'file' or 'files' (found 'folder')"),
     ("        description: PNG files\n", "", "charts:\n        type", "outputs.charts: 'description' is missing"),
@@ -135,7 +135,7 @@ WRONG = [
     ),
     ("Are the axes labelled?", "''", None, "quality_criteria.Readable: string should have at least 1 character"),
     ("Are the axes labelled?", "[a, b]", None, "quality_criteria.Readable: input should be a valid string"),
-    ("Readable: Are", "1: Are", None, "quality_criteria: a key is no text (found 1); put it in quotes"),
+    ("Readable: Are", "1: Are", None, "quality_criteria: a key is not text (found 1); put it in quotes"),
     ('guidance: ""', "guidance: 5", None, "additional_review_guidance: input should be a valid string (found 5)"),
     # Hooks.
     (
@@ -203,7 +203,7 @@ def test_an_unknown_key_that_resembles_none_is_answered_with_the_valid_ones(full
 @pytest.mark.parametrize("key", ["1", "null", "yes", "1.5"])
 def test_a_key_that_is_no_text_is_refused_on_its_own_line(key, full, load):
     error = load(f"{full}{key}: x\n")
-    assert f"job.yml:{line_of(full + key + ': x', key + ': x')}: a key is no text" in error.message
+    assert f"job.yml:{line_of(full + key + ': x', key + ': x')}: a key is not text" in error.message
 
 
 @pytest.mark.parametrize("root", ["- a\n", "just text\n", "5\n", "[]\n"])
@@ -262,7 +262,7 @@ CONTRADICTIONS = [
         None,
         "input 'figures.csv' comes from 'text', which is not in dependencies",
     ),
-    ("run_each: charts", "run_each: chart", None, "step 'charts': run_each='chart' is no output of the step"),
+    ("run_each: charts", "run_each: chart", None, "step 'charts': run_each='chart' is not an output of the step"),
     ("run_each: charts", "run_each: chart", None, "valid: step, charts"),
     ("name: short", "name: full", "name: full\n    summary: A part", "workflow name 'full' is used twice"),
     ("- [charts, text]", "- [charts, txt]", None, "workflow 'full' references non-existent step 'txt'"),
@@ -270,15 +270,15 @@ CONTRADICTIONS = [
     ("- [charts, text]", "- [charts, charts]", None, "workflow 'full' has step 'charts' twice"),
     ("- [charts, text]", "- [charts, collect]", None, "workflow 'full' has step 'collect' twice"),
     ("id: text", "id: charts", "id: charts\n    name: Write", "step id 'charts' is used twice"),
-    ("id: text", "id: text\n    id: text", "id: text\n    name", "key 'id' stands here again, first in line"),
+    ("id: text", "id: text\n    id: text", "id: text\n    name", "key 'id' is used twice, first in line"),
     (
         "        type: files",
         "        type: files\n        type: file",
         "type: file\n        description: PNG",
-        "key 'type' stands",
+        "key 'type' is used twice",
     ),
-    ("summary: A demo", "summary: A demo\nname: other", "name: other", "key 'name' stands here again, first in line 2"),
-    ("      charts:\n", "      charts: {}\n      charts:\n", "charts:\n        type", "key 'charts' stands here again"),
+    ("summary: A demo", "summary: A demo\nname: other", "name: other", "key 'name' is used twice, first in line 2"),
+    ("      charts:\n", "      charts: {}\n      charts:\n", "charts:\n        type", "key 'charts' is used twice"),
 ]
 
 
@@ -321,8 +321,8 @@ def test_at_most_twenty_problems_are_shown_and_the_others_counted(full, load):
 
 
 def test_at_most_twenty_contradictions_are_shown_and_the_others_counted(load):
-    wrong = ", ".join(f"w{number}" for number in range(50))
-    message = load(chain({"a": None}).replace("dependencies: []", f"dependencies: [{wrong}]")).message
+    dependencies = ", ".join(f"w{number}" for number in range(50))
+    message = load(chain({"a": None}).replace("dependencies: []", f"dependencies: [{dependencies}]")).message
     assert len(message.splitlines()) == 21
     assert message.endswith("job.yml: and 30 more")
 
@@ -357,7 +357,7 @@ def test_a_message_is_one_line_without_control_characters(full, load):
             "file: figures.csv",
             "file: other.csv",
             "file: other.csv",
-            "step 'charts': 'other.csv' is no output of 'collect'",
+            "step 'charts': 'other.csv' is not an output of 'collect'",
         ),
         ("name: demo", "name: other", "name: other", "the job is named 'other', its folder 'demo'"),
         (

@@ -315,13 +315,13 @@ def test_many_threads_read_while_jobs_change(project, reader):
         project.write_job(f"job{number}")
 
     def read():
-        seen = 0
+        readings = 0
         while not stop.is_set():
             for name in reader.names():
                 item = reader.read(name)
                 assert item is None or isinstance(item, Job | JobLoadError)
-                seen += 1
-        return seen
+                readings += 1
+        return readings
 
     with ThreadPoolExecutor(4) as pool:
         readers = [pool.submit(read) for _ in range(4)]

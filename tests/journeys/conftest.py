@@ -99,9 +99,9 @@ class Work:
         """Work until the workflow is complete; gives the steps in the order in which they were reported."""
         steps = []
         while True:
-            for member in begin["concurrent_steps"]:
+            for member in begin.get("concurrent_steps", []):
                 reply = await self.report(agent, begin, member)
-                assert reply["begin_step"] == begin
+                assert reply["begin_step"]["step_id"] == begin["step_id"]
                 steps.append(member["step_id"])
             reply = await self.report(agent, begin, begin)
             steps.append(begin["step_id"])

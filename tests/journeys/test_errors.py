@@ -39,11 +39,11 @@ MISSING = [
     ("abort_workflow", {}, ["explanation: is required"]),
 ]
 UNKNOWN = [
-    ("start_workflow", {**START, "instance": "x"}, ["instance: is no parameter; did you mean 'instance_id'?"]),
-    ("finished_step", {"outputs": {}, "note": "x"}, ["note: is no parameter; did you mean 'notes'?"]),
-    ("finished_step", {"outputs": {}, "zzz": 1}, ["zzz: is no parameter; valid: ", "outputs", "step_id"]),
-    ("finished_step", {"output": {}}, ["outputs: is required", "output: is no parameter; did you mean 'outputs'?"]),
-    ("get_workflows", {"job": "x"}, ["job: is no parameter; there are none"]),
+    ("start_workflow", {**START, "instance": "x"}, ["instance: is not a parameter; did you mean 'instance_id'?"]),
+    ("finished_step", {"outputs": {}, "note": "x"}, ["note: is not a parameter; did you mean 'notes'?"]),
+    ("finished_step", {"outputs": {}, "zzz": 1}, ["zzz: is not a parameter; valid: ", "outputs", "step_id"]),
+    ("finished_step", {"output": {}}, ["outputs: is required", "output: is not a parameter; did you mean 'outputs'?"]),
+    ("get_workflows", {"job": "x"}, ["job: is not a parameter; this tool takes none"]),
 ]
 TOOLS = [
     ("finish_step", {}, ["Unknown tool: 'finish_step'; did you mean 'finished_step'?"]),

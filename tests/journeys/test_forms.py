@@ -162,5 +162,5 @@ async def test_optional_outputs_may_all_be_left_out(forms):
         forms.write("x.md")
         reply = await agent.finish({"job.yml": "x.md", "step_instruction_files": ["x.md"]})
         assert reply["status"] == "next_step"
-        inputs = reply["begin_step"]["concurrent_steps"][0]["step_inputs"]
-    assert [(given["name"], given["path"]) for given in inputs] == [("job.yml", "x.md"), ("with spaces", None)]
+        inputs = reply["begin_step"].get("concurrent_steps", [])[0].get("step_inputs", [])
+    assert [(item["name"], item.get("path")) for item in inputs] == [("job.yml", "x.md"), ("with spaces", None)]

@@ -32,15 +32,16 @@ async def test_members_are_reported_first_and_the_primary_moves_the_group_on(gro
     async with grouped.agent(mode=mode) as agent:
         begin = await at_group(agent)
         session = begin["session_id"]
-        for member in begin["concurrent_steps"]:
+        for member in begin.get("concurrent_steps", []):
             name = member["step_id"]
             reply = await agent.finish(done(name), session_id=session, step_id=name)
             assert reply["status"] == "next_step"
-            assert reply["begin_step"] == begin
+            assert reply["begin_step"]["step_id"] == "b"
+            assert name not in [item["step_id"] for item in reply["begin_step"].get("concurrent_steps", [])]
             assert reply["stack"] == [{"workflow": "demo/main", "step": "b"}]
         reply = await agent.finish(done("b"), session_id=session, step_id="b")
         assert reply["begin_step"]["step_id"] == "e"
-        assert not any("never reported" in notice for notice in reply["notices"])
+        assert not any("never reported" in notice for notice in reply.get("notices", []))
         reply = await agent.finish(done("e"))
         assert reply["all_outputs"] == {f"{name}.md": f"{name}.md" for name in "abcde"}
 
@@ -50,7 +51,7 @@ async def test_members_that_were_never_reported_are_named_and_have_no_outputs(gr
         begin = await at_group(agent)
         await agent.finish(done("d"), session_id=begin["session_id"], step_id="d")
         reply = await agent.finish(done("b"))
-        assert "Completed without outputs, never reported: c" in reply["notices"]
+        assert "Completed without outputs, never reported: c" in reply.get("notices", [])
         reply = await agent.finish(done("e"))
     assert reply["outputs_by_step"]["c"] == {}
     assert sorted(reply["all_outputs"]) == ["a.md", "b.md", "d.md", "e.md"]
@@ -62,6 +63,8 @@ async def test_without_a_step_id_a_call_counts_for_the_primary(grouped, mode):
         await at_group(agent)
         text = await agent.refused("finished_step", outputs=done("c"))
         assert "Unknown outputs: c.md. Declared outputs: b.md" in text
+        assert "'c.md' of step 'c' of demo/main: report with finished_step(session_id=" in text
+        assert "Open in this group: c, d, b. Reporting 'b' ends the group." in text
 
 
 async def test_a_member_is_checked_against_its_own_declaration(project, mode):

@@ -49,7 +49,7 @@ async def test_work_is_sent_back_reviewed_and_passed_with_a_reason(project, mode
         assert reply["begin_step"]["step_id"] == "b"
     session = stored(begin["session_id"])
     assert session["step_progress"]["a"]["override_reason"] == "The sub-agent passed all criteria."
-    [override] = [entry for entry in session["history"] if entry["kind"] == "override"]
+    [override] = [entry for entry in session["history"] if entry["kind"] == "self_review"]
     assert override["step_id"] == "a"
     assert override["detail"] == {"reason": "The sub-agent passed all criteria."}
 
@@ -78,7 +78,7 @@ async def test_a_reason_does_not_excuse_missing_outputs(project):
     async with project.agent() as agent:
         await agent.start()
         text = await agent.refused("finished_step", outputs={}, quality_review_override_reason="good")
-    assert text == "Missing required outputs: a.md"
+    assert text.startswith("Missing required outputs: a.md (step 'a' of demo/main, session ")
 
 
 async def test_attempts_are_never_counted(project, stored):

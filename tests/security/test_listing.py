@@ -7,31 +7,22 @@ import json
 
 import pytest
 
-from deepwork.testing import step
+from deepwork.testing import StdioWire, step
 
-ENVELOPE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 METHODS = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
-
-
-def request(request_id, method, params):
-    return json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}) + "\n"
 
 
 @pytest.fixture
 def said(serve):
     """Start a server, and give the digest and the text of everything that it says of itself."""
 
-    def said(era, *arguments, **environment):
-        params = {"_meta": ENVELOPE} if era == "modern" else {}
-        opening = ("server/discover", params) if era == "modern" else ("initialize", HELLO)
-        process = serve(*arguments, **environment)
-        frames = [request(0, *opening), *(request(number, method, params) for number, method in enumerate(METHODS, 1))]
-        out, _ = process.communicate("".join(frames), timeout=30)
-        answers = sorted(map(json.loads, out.splitlines()), key=lambda answer: answer["id"])
-        assert [answer["id"] for answer in answers] == list(range(len(frames)))
-        assert all("result" in answer for answer in answers)
-        text = json.dumps([answer["result"] for answer in answers])  # in the order in which it came
+    def said(mode, *arguments, **environment):
+        wire = StdioWire(serve(*arguments, **environment), mode=mode)
+        wire.greet()
+        for method in METHODS:
+            wire.ask(method)
+        assert wire.close() == 0
+        text = json.dumps([json.loads(line)["result"] for line in wire.lines])  # in the order in which it came
         return hashlib.sha256(text.encode()).hexdigest(), text
 
     return said

@@ -14,48 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-
-class Wire:
-    """A `deepwork serve` process, spoken to line by line."""
-
-    def __init__(self, process):
-        self.process = process
-        self.lines = []
-        self._asked = 0
-
-    def send(self, method, **params):
-        self._asked += 1
-        self._write({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
-        return self._asked
-
-    def notify(self, method):
-        self._write({"jsonrpc": "2.0", "method": method})
-
-    def answer(self, asked):
-        """Read until the answer to a request has come."""
-        while True:
-            line = self.process.stdout.readline()
-            assert line, f"the server has gone, saying: {self.process.stderr.read()}"
-            self.lines.append(line)
-            message = json.loads(line)
-            if message.get("id") == asked:
-                return message
-
-    def ask(self, method, **params):
-        return self.answer(self.send(method, **params))["result"]
-
-    def call(self, tool, **arguments):
-        return self.ask("tools/call", name=tool, arguments=arguments)
-
-    def greet(self):
-        about = {"name": "test", "version": "1"}
-        hello = self.ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=about)
-        self.notify("notifications/initialized")
-        return hello
-
-    def _write(self, message):
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
+from deepwork.testing import StdioWire
 
 
 @pytest.fixture
@@ -80,7 +39,7 @@ def start(project):
 @pytest.fixture
 def wire(start):
     """Start `deepwork serve` on stdio."""
-    return lambda *arguments: Wire(start(*arguments))
+    return lambda *arguments: StdioWire(start(*arguments))
 
 
 @pytest.fixture
@@ -99,14 +58,14 @@ def listen(start):
 
 
 @pytest.fixture
-def listen_with_doors(listen):
-    """Start `deepwork serve` with routes as plugins add them, and with the bounds that are given, in upper case."""
+def listen_with_routes(listen):
+    """Start `deepwork serve` with routes such as plugins may add, and with lower limits, named in upper case."""
 
-    def listen_with_doors(transport, *arguments, **lowered):
-        bounds = " ".join(f"{name}={value}" for name, value in lowered.items())
-        return listen(transport, *arguments, program=[str(Path(__file__).parent / "data" / "serve.py")], LOWERED=bounds)
+    def listen_with_routes(transport, *arguments, **lowered):
+        limits = " ".join(f"{name}={value}" for name, value in lowered.items())
+        return listen(transport, *arguments, program=[str(Path(__file__).parent / "data" / "serve.py")], LOWERED=limits)
 
-    return listen_with_doors
+    return listen_with_routes
 
 
 @pytest.fixture

@@ -41,9 +41,9 @@ async def test_several_clients_in_memory_share_one_stack(project):
     server = project.server()
     async with project.agent(server) as first, project.agent(server, mode="legacy") as second:
         await first.start()
-        assert [one["step"] for one in (await second.call("start_workflow", **DEMO))["stack"]] == ["a", "a"]
+        assert [entry["step"] for entry in (await second.call("start_workflow", **DEMO))["stack"]] == ["a", "a"]
         answer = await first.finish({"a.md": "a.md"})
-        assert [one["step"] for one in answer["stack"]] == ["a", "b"]
+        assert [entry["step"] for entry in answer["stack"]] == ["a", "b"]
 
 
 async def test_two_servers_share_no_stack(project):

@@ -19,11 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
+from deepwork.testing import HttpWire
+from deepwork.testing.wire import ENVELOPE, HELLO
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
-
-ENVELOPE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
 def deep(depth):
@@ -142,25 +141,26 @@ def request(era, method, params, request_id="me"):
 
 
 class Stdio:
-    """A server on stdio that is given bytes; what it answers is read line by line."""
+    """A server on stdio that is given bytes; what it answers is read line by line, in the order in which it comes."""
 
-    def __init__(self, wire, era):
-        self.wire = wire
+    def __init__(self, process, era):
+        self.process = process
         self.era = era
         self._calls = 0
 
     def open(self):
         if self.era == "legacy":
-            self.wire.greet()
+            self.ask(request("legacy", "initialize", HELLO))
+            self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
         return self
 
     def send(self, frame, end=b"\n"):
-        stdin = self.wire.process.stdin.buffer
+        stdin = self.process.stdin.buffer
         stdin.write(frame + end)
         stdin.flush()
 
     def next(self):
-        return json.loads(self.wire.process.stdout.readline())
+        return json.loads(self.process.stdout.readline())
 
     def ask(self, frame):
         self.send(frame)
@@ -176,16 +176,16 @@ class Stdio:
 
     def end(self):
         """Close stdin, and give the lines of the log that are not about the good calls."""
-        self.wire.process.stdin.close()
-        log = self.wire.process.stderr.read()
-        assert self.wire.process.wait(10) == 0
+        self.process.stdin.close()
+        log = self.process.stderr.read()
+        assert self.process.wait(20) == 0
         assert "Traceback" not in log
         return [line for line in log.splitlines() if "get_workflows: ok" not in line]
 
 
 @pytest.fixture
-def stdio(wire):
-    return lambda era, *arguments: Stdio(wire(*arguments), era)
+def stdio(start):
+    return lambda era, *arguments: Stdio(start(*arguments), era)
 
 
 @pytest.fixture
@@ -194,27 +194,15 @@ def posted(listen):
 
     def posted(era):
         process, url = listen("http")
-        address = urlsplit(url)
+        wire = HttpWire(url, mode=era)
+        if era == "legacy":
+            wire.greet()
 
         def post(body, **headers):
-            connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
-            accepted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-            try:
-                connection.request("POST", address.path, body, {**accepted, **session, **headers})
-                response = connection.getresponse()
-                text = response.read().decode()
-            finally:
-                connection.close()
-            if text.startswith("event:"):
-                text = text.partition("data: ")[2]
-            return response.status, json.loads(text) if text else None, response.headers
+            answer = wire.post(body, **headers)
+            wire.close()  # nothing that the server does to a connection reaches the next body
+            return answer.status, next(iter(answer.messages), None), answer.headers
 
-        session = {}
-        if era == "legacy":
-            _, _, headers = post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}))
-            session = {"Mcp-Session-Id": headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-11-25"}
-        else:
-            session = {"Mcp-Protocol-Version": "2026-07-28"}
         return post, process
 
     return posted

@@ -8,7 +8,7 @@ import sys
 import pytest
 from fastmcp import Client, Context, FastMCP
 
-from deepwork.server.lazy_state import LightServer
+from deepwork.server.lazy_state import LazyStateServer
 
 pytestmark = pytest.mark.anyio
 
@@ -55,5 +55,5 @@ async def two_words(server):
 
 
 async def test_a_tool_that_keeps_something_between_calls_finds_it_as_with_fastmcp_itself(remembering):
-    assert await two_words(remembering(LightServer)) == ["before: None", "before: one"]
-    assert await two_words(remembering(LightServer)) == await two_words(remembering(FastMCP))
+    assert await two_words(remembering(LazyStateServer)) == ["before: None", "before: one"]
+    assert await two_words(remembering(LazyStateServer)) == await two_words(remembering(FastMCP))

@@ -32,8 +32,10 @@ def malformed(monkeypatch):
 
     def malformed(*arguments, **environment):
         command = [sys.executable, str(MALFORMED), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, env={**os.environ, **environment})
-        return done.returncode, done.stdout + done.stderr
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=100, env={**os.environ, **environment}
+        )
+        return process.returncode, process.stdout + process.stderr
 
     return malformed
 

@@ -18,7 +18,7 @@ def logged(caplog):
 
     def logged():
         facts = [record.facts for record in caplog.records if record.name == "deepwork.calls"]
-        return [(one["tool"], one["outcome"], one["stack"]) for one in facts]
+        return [(fact["tool"], fact["outcome"], fact["stack"]) for fact in facts]
 
     return logged
 
@@ -75,7 +75,7 @@ async def test_an_unknown_tool_is_refused_with_the_nearest_name(project):
     ("tool", "arguments", "lines"),
     [
         ("finished_step", {}, ["outputs: is required"]),
-        ("finished_step", {"outputs": {}, "note": "x"}, ["note: is no parameter; did you mean 'notes'?"]),
+        ("finished_step", {"outputs": {}, "note": "x"}, ["note: is not a parameter; did you mean 'notes'?"]),
         ("finished_step", {"outputs": "a.md"}, ["outputs: input should be a valid dictionary, not str"]),
         (
             "finished_step",
@@ -87,7 +87,7 @@ async def test_an_unknown_tool_is_refused_with_the_nearest_name(project):
             {"goal": None, "job_name": "demo"},
             ["goal: input should be a valid string, not NoneType", "workflow_name: is required"],
         ),
-        ("get_workflows", {"all": True}, ["all: is no parameter; there are none"]),
+        ("get_workflows", {"all": True}, ["all: is not a parameter; this tool takes none"]),
     ],
 )
 async def test_wrong_arguments_are_named_each_with_what_would_be_right(project, mode, tool, arguments, lines):
@@ -122,7 +122,7 @@ async def test_no_error_page_and_no_path_of_the_installation_reaches_an_agent(pr
 
 
 CRASHED = (
-    "acme_crash failed by an internal error, which the server's log explains. Call again; if it stays so, "
+    "acme_crash failed with an internal error; the server's log has the details. Call again; if it fails again, "
     "tell the user."
 )
 
@@ -152,14 +152,14 @@ def test_the_log_goes_to_stderr_and_as_json_lines_to_a_file(project, install, wi
     server = wire("--log-json", str(file))
     server.greet()
     server.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
-    server.call("finished_step", outputs=7)
-    server.call("nobody")
-    server.call("acme_crash")
+    server.refused("finished_step", outputs=7)
+    server.refused("nobody")
+    server.refused("acme_crash")
     server.process.stdin.close()
     stderr = server.process.stderr.read()
     assert server.process.wait(10) == 0
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    calls = [(one["tool"], one["stack"], one["outcome"]) for one in lines if "tool" in one]
+    calls = [(entry["tool"], entry["stack"], entry["outcome"]) for entry in lines if "tool" in entry]
     assert calls == [
         ("start_workflow", ["demo/main@a"], "ok"),
         ("finished_step", ["demo/main@a"], "error: finished_step: wrong arguments; nothing was changed"),
@@ -167,7 +167,7 @@ def test_the_log_goes_to_stderr_and_as_json_lines_to_a_file(project, install, wi
         ("acme_crash", ["demo/main@a"], f"error: {CRASHED}"),
     ]
     assert {"at", "level", "logger", "message"} <= set(lines[0])
-    crash = next(one for one in lines if "traceback" in one)
+    crash = next(entry for entry in lines if "traceback" in entry)
     assert "ZeroDivisionError: a secret of the server" in crash["traceback"]
     assert re.search(
         r"^INFO    deepwork.calls: start_workflow: ok \(stack: demo/main@a, [\d.]+ ms\)$", stderr, re.MULTILINE

@@ -11,7 +11,7 @@ from fastmcp import Client, FastMCP
 from mcp import MCPError
 
 from deepwork.api import ArgumentError, PluginError, ResourceSpec
-from deepwork.server.middleware import Calls
+from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_resource
 from deepwork.testing import output, review, step
 
@@ -67,7 +67,7 @@ def serve():
 
     def serve(uri, fn):
         server = FastMCP("test", mask_error_details=True)
-        add_resource(server, ResourceSpec(uri, fn, "sample", "A sample"), Calls(None))
+        add_resource(server, ResourceSpec(uri, fn, "sample", "A sample"), CallMiddleware(None))
         return server
 
     return serve
@@ -75,23 +75,23 @@ def serve():
 
 @pytest.mark.parametrize("uri", ["acme://about", "acme://items/{item}"])
 async def test_a_resource_that_wants_what_its_address_does_not_name_is_refused(serve, uri):
-    with pytest.raises(PluginError, match="wants 'other', which is not in the URI"):
-        serve(uri, lambda other: other)
+    with pytest.raises(PluginError, match="wants 'missing', which is not in the URI"):
+        serve(uri, lambda missing: missing)
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "words"),
     [
         (ArgumentError("no such item", hint="Ask for another."), "Ask for another"),
         (OSError("secret"), "internal error"),
     ],
 )
-async def test_the_errors_of_a_resource_arrive_in_words(serve, error, said):
+async def test_the_errors_of_a_resource_arrive_in_words(serve, error, words):
     def fail():
         raise error
 
     async with Client(serve("acme://about", fail)) as client:
-        with pytest.raises(MCPError, match=said) as caught:
+        with pytest.raises(MCPError, match=words) as caught:
             await client.read_resource("acme://about")
     assert "secret" not in str(caught.value)
 
@@ -133,8 +133,8 @@ def references(schema):
 async def test_every_reference_in_a_schema_leads_somewhere(tools, name):
     for schema in (tools[name].input_schema, tools[name].output_schema):
         jsonschema.Draft202012Validator.check_schema(schema)
-        there = {f"#/$defs/{key}" for key in schema.get("$defs", {})}
-        assert set(references(schema)) <= there
+        targets = {f"#/$defs/{key}" for key in schema.get("$defs", {})}
+        assert set(references(schema)) <= targets
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -181,18 +181,18 @@ async def test_real_answers_fit_the_schemas_that_were_promised(checked):
     assert [len(listing["errors"]), listing["jobs"][0]["name"]] == [1, "demo"]
     where = {"job_name": "demo", "workflow_name": "main"}
     started = await checked("start_workflow", goal="g", **where)
-    assert started["begin_step"]["step_inputs"][0]["name"] == "audience"
+    assert started["begin_step"].get("step_inputs", [])[0]["name"] == "audience"
     outputs = {"outputs": {"a.md": "a.md"}}
     assert (await checked("finished_step", **outputs))["status"] == "needs_work"
     group = await checked("finished_step", quality_review_override_reason="passed", **outputs)
-    assert [member["step_id"] for member in group["begin_step"]["concurrent_steps"]] == ["c"]
+    assert [member["step_id"] for member in group["begin_step"].get("concurrent_steps", [])] == ["c"]
     await checked("finished_step", outputs={"c.md": "c.md"}, step_id="c")
     await checked("finished_step", outputs={"b.md": "b.md"})
     nested = await checked("start_workflow", goal="g", **where)
     aborted = await checked("abort_workflow", explanation="enough", session_id=nested["begin_step"]["session_id"])
     assert aborted["resumed_step"] == "d"
-    done = await checked("finished_step", outputs={"all": ["d.md"]}, quality_review_override_reason="passed")
-    assert (done["status"], done["all_outputs"]["all"]) == ("workflow_complete", ["d.md"])
+    reply = await checked("finished_step", outputs={"all": ["d.md"]}, quality_review_override_reason="passed")
+    assert (reply["status"], reply["all_outputs"]["all"]) == ("workflow_complete", ["d.md"])
 
 
 async def test_every_field_of_an_answer_is_there_even_when_it_is_empty(checked):

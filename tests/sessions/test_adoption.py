@@ -66,7 +66,7 @@ async def test_the_no_session_error_prints_the_call_that_resumes_the_newest_sess
     async with demo.agent() as agent:
         text = await agent.refused("finished_step", outputs={})
         assert f'finished_step(session_id="{newest}", step_id="?", outputs={{}})' in text
-        resumed = await agent.refused("finished_step", session_id=newest, step_id="?", outputs={})
+        resumed = await agent.where(session_id=newest)
         assert f"# Resume demo/main, session {newest}" in resumed
         assert (await agent.finish({"a.md": "a.md"}))["begin_step"]["session_id"] == newest
 
@@ -117,7 +117,7 @@ async def test_adoption_leaves_out_parents_that_have_ended(demo):
     async with demo.agent() as agent:
         reply = await agent.finish({"a.md": "a.md"}, session_id=child["session_id"], step_id="a")
     assert reply["stack"] == entries(("main", "a"), ("grouped", "b"))
-    assert reply["notices"] == []
+    assert reply["notices"] == [f"Session {child['session_id']!r} was begun on another connection. Its goal: a goal"]
 
 
 async def test_what_is_on_the_stack_keeps_its_place_when_another_session_is_adopted(demo):
@@ -125,7 +125,7 @@ async def test_what_is_on_the_stack_keeps_its_place_when_another_session_is_adop
         parent = await agent.start()
         child = await agent.start(workflow="grouped")
     async with demo.agent() as agent:
-        await agent.refused("finished_step", outputs={}, session_id=parent["session_id"], step_id="?")
+        await agent.where(session_id=parent["session_id"])
         await agent.call("start_workflow", goal="g", job_name="demo", workflow_name="long")
         reply = await agent.finish({"a.md": "a.md"}, session_id=child["session_id"], step_id="a")
     assert reply["stack"] == entries(("main", "a"), ("long", "a"), ("grouped", "b"))
@@ -138,7 +138,7 @@ async def test_a_session_that_ended_elsewhere_drops_out_and_the_agent_is_told(de
         await other.call("abort_workflow", explanation="not needed", session_id=child["session_id"])
         reply = await one.finish({"a.md": "a.md"})
         assert reply["stack"] == entries(("main", "b"))
-        assert any("demo/long" in notice and "aborted (not needed)" in notice for notice in reply["notices"])
+        assert any("demo/long" in notice and "aborted (not needed)" in notice for notice in reply.get("notices", []))
 
 
 async def test_a_refusal_tells_that_the_session_has_ended_elsewhere(demo):
@@ -298,4 +298,4 @@ async def test_a_torn_session_below_the_top_is_named_in_the_notices(demo, tear):
         reply = await agent.finish({"a.md": "a.md"}, session_id=child["session_id"], step_id="a")
     assert reply["stack"] == entries(("long", "b"))
     (aside,) = demo.state.glob("*.corrupt")
-    assert any(aside.name in notice for notice in reply["notices"])
+    assert any(aside.name in notice for notice in reply.get("notices", []))

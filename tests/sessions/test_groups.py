@@ -24,13 +24,13 @@ async def test_a_group_in_the_middle_is_announced(demo):
         begin = (await agent.finish({"a.md": "a.md"}))["begin_step"]
     assert begin["step_id"] == "b"
     assert "**CONCURRENT STEPS**" in begin["step_instructions"]
-    assert [one["step_id"] for one in begin["concurrent_steps"]] == ["c"]
+    assert [one["step_id"] for one in begin.get("concurrent_steps", [])] == ["c"]
 
 
 async def test_a_single_step_is_announced_as_no_group(demo):
     async with demo.agent() as agent:
         begin = await agent.start()
-    assert begin["concurrent_steps"] == []
+    assert begin.get("concurrent_steps", []) == []
     assert "CONCURRENT" not in begin["step_instructions"]
 
 
@@ -62,12 +62,12 @@ async def test_every_other_member_comes_with_instructions_outputs_reviews_and_in
     project.write("a.md")
     async with project.agent() as agent:
         await agent.start()
-        (told,) = (await agent.finish({"a.md": "a.md"}))["begin_step"]["concurrent_steps"]
+        (told,) = (await agent.finish({"a.md": "a.md"}))["begin_step"].get("concurrent_steps", [])
     assert told["step_id"] == "m"
     assert told["step_instructions"] == "Instructions for m\n"
     assert [one["name"] for one in told["step_expected_outputs"]] == ["m.md", "more"]
     assert told["step_reviews"][0]["quality_criteria"] == {"Good": "Is it good?"}
-    assert [(one["name"], one["path"]) for one in told["step_inputs"]] == [("topic", None), ("a.md", "a.md")]
+    assert [(item["name"], item.get("path")) for item in told["step_inputs"]] == [("topic", None), ("a.md", "a.md")]
 
 
 async def test_a_member_without_instructions_file_keeps_the_group_from_beginning(demo, stored):
@@ -84,7 +84,9 @@ async def test_a_reported_member_is_recorded_and_answered_with_the_primarys_step
         begin = await agent.start(workflow="opening")
         reply = await agent.finish({"c.md": "c.md"}, **member(begin, "c"))
     assert reply["status"] == "next_step"
-    assert reply["begin_step"] == begin
+    assert reply["begin_step"]["step_id"] == "b"
+    assert "concurrent_steps" not in reply["begin_step"]
+    assert "Open in this group: b. Reporting 'b' ends the group." in reply["begin_step"]["step_instructions"]
     assert reply["stack"] == [{"workflow": "demo/opening", "step": "b"}]
     assert stored(begin["session_id"])["step_progress"]["c"]["outputs"] == {"c.md": "c.md"}
 
@@ -117,7 +119,7 @@ async def test_a_member_reported_again_with_other_outputs_replaces_its_record(de
         begin = await agent.start(workflow="opening")
         await agent.finish({"c.md": "c.md"}, **member(begin, "c"))
         reply = await agent.finish({"c.md": "better.md"}, **member(begin, "c"))
-        assert reply["begin_step"] == begin
+        assert reply["begin_step"]["step_id"] == "b"
         done = await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
     assert done["begin_step"]["step_id"] == "d"
     assert stored(begin["session_id"])["step_progress"]["c"]["outputs"] == {"c.md": "better.md"}
@@ -150,7 +152,7 @@ async def test_a_repeat_of_a_members_report_after_its_group_gets_the_recorded_re
         await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
         repeat = await agent.finish({"c.md": "c.md"}, **member(begin, "c"))
     assert repeat["begin_step"] == first["begin_step"]
-    assert "This step was completed before; the current step is 'd'." in repeat["notices"]
+    assert "This step was completed before; the current step is 'd'." in repeat.get("notices", [])
 
 
 async def test_a_call_without_step_id_reports_the_primary(demo, events):
@@ -164,7 +166,7 @@ async def test_members_never_reported_are_completed_without_outputs_and_named(de
     async with demo.agent() as agent:
         begin = await agent.start(workflow="opening")
         reply = await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
-    assert "Completed without outputs, never reported: c" in reply["notices"]
+    assert "Completed without outputs, never reported: c" in reply.get("notices", [])
     session = stored(begin["session_id"])
     assert session["step_progress"]["c"]["completed_at"]
     assert session["step_progress"]["c"]["outputs"] == {}
@@ -193,7 +195,7 @@ async def test_inputs_of_later_steps_see_the_outputs_of_members(project):
         begin = await agent.start()
         await agent.finish({"m.md": "made/m.md"}, **member(begin, "m"))
         reply = await agent.finish({"p.md": "p.md"})
-    assert reply["begin_step"]["step_inputs"][0]["path"] == "made/m.md"
+    assert reply["begin_step"].get("step_inputs", [])[0]["path"] == "made/m.md"
 
 
 async def test_members_are_reported_by_agents_at_the_same_time(demo, stored):
@@ -211,5 +213,5 @@ async def test_members_are_reported_by_agents_at_the_same_time(demo, stored):
                 tasks.start_soon(lambda number=number: agent.finish({}, **member(begin, f"s{number}")))
         reply = await agent.finish({}, **member(begin, "s0"))
     assert reply["status"] == "workflow_complete"
-    assert reply["notices"] == []
+    assert reply.get("notices", []) == []
     assert stored(begin["session_id"])["revision"] == 10

@@ -18,7 +18,7 @@ async def test_a_question_changes_nothing_and_is_answered_with_the_resume_text(d
     async with demo.agent() as agent:
         begin = await agent.start()
         before = stored(begin["session_id"])
-        text = await agent.refused("finished_step", outputs={}, session_id=begin["session_id"], step_id="?")
+        text = await agent.where(session_id=begin["session_id"])
     assert f"# Resume demo/main, session {begin['session_id']}" in text
     assert stored(begin["session_id"]) == before
 
@@ -35,7 +35,7 @@ async def test_a_question_adopts_the_session(demo):
     async with demo.agent() as agent:
         begin = await agent.start()
     async with demo.agent() as agent:
-        await agent.refused("finished_step", outputs={}, step_id="?", **_named(begin))
+        await agent.where(**_named(begin))
         assert (await agent.finish({"a.md": "a.md"}))["begin_step"]["step_id"] == "b"
 
 
@@ -43,7 +43,7 @@ async def test_a_question_without_a_session_id_is_about_the_top_of_the_stack(dem
     async with demo.agent() as agent:
         await agent.start()
         top = await agent.start(workflow="long")
-        text = await agent.refused("finished_step", outputs={}, step_id="?")
+        text = await agent.where()
     assert f"session {top['session_id']}" in text
 
 
@@ -102,11 +102,11 @@ async def test_the_resume_text_tells_goal_step_outputs_instructions_and_what_is_
     async with project.agent() as agent:
         begin = await agent.start()
         await agent.finish({"a.md": "done/a.md"})
-        text = resume_text_in(await agent.refused("finished_step", outputs={}, step_id="?"))
+        text = resume_text_in(await agent.where())
     call = f"finished_step(session_id='{begin['session_id']}', step_id='b', outputs={{...}})"
     for part in (
         "Goal: a goal",
-        f"Now at step 'b'. When its outputs are there, call {call}.",
+        f"Now at step 'b' (step 2 of 2). When its outputs are there, call {call}.",
         "- one.md (filepath, required): A file",
         "- many (array of filepaths for all individual files, optional): A files",
         "- audience: Who reads it",
@@ -123,7 +123,7 @@ async def test_the_resume_text_keeps_the_instructions_as_they_were_when_the_step
     async with demo.agent() as agent:
         await agent.start()
         demo.write(".deepwork/jobs/demo/steps/a.md", "Something else\n")
-        text = await agent.refused("finished_step", outputs={}, step_id="?")
+        text = await agent.where()
     assert "Instructions for a\n" in text
     assert "Something else" not in text
 
@@ -131,9 +131,9 @@ async def test_the_resume_text_keeps_the_instructions_as_they_were_when_the_step
 async def test_in_a_group_the_resume_text_holds_each_open_member_with_its_own_call(demo):
     async with demo.agent() as agent:
         begin = await agent.start(workflow="opening")
-        open_both = await agent.refused("finished_step", outputs={}, step_id="?")
+        open_both = await agent.where()
         await agent.finish({"c.md": "c.md"}, step_id="c", **_named(begin))
-        open_one = await agent.refused("finished_step", outputs={}, step_id="?")
+        open_one = await agent.where()
     call = f"Report it before 'b': finished_step(session_id='{begin['session_id']}', step_id='c', outputs={{...}})"
     assert call in open_both
     assert "## Outputs of 'c'\n\n- c.md (filepath, required)" in open_both
@@ -146,7 +146,7 @@ async def test_the_resume_text_repeats_that_a_review_was_handed_back(demo):
     async with demo.agent() as agent:
         begin = await agent.start(workflow="reviewed")
         feedback = (await agent.finish({"r.md": "r.md"}))["feedback"]
-        text = await agent.refused("finished_step", outputs={}, step_id="?", **_named(begin))
+        text = await agent.where(**_named(begin))
     assert feedback in text
 
 
@@ -154,7 +154,7 @@ async def test_a_long_resume_text_is_cut_and_stands_whole_in_a_file_that_it_name
     demo.write(".deepwork/jobs/demo/steps/a.md", "A line of instructions\n" * 1000)
     async with demo.agent() as agent:
         begin = await agent.start()
-        text = resume_text_in(await agent.refused("finished_step", outputs={}, step_id="?"))
+        text = resume_text_in(await agent.where())
     file = demo.state / f"resume_{begin['session_id']}.md"
     assert len(text) <= LIMIT
     assert f"It is in .deepwork/tmp/{file.name}" in text
@@ -168,7 +168,7 @@ async def test_a_cut_resume_text_still_tells_what_to_call_and_with_which_outputs
     async with demo.agent() as agent:
         goal = "A very long goal\n" * 2000
         await agent.call("start_workflow", goal=goal, job_name="demo", workflow_name="main")
-        text = resume_text_in(await agent.refused("finished_step", outputs={}, step_id="?"))
+        text = resume_text_in(await agent.where())
     assert len(text) <= LIMIT
     assert "Now at step 'a'" in text
 
@@ -176,12 +176,12 @@ async def test_a_cut_resume_text_still_tells_what_to_call_and_with_which_outputs
 async def test_a_resume_text_of_the_greatest_length_is_not_cut(demo):
     async with demo.agent() as agent:
         await agent.start()
-        short = resume_text_in(await agent.refused("finished_step", outputs={}, step_id="?"))
+        short = resume_text_in(await agent.where())
         await agent.call("abort_workflow", explanation="enough")
         padding = "x" * (LIMIT - len(short))
         demo.write(".deepwork/jobs/demo/steps/a.md", f"Instructions for a\n{padding}")
         begin = await agent.start()
-        text = resume_text_in(await agent.refused("finished_step", outputs={}, step_id="?"))
+        text = resume_text_in(await agent.where())
     assert len(text) == LIMIT
     assert not (demo.state / f"resume_{begin['session_id']}.md").exists()
 
@@ -192,13 +192,13 @@ async def test_reviews_and_long_resume_texts_need_no_files_of_sessions(demo):
     async with demo.agent(state_store="memory") as agent:
         await agent.start(workflow="reviewed")
         assert (await agent.finish({"r.md": "r.md"}))["status"] == "needs_work"
-        assert "It is in .deepwork/tmp/resume_" in await agent.refused("finished_step", outputs={}, step_id="?")
+        assert "It is in .deepwork/tmp/resume_" in await agent.where()
 
 
 async def test_the_resource_of_a_session_is_its_resume_text(demo):
     async with demo.agent() as agent:
         begin = await agent.start()
-        text = resume_text_in(await agent.refused("finished_step", outputs={}, step_id="?"))
+        text = resume_text_in(await agent.where())
         (resource,) = await agent.client.read_resource(f"deepwork://sessions/{begin['session_id']}")
     assert resource.text == text
     assert resource.mime_type == "text/markdown"
@@ -231,5 +231,5 @@ async def test_a_finished_review_is_not_told_of_again(project):
         await agent.start()
         await agent.finish({"r.md": "r.md"})
         await agent.finish({"r.md": "r.md"}, quality_review_override_reason="All passed")
-        text = await agent.refused("finished_step", outputs={}, step_id="?")
+        text = await agent.where()
     assert "## Review" not in text

@@ -30,7 +30,7 @@ def planted(monkeypatch):
         monkeypatch.setitem(sys.modules, stem, module)
         monkeypatch.setattr(sys, "path", [*sys.path])  # the files put their distributions there
         spec.loader.exec_module(module)
-        classes = {name: found for name, found in vars(module).items() if name.startswith("Test")}
+        classes = {name: value for name, value in vars(module).items() if name.startswith("Test")}
         return module.CONTRACTS, classes
 
     return planted
@@ -45,7 +45,7 @@ def run_pytest(tmp_path):
         plugins = ["-p", "deepwork.testing.pytest_plugin", "-p", "no:xdist", "-p", "no:cacheprovider"]
         options = [*plugins, "-c", os.devnull, "-q", "--tb=line", f"--junitxml={report}", f"--basetemp={tmp_path}/base"]
         ran = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *(f"{PLANTED / stem}.py{one}" for one in selected)],
+            [sys.executable, "-m", "pytest", *options, *(f"{PLANTED / stem}.py{selection}" for selection in selected)],
             capture_output=True,
             text=True,
             timeout=230,
@@ -66,21 +66,21 @@ def run_pytest(tmp_path):
 def test_every_test_of_a_contract_has_something_to_notice(planted, stem):
     contracts, classes = planted(stem)
     promised = {name for contract in contracts for name in vars(contract) if name.startswith("test_")}
-    assert {found.breaks for found in classes.values()} - {None} == promised
+    assert {test_class.breaks for test_class in classes.values()} - {None} == promised
 
 
 @pytest.mark.parametrize("stem", FILES)
 def test_what_is_planted_is_found_out(planted, run_pytest, stem):
     _, classes = planted(stem)
-    intended = {f"{name}::{found.breaks}" for name, found in classes.items() if found.breaks}
-    outcomes = run_pytest(stem, *(f"::{one}" for one in intended))
-    assert {one for one in intended if "failure" not in outcomes.get(one, ())} == set()
+    intended = {f"{name}::{test_class.breaks}" for name, test_class in classes.items() if test_class.breaks}
+    outcomes = run_pytest(stem, *(f"::{test}" for test in intended))
+    assert {test for test in intended if "failure" not in outcomes.get(test, ())} == set()
 
 
 @pytest.mark.parametrize("stem", FILES)
 def test_what_is_good_passes_every_test(planted, run_pytest, stem):
     """Otherwise the planted ones might fail for another reason than their own."""
     _, classes = planted(stem)
-    good = next(name for name, found in classes.items() if found.breaks is None)
+    good = next(name for name, test_class in classes.items() if test_class.breaks is None)
     outcomes = run_pytest(stem, f"::{good}")
-    assert {one for one, outcome in outcomes.items() if outcome != {"passed"}} == set()
+    assert {test for test, outcome in outcomes.items() if outcome != {"passed"}} == set()

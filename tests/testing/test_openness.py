@@ -53,15 +53,15 @@ async def test_a_plugin_from_the_template_serves_from_wheels_alone(
         jobs = [job["name"] for job in (await agent.call("get_workflows"))["jobs"]]
         assert "acme_hello" in jobs
         begin = await agent.start()
-        judged = await agent.finish({"a.md": "a.md"})
-        assert (judged["status"], "a.md is empty." in judged["feedback"]) == ("needs_work", True)
+        reviewed = await agent.finish({"a.md": "a.md"})
+        assert (reviewed["status"], "a.md is empty." in reviewed["feedback"]) == ("needs_work", True)
     assert (project.state / "acme.db").exists()
     assert not list(project.state.glob("session_*.json"))
 
     project.write("a.md", "Something\n")
     async with serve(python, "--state-store", "acme", "--external-runner", "acme") as agent:
-        done = await agent.finish({"a.md": "a.md"}, session_id=begin["session_id"])
-        assert done["status"] == "workflow_complete"
+        reply = await agent.finish({"a.md": "a.md"}, session_id=begin["session_id"])
+        assert reply["status"] == "workflow_complete"
 
     assert run(python, "-m", "deepwork", "acme", "Ada", cwd=project.root) == (0, "Hello, Ada!\n")
 
@@ -69,8 +69,8 @@ async def test_a_plugin_from_the_template_serves_from_wheels_alone(
 async def test_the_plugins_own_tests_pass_there(tmp_path, core_wheel, wheel_of, environment, run):
     plugin = make_plugin("acme", PARTS, tmp_path)
     python = environment(core_wheel, wheel_of(plugin))
-    code, said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=plugin)
-    assert code == 0, said
+    code, output = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=plugin)
+    assert code == 0, output
 
 
 async def test_two_plugins_that_clash_are_both_named(project, tmp_path, core_wheel, wheel_of, environment, run):
@@ -96,13 +96,13 @@ async def test_two_plugins_that_clash_are_both_named(project, tmp_path, core_whe
 async def test_the_command_that_makes_a_plugin_ships_in_the_wheel(tmp_path, core_wheel, environment, run):
     python = environment(core_wheel)
     command = (python, "-m", "deepwork", "new-plugin", "acme", "--hooks", "tools,stores")
-    code, said = run(*command, cwd=tmp_path)
-    assert (code, said.splitlines()[0]) == (0, "created  deepwork-acme")
-    here = make_plugin("acme", ["tools", "stores"], tmp_path / "here")
-    made = tmp_path / "deepwork-acme"
+    code, output = run(*command, cwd=tmp_path)
+    assert (code, output.splitlines()[0]) == (0, "created  deepwork-acme")
+    expected = make_plugin("acme", ["tools", "stores"], tmp_path / "here")
+    distribution = tmp_path / "deepwork-acme"
     contents = [
         {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
-        for root in (here, made)
+        for root in (expected, distribution)
     ]
     assert contents[0] == contents[1]
     assert ".gitignore" in contents[0]
@@ -120,5 +120,5 @@ def test_whoever_builds_from_source_gets_the_same_files(tmp_path, core_wheel):
 
 async def test_the_wheel_says_its_version(core_wheel, environment, run, tmp_path):
     python = environment(core_wheel)
-    code, said = run(python, "-c", "import json, deepwork; print(json.dumps(deepwork.__version__))", cwd=tmp_path)
-    assert (code, json.loads(said)) == (0, __version__)
+    code, output = run(python, "-c", "import json, deepwork; print(json.dumps(deepwork.__version__))", cwd=tmp_path)
+    assert (code, json.loads(output)) == (0, __version__)

@@ -62,7 +62,7 @@ class TestFolderJobs(JobSourceContract):
 
 @pytest.mark.parametrize("name", BUILTINS)
 def test_every_builtin_plugin_has_its_contract(name):
-    assert name in {one.plugin for one in PluginContract.__subclasses__()}
+    assert name in {contract.plugin for contract in PluginContract.__subclasses__()}
 
 
 class TestCommandRunnerPlugin(PluginContract):

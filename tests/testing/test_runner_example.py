@@ -33,8 +33,8 @@ print(json.dumps({"passed": good, "feedback": "Do it", "criteria_results": resul
     "file", ["src/deepwork_oracle/runner.py", "src/deepwork_oracle/plugin.py", "tests/test_runner.py"]
 )
 def test_the_page_shows_the_package(file):
-    shown = re.findall(rf"<!-- file: deepwork-oracle/{file} -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert shown == [(PACKAGE / file).read_text()]
+    blocks = re.findall(rf"<!-- file: deepwork-oracle/{file} -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert blocks == [(PACKAGE / file).read_text()]
 
 
 @pytest.mark.anyio

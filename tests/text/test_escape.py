@@ -11,7 +11,7 @@ from deepwork.text.escape import visible, visible_lines
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("plain, with spaces", "plain, with spaces"),
         ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
@@ -36,8 +36,8 @@ from deepwork.text.escape import visible, visible_lines
         ("", ""),
     ],
 )
-def test_what_would_steer_a_terminal_or_hide_is_written_as_an_escape(text, shown):
-    assert visible(text) == shown
+def test_what_would_steer_a_terminal_or_hide_is_written_as_an_escape(text, escaped):
+    assert visible(text) == escaped
 
 
 def test_of_all_characters_those_are_escaped_that_are_obeyed_and_no_others():

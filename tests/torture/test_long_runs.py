@@ -20,7 +20,10 @@ STOPS = ("stops", "--count", "4", "--within", "20")
     "arguments",
     [
         pytest.param(["power", "--count", "2"], id="power"),
-        pytest.param(["contention", "--servers", "2", "--seconds", "2", "--transport", "mixed"], id="contention"),
+        pytest.param(
+            ["contention", "--servers", "2", "--changes", "150", "--seconds", "90", "--transport", "mixed"],
+            id="contention",
+        ),
         pytest.param(["stops", "--count", "8", "--within", "20"], id="stops"),
         pytest.param([*SOAK], id="soak on stdio"),
         pytest.param([*SOAK, "--transport", "http"], id="soak on HTTP"),
@@ -98,7 +101,7 @@ def record(*arguments, **more):
 def test_a_server_that_believes_its_clock_is_noticed(torture, tmp_path):
     source = tmp_path / "deepwork"
     shutil.copytree(Path(deepwork.__file__).parent, source)
-    with (source / "engine" / "progress.py").open("a") as file:
+    with (source / "sessions" / "transitions.py").open("a") as file:
         file.write(SORTS_HISTORIES_BY_TIME)
     code, report = torture("clock", "--injected", PYTHONPATH=str(tmp_path))
     assert code == 1

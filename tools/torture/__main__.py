@@ -76,12 +76,15 @@ def planted_command(names: tuple[str, ...], seed: int) -> None:
 @main.command("contention")
 @click.option("--servers", default=4, show_default=True)
 @click.option("--agents", default=4, show_default=True, help="Agents of each server.")
-@click.option("--seconds", default=20.0, show_default=True)
+@click.option("--seconds", default=20.0, show_default=True, help="The longest time that it may take.")
+@click.option("--changes", type=click.IntRange(1), help="End earlier, after so many acknowledged changes.")
 @click.option("--transport", type=click.Choice([*TRANSPORTS]), default="stdio", show_default=True)
 @seed_option
-def contention_command(servers: int, agents: int, seconds: float, transport: str, seed: int) -> None:
+def contention_command(
+    servers: int, agents: int, seconds: float, changes: int | None, transport: str, seed: int
+) -> None:
     """Have servers compete for the same sessions: no update may be lost."""
-    sys.exit(contention(servers, agents, seconds, transport, seed))
+    sys.exit(contention(servers, agents, seconds, changes, transport, seed))
 
 
 @main.command("duplicates")

@@ -9,11 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from project import Project, inconsistencies, review, step, stored_sessions
 from report import Report
-from wire import Refused, Server, tracebacks
+from sample_project import Project, inconsistencies, review, step, stored_sessions
+from servers import Server, refusal, tracebacks
 
 from deepwork.models.sessions import Session
+from deepwork.testing import Refused
 
 MOST_CALLS = 150
 LIMIT = 8000
@@ -83,7 +84,7 @@ class World:
         nested = [self._dice.choice(names) for _ in range(self._dice.randint(0, 2))]
         for _ in range(MOST_CALLS):
             server = self._server()
-            text = server.refusal("finished_step", outputs={}, step_id="?")
+            text = refusal(server, "finished_step", outputs={}, step_id="?")
             while call := self._agent.next_call(text):
                 if nested and "# Resume" in text and self._dice.random() < 0.3:
                     self._start(server, job, nested.pop())

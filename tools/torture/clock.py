@@ -14,9 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from project import inconsistencies, make_project, step, stored_sessions
 from report import Report
-from wire import Refused, Server, tracebacks
+from sample_project import inconsistencies, make_project, step, stored_sessions
+from servers import Server, tracebacks
+
+from deepwork.testing import Refused
 
 DAY = 86400
 BACK, AHEAD = -400 * DAY, 30 * 365 * DAY

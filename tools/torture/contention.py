@@ -12,12 +12,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from project import ENTRIES, Project, inconsistencies, make_project, stored_sessions
 from report import TOLD_EVERY, Report
-from web import AnyServer, WebServer
-from wire import Gone, Refused, Server, tracebacks
+from sample_project import ENTRIES, Project, inconsistencies, make_project, stored_sessions
+from servers import AnyServer, Server, WebServer, tracebacks
 
 from deepwork.models.sessions import Session
+from deepwork.testing import Gone, Refused
 
 TRANSPORTS: dict[str, tuple[type[AnyServer], ...]] = {
     "stdio": (Server,),
@@ -33,18 +33,25 @@ Change = tuple[str, str, str]  # session, what happened, and the path or reason 
 class Pool:
     """The sessions that all agents work on, and what was acknowledged to whom."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, deadline: float, most_changes: int | None) -> None:
         self.project = project
+        self._deadline = deadline
+        self._most_changes = most_changes or sys.maxsize
         self.open_steps: dict[str, list[str]] = {}  # of each session, as the last reply had it
         self.acknowledged: list[Change] = []
         self.lost = 0
         self.complaints: list[str] = []
 
-    def work(self, server: AnyServer, name: str, deadline: float) -> None:
-        """Be one agent: report random steps of shared sessions until the time is up."""
+    @property
+    def is_over(self) -> bool:
+        """Say whether the time is up, or enough was changed."""
+        return time.monotonic() >= self._deadline or len(self.acknowledged) >= self._most_changes
+
+    def work(self, server: AnyServer, name: str) -> None:
+        """Be one agent: report random steps of shared sessions until it is over."""
         dice = random.Random(name)
         number = 0
-        while time.monotonic() < deadline:
+        while not self.is_over:
             number += 1
             shared = [*self.open_steps]
             if len(shared) < SHARED:
@@ -107,32 +114,33 @@ def changes(session: Session) -> list[Change]:
     return found
 
 
-def contention(servers: int, agents: int, seconds: float, transport: str, seed: int) -> int:
+def contention(servers: int, agents: int, seconds: float, most_changes: int | None, transport: str, seed: int) -> int:
     """Let servers compete, and say what was lost or done twice."""
+    until = f"until {most_changes:,} changes" if most_changes else f"for {seconds:g} s"
     report = Report(
-        f"contention: {servers} servers ({transport}) x {agents} agents on one project for {seconds:g} s, seed {seed}"
+        f"contention: {servers} servers ({transport}) x {agents} agents on one project {until}, seed {seed}"
     )
     with tempfile.TemporaryDirectory(prefix="deepwork-contention-") as folder:
-        pool = Pool(make_project(Path(folder)))
+        project = make_project(Path(folder))
         kinds = TRANSPORTS[transport]
-        running = [kinds[number % len(kinds)](pool.project.root) for number in range(servers)]
-        deadline = time.monotonic() + seconds
+        running = [kinds[number % len(kinds)](project.root) for number in range(servers)]
+        pool = Pool(project, time.monotonic() + seconds, most_changes)
         threads = [
-            threading.Thread(target=pool.work, args=[server, f"{seed}-{number}-{agent}", deadline])
+            threading.Thread(target=pool.work, args=[server, f"{seed}-{number}-{agent}"])
             for number, server in enumerate(running)
             for agent in range(agents)
         ]
         for thread in threads:
             thread.start()
-        while time.monotonic() < deadline - TOLD_EVERY:
-            time.sleep(TOLD_EVERY)
-            print(f"contention: {len(pool.acknowledged):,} changes acknowledged", file=sys.stderr, flush=True)
         for thread in threads:
-            thread.join()
+            while thread.is_alive():
+                thread.join(TOLD_EVERY)
+                if thread.is_alive():
+                    print(f"contention: {len(pool.acknowledged):,} changes acknowledged", file=sys.stderr, flush=True)
         for server in running:
             server.close()
-        sessions, unreadable = stored_sessions(pool.project)
-        logged = tracebacks(pool.project.root)
+        sessions, unreadable = stored_sessions(project)
+        logged = tracebacks(project.root)
     stored = Counter(change for session in sessions.values() for change in changes(session))
     # Who aborts what is aborted already gets the recorded reply: that is no second abort.
     aborts = Counter(session_id for session_id, what, _ in stored if what == "aborted")

@@ -7,9 +7,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from project import ENTRIES, inconsistencies, make_project, stored_sessions
 from report import Report
-from wire import Refused, Server, tracebacks
+from sample_project import ENTRIES, inconsistencies, make_project, stored_sessions
+from servers import Server, tracebacks
+
+from deepwork.testing import Refused, result_of
+from deepwork.testing.wire import PATIENCE
 
 WAYS = ("at once", "one after the other", "to two servers at once")
 STEPS = [step for primary, *members in ENTRIES for step in (*members, primary)]
@@ -58,8 +61,8 @@ def _twice(servers: tuple[Server, Server], way: str, arguments: dict[str, Any]) 
     if way == "one after the other":
         return tuple(servers[0].call("finished_step", **arguments) for _ in range(2))
     receivers = servers if way == "to two servers at once" else (servers[0], servers[0])
-    futures = [server.send("finished_step", **arguments) for server in receivers]
-    return tuple(future.result(60) for future in futures)
+    futures = [server.send("tools/call", name="finished_step", arguments=arguments) for server in receivers]
+    return tuple(result_of(future.result(PATIENCE)) for future in futures)
 
 
 def _lasting(reply: dict[str, Any]) -> dict[str, Any]:

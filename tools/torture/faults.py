@@ -15,9 +15,10 @@ from typing import Any
 
 from report import Report
 from scenes import FIRST_START, SCENES, Scene, Stage
-from wire import Refused, tracebacks
+from servers import tracebacks
 
-from deepwork.api import is_leftover
+from deepwork.files.folder import is_leftover
+from deepwork.testing import Refused
 
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG)
 INJECTED = Path(__file__).parent / "injected"

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from project import ENTRIES, inconsistencies, make_project, stored_sessions
 from report import Progress, Report
-from web import AnyServer
-from wire import Gone, Refused, Server, tracebacks
+from sample_project import ENTRIES, inconsistencies, make_project, stored_sessions
+from servers import AnyServer, Server, refusal, tracebacks
 
 from deepwork.models.sessions import Session
+from deepwork.testing import Gone, Refused
 
 AGENTS = 3
 TIMES_PER_PROJECT = 20
@@ -177,7 +177,7 @@ class Victim:
         if self.dice.random() < 0.8:  # a server's first call is slow: few ends would hit another one
             answered.wait(60)
         time.sleep(self.dice.uniform(0, LONGEST_LIFE))
-        self.counts["in flight"] += server.in_flight()
+        self.counts["in flight"] += server.unanswered
         yield
         for thread in threads:
             thread.join()
@@ -212,7 +212,7 @@ class Victim:
         if found.status != "active":
             return
         self.counts["resumed"] += 1
-        text = server.refusal("finished_step", outputs={}, session_id=run.session_id, step_id="?")
+        text = refusal(server, "finished_step", outputs={}, session_id=run.session_id, step_id="?")
         if f"Now at step {found.step!r}" not in text:
             self.complain("not resumed", f"{run.session_id} at {found.step!r}: {text[:200]}")
 

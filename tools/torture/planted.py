@@ -30,7 +30,7 @@ class Bug:
 
 BUGS = {
     "in_process_lock": Bug(
-        ("contention", "--servers", "4", "--agents", "2", "--seconds", "4"),
+        ("contention", "--servers", "3", "--agents", "2", "--changes", "150", "--seconds", "90"),
         frozenset({"acknowledged changes missing in a history"}),
     ),
     "no_sync": Bug(("power", "--count", "4"), frozenset({"acknowledged starts lost", "acknowledged completions lost"})),
@@ -66,6 +66,8 @@ def _output(run: tuple[str, ...], seed: int, *, injected: str = "") -> str:
     path = os.pathsep.join(filter(None, [injected, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, str(HERE), *run, "--seed", str(seed)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    if "Error in sitecustomize" in ended.stderr:  # Python goes on without the bug, as if nothing had happened
+        raise RuntimeError(f"the bug could not be planted:\n{ended.stderr}")
     return ended.stdout + ended.stderr
 
 

@@ -15,7 +15,7 @@ from typing import Self
 
 from ledger import Victim, complaints, tell_losses, torment
 from report import Report
-from web import AnyServer
+from servers import AnyServer
 
 FS_IOC_SHUTDOWN = 0x8004587D
 WITHOUT_FLUSH = struct.pack("I", 2)

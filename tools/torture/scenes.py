@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from project import Project, review, step
-from wire import Server
+from sample_project import Project, review, step
+from servers import Server, refusal
 
 LONG = "Do it with care.\n" * 800
 
@@ -100,7 +100,7 @@ def _long(stage: Stage) -> dict[str, Any]:
 
 def _long_again(stage: Stage) -> dict[str, Any]:
     question = _long(stage)
-    stage.server.refusal("finished_step", **question)
+    refusal(stage.server, "finished_step", **question)
     stage.server.call("finished_step", **stage.report(question["session_id"], "a"))
     return question
 

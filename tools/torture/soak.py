@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from contention import TRANSPORTS
-from project import ENTRIES, Project, make_project
 from report import Progress, Report
-from web import AnyServer
-from wire import Refused, tracebacks
+from sample_project import ENTRIES, Project, make_project
+from servers import AnyServer, refusal, tracebacks
+
+from deepwork.testing import Refused
 
 AGENTS = 4
 WARM_UP = 1000
@@ -147,7 +148,7 @@ class Worker:
         return "" if "demo" in jobs else f"{jobs}"
 
     def _read(self) -> str:
-        text = self._server.read(f"deepwork://sessions/{self._session_id}")["contents"][0]["text"]
+        text = self._server.ask("resources/read", uri=f"deepwork://sessions/{self._session_id}")["contents"][0]["text"]
         return "" if "Now at step" in text else text
 
     def _lost(self) -> str:
@@ -160,7 +161,7 @@ class Worker:
         return self._refused("not found", outputs={}, session_id="f" * 32, step_id="a")
 
     def _refused(self, words: str, **arguments: Any) -> str:
-        text = self._server.refusal("finished_step", **arguments)
+        text = refusal(self._server, "finished_step", **arguments)
         return "" if words in text else text or "it was not refused"
 
     def _forget(self) -> None:

@@ -17,12 +17,13 @@ from functools import partial
 from pathlib import Path
 
 from ledger import Victim, complaints, tell_losses, torment
-from project import Project, review, step, stored_sessions
 from report import Report
-from web import AnyServer, WebServer
-from wire import PATIENCE, Gone, Refused, Server, launch
+from sample_project import Project, review, step, stored_sessions
+from servers import AnyServer, Server, WebServer
 
-from deepwork.api import is_leftover
+from deepwork.files.folder import is_leftover
+from deepwork.testing import Gone, Refused, start_server
+from deepwork.testing.wire import PATIENCE
 
 LONGEST_START = 1.5
 GIVEN_UP = 30.0
@@ -95,7 +96,7 @@ class Stopped(Victim):
         way = self.dice.choice(WAYS)
         options = ["--transport", "http", "--port", "0"] if way != "closed stdin" and self.dice.random() < 0.5 else []
         log = self._folder / f"server-{self.counts['start-up']}.log"
-        process = launch(self.root, log, *options, env=self._env)
+        process = start_server(self.root, *options, env=self._env, log=log)
         time.sleep(self.dice.uniform(0, LONGEST_START))
         self._end(process, way, CODES_AT_START[way])
         if process.returncode == -signal.SIGINT:  # Python was still loading, and has told so in its own way

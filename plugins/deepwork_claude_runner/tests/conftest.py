@@ -23,7 +23,8 @@ def anyio_backend():
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_environment(monkeypatch, tmp_path_factory):
+def _empty_environment(monkeypatch, tmp_path_factory):
+    """Hide the settings of whoever runs the tests."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "ANTHROPIC_", "CLAUDE")):
             monkeypatch.delenv(name)
@@ -45,28 +46,28 @@ class FakeClaude:
         self.program.chmod(0o755)
         self.behaves(mode="pass")
 
-    def behaves(self, *several: dict[str, Any], **one: Any) -> None:
-        """Say what it does; of several behaviours the first whose `about` stands in its input."""
-        (self.folder / "behaviour.json").write_text(json.dumps([*several, *([one] if one else [])]))
+    def behaves(self, *behaviours: dict[str, Any], **behaviour: Any) -> None:
+        """Set what it does; of several behaviours it takes the first whose `about` is in its input."""
+        (self.folder / "behaviour.json").write_text(json.dumps([*behaviours, *([behaviour] if behaviour else [])]))
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """What it was asked so far."""
+        """How it was called so far."""
         return self._lines("calls")
 
     def spans(self) -> list[dict[str, float]]:
-        """Say when each review began and ended."""
+        """Give the times at which each review started and ended."""
         return self._lines("spans")
 
     def survivors(self) -> list[int]:
-        """Name the processes of reviews, children included, that still run."""
+        """Give the ids of the processes of reviews that still run, children included."""
         return [pid for pid in [*self._lines("pids"), *self._lines("children")] if _lives(pid)]
 
-    def started(self, count: int = 1, seconds: float = 10) -> None:
-        """Wait until so many have begun."""
+    def started(self, count: int = 1, seconds: float = 60) -> None:
+        """Wait until so many reviews have started."""
         deadline = time.monotonic() + seconds
         while len(self._lines("pids")) < count:
-            assert time.monotonic() < deadline, "no review has begun"
+            assert time.monotonic() < deadline, "no review has started"
             time.sleep(0.01)
 
     def _lines(self, name: str) -> list[Any]:
@@ -75,9 +76,9 @@ class FakeClaude:
 
 
 def _lives(pid: int) -> bool:
-    """Whether it runs, or is a zombie that this server has left; orphans are for the system's first process to bury."""
-    done = subprocess.run([PS, "-o", "stat=,ppid=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    state, _, parent = done.stdout.strip().partition(" ")
+    """Whether a process runs, or is a zombie of this server. A zombie of process 1 is not ours to wait for."""
+    completed = subprocess.run([PS, "-o", "stat=,ppid=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    state, _, parent = completed.stdout.strip().partition(" ")
     return bool(state) and not (state.startswith("Z") and parent.strip() == "1")
 
 
@@ -96,8 +97,8 @@ def claude(tmp_path, monkeypatch):
 @pytest.fixture
 def reviewed(project, claude):
     """A project whose first step is reviewed by two criteria."""
-    asked = {"Complete": "Is everything said?", "True": "Is it true?"}
-    project.write_job(steps=[step("a", reviews=[review(quality_criteria=asked)]), step("b")])
+    criteria = {"Complete": "Is everything said?", "True": "Is it true?"}
+    project.write_job(steps=[step("a", reviews=[review(quality_criteria=criteria)]), step("b")])
     project.write("a.md", "The work\n")
     project.write("b.md")
     return project

@@ -1,7 +1,7 @@
 """A program that takes Claude Code's arguments as strictly as that does, and behaves as a test says.
 
-It is copied to a folder as `claude`. Beside it lie `behaviour.json`, which says what to do, and `calls.jsonl`, where it
-writes what it was asked. It cannot be told by the environment, for that is what tests look at.
+It is copied to a folder as `claude`. Beside it are `behaviour.json`, which says what to do, and `calls.jsonl`, to which
+it writes how it was called. It takes no orders from the environment, because tests examine what is in there.
 """
 
 import base64
@@ -29,11 +29,11 @@ SWITCHES = {"-p", "--print", "--safe-mode", "--strict-mcp-config", "--no-session
 
 def parse(words):
     """Read flags and the prompt; what is unknown or out of place ends the program with code 1."""
-    given, rest = {}, list(words)
+    options, rest = {}, list(words)
     while rest:
         word = rest.pop(0)
         if word == "--":
-            given["prompt"] = rest
+            options["prompt"] = rest
             break
         if word in VALUES:
             if not rest:
@@ -41,14 +41,14 @@ def parse(words):
             value = rest.pop(0)
             if VALUES[word] is not None and value not in VALUES[word]:
                 sys.exit(f"error: option '{word} <value>' argument '{value}' is invalid.")
-            given[word] = value
+            options[word] = value
         elif word in SWITCHES:
-            given[word] = True
+            options[word] = True
         elif word.startswith("-"):
             sys.exit(f"error: unknown option '{word}'")
         else:
-            given.setdefault("prompt", []).append(word)
-    return given
+            options.setdefault("prompt", []).append(word)
+    return options
 
 
 def result(**more):
@@ -75,37 +75,37 @@ def verdict(schema, *, passed, feedback):
 
 
 def spawn(seconds):
-    """Leave a child behind that holds stdout and stderr."""
+    """Leave a child behind that keeps stdout and stderr open."""
     code = f"import time; time.sleep({seconds})"
     return subprocess.Popen([sys.executable, "-ISc", code], stdin=subprocess.DEVNULL).pid
 
 
-def behave(one, given):
-    """Do what the test says; the mode is the name of what a reviewer may do."""
-    schema = json.loads(given.get("--json-schema", "{}"))
-    mode = one["mode"]
-    time.sleep(one.get("seconds", 0))
-    if one.get("leaves_child"):
+def behave(behaviour, options):
+    """Do what the test says. Each mode is something that a reviewer may do."""
+    schema = json.loads(options.get("--json-schema", "{}"))
+    mode = behaviour["mode"]
+    time.sleep(behaviour.get("seconds", 0))
+    if behaviour.get("leaves_child"):
         note("children", spawn(300))
     if mode in ("pass", "fail"):
-        told = one.get("feedback", "All is well" if mode == "pass" else "Say more")
-        result(structured_output=verdict(schema, passed=mode == "pass", feedback=told))
+        feedback = behaviour.get("feedback", "All is well" if mode == "pass" else "Say more")
+        result(structured_output=verdict(schema, passed=mode == "pass", feedback=feedback))
     elif mode == "answer":
-        result(structured_output=one["answer"])
+        result(structured_output=behaviour["answer"])
     elif mode == "text":
-        result(result=one.get("text", "It looks fine to me."))
+        result(result=behaviour.get("text", "It looks fine to me."))
     elif mode == "messages":
         messages = [{"type": "system"}, {"type": "assistant"}]
-        told = verdict(schema, passed=True, feedback="All is well")
-        print(json.dumps([*messages, {"type": "result", "is_error": False, "structured_output": told}]))
+        output = verdict(schema, passed=True, feedback="All is well")
+        print(json.dumps([*messages, {"type": "result", "is_error": False, "structured_output": output}]))
     elif mode == "error":
-        result(**one["reply"])
+        result(**behaviour["reply"])
         sys.exit(1)
     elif mode == "raw":
-        sys.stdout.buffer.write(base64.b64decode(one["bytes"]))
+        sys.stdout.buffer.write(base64.b64decode(behaviour["bytes"]))
     elif mode == "exit":
-        sys.stderr.write(one.get("stderr", "something broke\n"))
-        sys.exit(one.get("code", 1))
+        sys.stderr.write(behaviour.get("stderr", "something broke\n"))
+        sys.exit(behaviour.get("code", 1))
     elif mode == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif mode == "hang":
@@ -114,14 +114,14 @@ def behave(one, given):
         time.sleep(300)
     elif mode == "flood":
         chunk = b"x" * (1 << 20)
-        for _ in range(one.get("megabytes", 400)):
+        for _ in range(behaviour.get("megabytes", 400)):
             os.write(1, chunk)
     else:
         sys.exit(f"no such mode: {mode}")
 
 
 def note(name, value):
-    """Add a line to a file beside this one; one write, for several run at once."""
+    """Add a line to a file beside this one, in a single write, because several of us run at the same time."""
     line = (json.dumps(value) + "\n").encode()
     descriptor = os.open(os.path.join(HERE, f"{name}.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(descriptor, line)
@@ -129,24 +129,26 @@ def note(name, value):
 
 
 def main():
-    given = parse(sys.argv[1:])
-    if given.get("--version"):
+    options = parse(sys.argv[1:])
+    if options.get("--version"):
         print("9.9.9 (Claude Code)")
         return
     with open(os.path.join(HERE, "behaviour.json"), encoding="utf-8") as file:
         behaviours = json.load(file)
-    if given.get("--help"):
-        left_out = behaviours[0].get("unknown_flags", [])
-        print("\n".join(f"  {flag}" for flag in [*VALUES, *sorted(SWITCHES)] if flag not in left_out))
+    if options.get("--help"):
+        unknown = behaviours[0].get("unknown_flags", [])
+        print("\n".join(f"  {flag}" for flag in [*VALUES, *sorted(SWITCHES)] if flag not in unknown))
         return
-    if not (given.get("-p") or given.get("--print")):
+    if not (options.get("-p") or options.get("--print")):
         sys.exit("error: not interactive")
     note("pids", os.getpid())
     stdin = sys.stdin.buffer.read().decode("utf-8", "replace")
-    note("calls", {"argv": sys.argv[1:], "given": given, "stdin": stdin, "cwd": os.getcwd(), "env": dict(os.environ)})
-    began = time.monotonic()
-    behave(next(one for one in behaviours if one.get("about", "") in stdin), given)
-    note("spans", {"began": began, "ended": time.monotonic()})
+    note(
+        "calls", {"argv": sys.argv[1:], "options": options, "stdin": stdin, "cwd": os.getcwd(), "env": dict(os.environ)}
+    )
+    started = time.monotonic()
+    behave(next(behaviour for behaviour in behaviours if behaviour.get("about", "") in stdin), options)
+    note("spans", {"began": started, "ended": time.monotonic()})
 
 
 if __name__ == "__main__":

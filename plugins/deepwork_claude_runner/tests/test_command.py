@@ -19,16 +19,16 @@ DONE = {"a.md": "a.md"}
 
 
 @pytest.fixture
-def asked(reviewed, claude):
-    """Have the step reviewed, and give what the program was asked."""
+def called(reviewed, claude):
+    """Have the step reviewed, and return how the program was called."""
 
-    async def asked(**more):
+    async def called(**more):
         async with reviewed.agent(external_runner="claude") as agent:
             await agent.start()
             assert (await agent.finish(DONE, **more))["status"] == "next_step"
         return claude.calls[-1]
 
-    return asked
+    return called
 
 
 @pytest.fixture
@@ -43,18 +43,18 @@ def settings():
     return write
 
 
-async def test_all_flags_stand_before_the_end_of_the_arguments_and_the_prompt_on_stdin(reviewed, asked):
-    call = await asked()
+async def test_all_flags_stand_before_the_end_of_the_arguments_and_the_prompt_on_stdin(reviewed, called):
+    call = await called()
     assert call["argv"][-2:] == ["-p", "--"]
-    assert call["given"]["prompt"] == []
-    assert call["given"]["--output-format"] == "json"
+    assert call["options"]["prompt"] == []
+    assert call["options"]["--output-format"] == "json"
     assert "The work" in call["stdin"]
     assert "The work" not in " ".join(call["argv"])
     assert call["cwd"] == str(reviewed.root)
 
 
-async def test_the_reviewer_is_isolated_and_can_only_read(asked):
-    given = (await asked())["given"]
+async def test_the_reviewer_is_isolated_and_can_only_read(called):
+    options = (await called())["options"]
     isolated = {
         "--safe-mode": True,
         "--setting-sources": "",
@@ -64,22 +64,22 @@ async def test_the_reviewer_is_isolated_and_can_only_read(asked):
         "--no-session-persistence": True,
         "--max-turns": "20",
     }
-    assert {flag: given.get(flag) for flag in isolated} == isolated
+    assert {flag: options.get(flag) for flag in isolated} == isolated
 
 
-async def test_the_system_prompt_has_role_rules_and_criteria_and_the_schema_asks_for_all_of_them(asked):
-    given = (await asked())["given"]
-    assert given["--system-prompt"].startswith("You are a reviewer.")
-    assert "- **Complete**: Is everything said?\n- **True**: Is it true?" in given["--system-prompt"]
-    results = json.loads(given["--json-schema"])["properties"]["criteria_results"]
+async def test_the_system_prompt_has_role_rules_and_criteria_and_the_schema_asks_for_all_of_them(called):
+    options = (await called())["options"]
+    assert options["--system-prompt"].startswith("You are a reviewer.")
+    assert "- **Complete**: Is everything said?\n- **True**: Is it true?" in options["--system-prompt"]
+    results = json.loads(options["--json-schema"])["properties"]["criteria_results"]
     assert results["items"]["properties"]["criterion"]["enum"] == ["Complete", "True"]
     assert (results["minItems"], results["maxItems"]) == (2, 2)
 
 
-async def test_the_reviewer_is_told_how_to_tell_true_section_lines(asked):
-    call = await asked()
+async def test_the_reviewer_learns_to_recognise_true_section_lines(called):
+    call = await called()
     ends = [line for line in call["stdin"].splitlines() if line.endswith(" end]")]
-    assert ends[0] in call["given"]["--system-prompt"]
+    assert ends[0] in call["options"]["--system-prompt"]
 
 
 async def test_notes_and_guidance_go_on_stdin_whatever_their_size(project, claude):
@@ -100,8 +100,8 @@ async def test_notes_and_guidance_go_on_stdin_whatever_their_size(project, claud
 @pytest.mark.parametrize("where", ["text", "name"])
 async def test_long_criteria_go_on_stdin_too(project, claude, where):
     long = "very " * 20_000
-    asked = {f"Good{long}": "Is it?"} if where == "name" else {"Good": f"Is it {long}good?"}
-    project.write_job(steps=[step("a", reviews=[review(quality_criteria=asked)]), step("b")])
+    criteria = {f"Good{long}": "Is it?"} if where == "name" else {"Good": f"Is it {long}good?"}
+    project.write_job(steps=[step("a", reviews=[review(quality_criteria=criteria)]), step("b")])
     project.write("a.md")
     claude.behaves(mode="answer", answer={"passed": True, "feedback": "Fine"})
     async with project.agent(external_runner="claude") as agent:
@@ -110,10 +110,10 @@ async def test_long_criteria_go_on_stdin_too(project, claude, where):
     [call] = claude.calls
     assert long.strip() in call["stdin"]
     assert max(map(len, call["argv"])) < 32 * 1024
-    assert "The criteria stand at the beginning" in call["given"]["--system-prompt"]
+    assert "The criteria stand at the beginning" in call["options"]["--system-prompt"]
 
 
-async def test_it_sees_the_allowed_environment_and_no_more(asked, monkeypatch, settings):
+async def test_it_sees_the_allowed_environment_and_no_more(called, monkeypatch, settings):
     allowed = {
         "LANG": "C.UTF-8",
         "LC_TIME": "C",
@@ -130,7 +130,7 @@ async def test_it_sees_the_allowed_environment_and_no_more(asked, monkeypatch, s
     for name, value in {**allowed, **dict.fromkeys(secret, "secret")}.items():
         monkeypatch.setenv(name, value)
     settings(pass_env=["ACME_*"])
-    env = (await asked())["env"]
+    env = (await called())["env"]
     assert {name: env.get(name) for name in allowed} == allowed
     assert not secret & env.keys()
     own = ("ANTHROPIC_", "ACME_", "LC_", "XDG_")
@@ -138,28 +138,28 @@ async def test_it_sees_the_allowed_environment_and_no_more(asked, monkeypatch, s
     assert [name for name in env if name not in exact and not name.startswith(own)] == []
 
 
-async def test_model_turns_budget_and_extra_arguments_can_be_set(asked, settings):
+async def test_model_turns_budget_and_extra_arguments_can_be_set(called, settings):
     settings(model="opus", max_turns=3, max_budget_usd=0.25, extra_arguments=["--permission-mode", "plan"])
-    given = (await asked())["given"]
-    assert (given["--model"], given["--max-turns"], given["--max-budget-usd"]) == ("opus", "3", "0.25")
-    assert given["--permission-mode"] == "plan"
+    options = (await called())["options"]
+    assert (options["--model"], options["--max-turns"], options["--max-budget-usd"]) == ("opus", "3", "0.25")
+    assert options["--permission-mode"] == "plan"
 
 
 async def test_another_program_can_be_named_by_the_user(reviewed, claude, settings, monkeypatch):
-    other = claude.program.rename(claude.folder / "claude-beta")
+    renamed = claude.program.rename(claude.folder / "claude-beta")
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
-    settings(command=str(other))
+    settings(command=str(renamed))
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
         assert (await agent.finish(DONE))["status"] == "next_step"
 
 
-async def test_a_project_cannot_name_a_program_or_its_arguments_before_it_is_trusted(reviewed, claude, asked):
-    theirs = {"command": "./evil", "extra_arguments": ["--evil"], "pass_env": ["*"], "model": "haiku"}
-    config = {"plugins": {"settings": {"claude_runner": theirs}}}
+async def test_a_project_cannot_name_a_program_or_its_arguments_before_it_is_trusted(reviewed, claude, called):
+    values = {"command": "./evil", "extra_arguments": ["--evil"], "pass_env": ["*"], "model": "haiku"}
+    config = {"plugins": {"settings": {"claude_runner": values}}}
     reviewed.write(".deepwork/config.yml", json.dumps(config))
-    call = await asked()
-    assert call["given"]["--model"] == "haiku"
+    call = await called()
+    assert call["options"]["--model"] == "haiku"
     assert "--evil" not in call["argv"]
 
 
@@ -171,5 +171,5 @@ async def test_a_concurrency_of_its_own_bounds_it_within_the_pool(project, claud
     async with project.agent(external_runner="claude") as agent:
         await agent.start()
         assert (await agent.finish({"parts": files}))["status"] == "workflow_complete"
-    spans = sorted((call["began"], call["ended"]) for call in claude.spans())
+    spans = sorted((span["began"], span["ended"]) for span in claude.spans())
     assert all(before[1] <= after[0] for before, after in pairwise(spans))

@@ -1,132 +1,104 @@
-"""However a review is ended, nothing of it is left: no process, no counted attempt."""
+"""However a review is ended, it leaves no process behind and no counted attempt."""
 
 from __future__ import annotations
 
-import json
-import re
 import signal
-import subprocess
-import sys
 import time
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 
-import anyio
 import pytest
-from fastmcp import Client
 
-pytestmark = pytest.mark.anyio
+from deepwork.testing import HttpWire, StdioWire, address_of, start_server
 
-CALL = {"name": "finished_step", "arguments": {"outputs": {"a.md": "a.md"}}, "_meta": {"progressToken": "t"}}
+START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
+OUTPUTS = {"a.md": "a.md"}
+META = {"progressToken": "t"}
 
-
-class Server:
-    """`deepwork serve` as a process, spoken to line by line."""
-
-    def __init__(self, root, *arguments):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "deepwork", "serve", "--path", str(root), "--external-runner", "claude", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-
-    def send(self, method, params, number=None):
-        message = {"jsonrpc": "2.0", "method": method, "params": params}
-        line = json.dumps(message if number is None else {**message, "id": number}) + "\n"
-        self.process.stdin.write(line.encode())
-        self.process.stdin.flush()
-
-    def ask(self, method, params, number):
-        self.send(method, params, number)
-        return json.loads(self.process.stdout.readline())
-
-    def begin_review(self, claude):
-        """Start a workflow and have its step reviewed; `claude` is at it when this returns."""
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        self.ask("initialize", hello, 1)
-        self.send("notifications/initialized", {})
-        start = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
-        self.ask("tools/call", {"name": "start_workflow", "arguments": start}, 2)
-        self.send("tools/call", CALL, 3)
-        claude.started()
-
-    def close(self):
-        with suppress(OSError):
-            self.process.stdin.close()
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
+# Long enough for a busy machine; a server that waited for its reviewer would take five minutes.
+PATIENCE = 60
 
 
 @pytest.fixture
-def server(reviewed, claude):
+def start(reviewed, claude):
+    """Start servers whose reviewer hangs; they are gone when the test has ended."""
     claude.behaves(mode="hang", leaves_child=True)
-    servers = []
+    processes = []
 
-    def start(*arguments):
-        servers.append(Server(reviewed.root, *arguments))
-        return servers[-1]
+    def start(*options):
+        process = start_server(reviewed.root, "--external-runner", "claude", *options)
+        processes.append(process)
+        return process
 
     yield start
-    for one in servers:
-        one.close()
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
 
 
-def ended(server, claude, history):
-    """Wait for the end of the server, and look for what it has left."""
-    began = time.monotonic()
-    assert server.process.wait(10) == 0
-    assert time.monotonic() - began < 2
+@pytest.fixture
+def reviewing(start, claude):
+    """Start a server on stdio, and have a step reviewed; `claude` is running when this returns."""
+
+    def reviewing():
+        wire = StdioWire(start())
+        wire.greet()
+        wire.call("start_workflow", **START)
+        params = {"name": "finished_step", "arguments": {"outputs": OUTPUTS}, "_meta": META}
+        request = wire.message("tools/call", params)
+        wire.send_message(request)
+        claude.started()
+        return wire, request["id"]
+
+    return reviewing
+
+
+def ended(process, claude, history):
+    """Wait for the end of the server, and check that it has left nothing."""
+    assert process.wait(PATIENCE) == 0
     assert claude.survivors() == []
     assert history("attempt_given_back") == [{"reason": "the review was ended"}]
 
 
 @pytest.mark.parametrize("pause", [None, 0.0, 0.05])
-def test_a_server_that_is_told_to_stop_once_or_twice_leaves_nothing(server, claude, history, pause):
-    one = server()
-    one.begin_review(claude)
-    one.process.send_signal(signal.SIGTERM)
+def test_a_server_that_is_stopped_by_one_or_two_signals_leaves_nothing(reviewing, claude, history, pause):
+    wire, _ = reviewing()
+    wire.process.send_signal(signal.SIGTERM)
     if pause is not None:
         time.sleep(pause)
-        one.process.send_signal(signal.SIGINT)
-    ended(one, claude, history)
+        wire.process.send_signal(signal.SIGINT)
+    ended(wire.process, claude, history)
 
 
-def test_a_client_that_closes_stdin_leaves_nothing(server, claude, history):
-    one = server()
-    one.begin_review(claude)
-    one.process.stdin.close()
-    ended(one, claude, history)
+def test_a_client_that_closes_stdin_leaves_nothing(reviewing, claude, history):
+    wire, _ = reviewing()
+    wire.process.stdin.close()
+    ended(wire.process, claude, history)
 
 
-def test_a_cancelled_call_ends_its_review_at_once(server, claude, history):
-    one = server()
-    one.begin_review(claude)
-    one.send("notifications/cancelled", {"requestId": 3})
-    deadline = time.monotonic() + 2
+def test_a_cancelled_call_ends_its_review_at_once(reviewing, claude, history):
+    wire, request_id = reviewing()
+    wire.notify("notifications/cancelled", requestId=request_id)
+    deadline = time.monotonic() + PATIENCE
     while claude.survivors():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, "the review goes on"
         time.sleep(0.01)
-    assert one.ask("ping", {}, 4)
-    one.process.stdin.close()
-    ended(one, claude, history)
+    assert wire.ask("ping") == {}
+    wire.process.stdin.close()
+    ended(wire.process, claude, history)
 
 
-async def test_a_server_on_http_that_is_told_to_stop_leaves_nothing(server, claude, history):
-    one = server("--transport", "http", "--port", "0")
-    url = None
-    while url is None:
-        line = await anyio.to_thread.run_sync(one.process.stderr.readline)
-        url = re.search(r"http://\S+", line.decode())
-    with suppress(Exception):
-        async with Client(url[0]) as client, anyio.create_task_group() as tasks:
-            start = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
-            session = (await client.call_tool("start_workflow", start)).structured_content["begin_step"]["session_id"]
-            arguments = {**CALL["arguments"], "session_id": session}
-            tasks.start_soon(client.call_tool, "finished_step", arguments)
-            await anyio.to_thread.run_sync(claude.started)
-            one.process.send_signal(signal.SIGTERM)
-            await anyio.to_thread.run_sync(one.process.wait)
-            tasks.cancel_scope.cancel()
-    ended(one, claude, history)
+def test_a_server_on_http_that_is_stopped_leaves_nothing(start, reviewed, claude, history):
+    process = start("--transport", "http", "--port", "0")
+    url = address_of(process, reviewed.root / "server.log")
+    with HttpWire(url) as wire, ThreadPoolExecutor(1) as pool:
+        wire.greet()
+        session_id = wire.call("start_workflow", **START)["begin_step"]["session_id"]
+        answer = pool.submit(
+            wire.request, "tools/call", name="finished_step", arguments={"outputs": OUTPUTS, "session_id": session_id}
+        )
+        claude.started()
+        process.send_signal(signal.SIGTERM)
+        answer.exception(PATIENCE)
+    ended(process, claude, history)

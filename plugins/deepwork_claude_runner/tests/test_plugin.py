@@ -1,4 +1,4 @@
-"""The plugin as a part of the house: contracts, doctor, imports."""
+"""The contracts of plugins and runners, the check, and what is imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from deepwork.testing import PluginContract, ReviewRunnerContract
-from deepwork_claude_runner.cli import ClaudeCLI
+from deepwork_claude_runner.runner import ClaudeCLI
 from deepwork_claude_runner.settings import ClaudeSettings
 
 
@@ -30,10 +30,14 @@ class TestPlugin(PluginContract):
 def doctor(project):
     command = [sys.executable, "-m", "deepwork", "doctor", "--json", "--path", str(project.root)]
     report = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
-    return [(one["level"], one["text"], one["cure"]) for one in report["findings"] if one["check"] == "claude"]
+    return [
+        (finding["level"], finding["text"], finding["cure"])
+        for finding in report["findings"]
+        if finding["check"] == "claude"
+    ]
 
 
-def test_doctor_tells_program_and_version(project, claude):
+def test_doctor_shows_program_and_version(project, claude):
     assert doctor(project) == [("ok", "claude: 9.9.9 (Claude Code)", None)]
 
 
@@ -53,5 +57,5 @@ def test_doctor_says_how_to_get_the_program(project, monkeypatch, tmp_path):
 
 def test_declaring_imports_nothing_heavy():
     code = "import deepwork_claude_runner.plugin, sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"fastmcp", "deepwork_claude_runner.cli"} & set(done.stdout.split())
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"fastmcp", "deepwork_claude_runner.runner"} & set(completed.stdout.split())

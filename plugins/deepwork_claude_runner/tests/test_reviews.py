@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import time
 
+import anyio
 import pytest
 
 from deepwork.testing import output, review, step
@@ -28,16 +28,16 @@ async def test_what_claude_finds_wrong_reaches_the_agent(reviewed, claude):
         reply = await agent.finish(DONE)
     assert (reply["status"], reply["feedback"]) == ("needs_work", "Say where it comes from")
     [failed] = reply["failed_reviews"]
-    assert [one["criterion"] for one in failed["criteria_results"]] == ["Complete", "True"]
+    assert [result["criterion"] for result in failed["criteria_results"]] == ["Complete", "True"]
 
 
-async def test_model_tokens_and_cost_are_kept(reviewed, claude, history):
+async def test_model_tokens_and_cost_are_stored(reviewed, claude, history):
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
         await agent.finish(DONE)
     [verdict] = history("verdict")
-    kept = [verdict[name] for name in ("runner", "model", "input_tokens", "output_tokens", "cost_usd")]
-    assert kept == ["claude", "claude-fake-1", 120, 30, 0.0123]
+    fields = [verdict[name] for name in ("runner", "model", "input_tokens", "output_tokens", "cost_usd")]
+    assert fields == ["claude", "claude-fake-1", 120, 30, 0.0123]
 
 
 async def test_a_list_of_messages_is_understood_too(reviewed, claude):
@@ -61,14 +61,14 @@ def raw(content):
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "why"),
+    ("behaviour", "message"),
     [
         ({"mode": "error", "reply": NOT_LOGGED_IN}, "Claude is not logged in: Not logged in · Please run /login"),
         ({"mode": "error", "reply": OUT_OF_TURNS}, "Claude gave up: Reached maximum number of turns (1)"),
         ({"mode": "text", "text": "All fine. " * 100}, "Claude gave no structured answer, but said: All fine."),
         ({"mode": "exit", "code": 7, "stderr": "no such model\n"}, "Claude ended with code 7: no such model"),
         ({"mode": "exit", "code": 0, "stderr": "hm\n"}, "Claude printed no JSON: nothing"),
-        ({"mode": "killed"}, "Claude was killed by signal 9"),
+        ({"mode": "killed"}, "Claude was killed by SIGKILL"),
         (raw(b"\xff\xfe not text"), "Claude printed no JSON"),
         (raw(b"[" * 100_000), "Claude printed no JSON"),
         (raw(b"[]"), "Claude's answer holds no result: []"),
@@ -86,18 +86,18 @@ def raw(content):
         ),
     ],
 )
-async def test_every_defect_of_a_reply_is_told_and_costs_no_attempt(reviewed, claude, history, behaviour, why):
+async def test_every_invalid_output_is_reported_and_costs_no_attempt(reviewed, claude, history, behaviour, message):
     claude.behaves(behaviour)
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
         reply = await agent.finish(DONE)
     assert reply["status"] == "needs_work"
-    assert why in reply["feedback"]
+    assert message in reply["feedback"]
     assert len(reply["feedback"]) < 1000
     assert len(history("attempt_given_back")) == 1
 
 
-async def test_what_cures_a_refusal_is_told_with_it(reviewed, claude):
+async def test_a_limit_that_was_reached_comes_with_its_setting(reviewed, claude):
     claude.behaves(mode="error", reply=OUT_OF_TURNS)
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
@@ -121,7 +121,7 @@ async def test_an_answer_without_passed_is_not_a_verdict(reviewed, claude):
     assert "the answer is not a verdict: it has no `passed`" in reply["feedback"]
 
 
-async def test_a_missing_program_is_told_with_its_cure(reviewed, monkeypatch, tmp_path):
+async def test_a_missing_program_comes_with_a_hint(reviewed, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
@@ -134,9 +134,8 @@ async def test_a_reviewer_that_never_ends_is_killed_at_the_limit_with_its_childr
     claude.behaves(mode="hang", leaves_child=True)
     async with reviewed.agent(external_runner="claude", quality_gate_timeout=1) as agent:
         await agent.start()
-        began = time.monotonic()
-        reply = await agent.finish(DONE)
-    assert time.monotonic() - began < 2
+        with anyio.fail_after(60):  # it would hang for five minutes
+            reply = await agent.finish(DONE)
     assert "within 1 s" in reply["feedback"]
     assert claude.survivors() == []
 
@@ -145,9 +144,8 @@ async def test_a_child_that_keeps_stdout_does_not_keep_the_agent(reviewed, claud
     claude.behaves(mode="pass", leaves_child=True)
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
-        began = time.monotonic()
-        assert (await agent.finish(DONE))["status"] == "next_step"
-    assert time.monotonic() - began < 3
+        with anyio.fail_after(60):  # the child lives for five minutes
+            assert (await agent.finish(DONE))["status"] == "next_step"
     assert claude.survivors() == []
 
 

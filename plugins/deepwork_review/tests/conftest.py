@@ -36,7 +36,7 @@ class ReviewAgent(Agent):
         return json.loads(await self.text("get_configured_reviews", **arguments))
 
     async def pass_all(self, **arguments):
-        """Have every review done, without a finding."""
+        """Mark every needed review as passed."""
         answer = await self.instructions(**arguments)
         for review_id in ids(answer):
             await self.text("mark_review_as_passed", review_id=review_id)
@@ -52,9 +52,9 @@ class Repo(DeepworkProject):
 
     def git(self, *arguments, cwd=None, **options):
         command = ["git", "-c", "protocol.file.allow=always", *arguments]
-        done = subprocess.run(command, cwd=cwd or self.root, capture_output=True, check=False, **options)
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode()
+        completed = subprocess.run(command, cwd=cwd or self.root, capture_output=True, check=False, **options)
+        assert completed.returncode == 0, completed.stderr.decode()
+        return completed.stdout.decode()
 
     def init(self):
         self.root.mkdir(parents=True, exist_ok=True)
@@ -110,8 +110,8 @@ def anyio_backend():
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_environment(monkeypatch, tmp_path_factory):
-    """Nobody's configuration, of ours or of git."""
+def _empty_environment(monkeypatch, tmp_path_factory):
+    """Hide the configuration of whoever runs the tests, for DeepWork and for git."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "GIT_")):
             monkeypatch.delenv(name)
@@ -134,21 +134,21 @@ def repo(tmp_path):
 
 @pytest.fixture
 def repo_at():
-    """Make a repository object for a folder."""
+    """Give the class, for tests that make repositories in other folders."""
     return Repo
 
 
 @pytest.fixture
 def reviewed():
-    """Give the files that an answer's instruction files name, as they are named, once for each review."""
+    """Give the files to review, from the instruction files of a reply: once for each review, as they are written."""
 
     def reviewed(root, answer):
-        found = []
+        paths = []
         for review_id in ids(answer):
             text = (root / ".deepwork" / "tmp" / "review_instructions" / f"{review_id}.md").read_text()
             files = re.search(r"## Files to Review\n\n(.*?)(\n\n|\Z)", text, re.DOTALL)
-            found += re.findall(r"^- @?(.*)$", files[1], re.MULTILINE) if files else []
-        return sorted(found)
+            paths += re.findall(r"^- @?(.*)$", files[1], re.MULTILINE) if files else []
+        return sorted(paths)
 
     return reviewed
 

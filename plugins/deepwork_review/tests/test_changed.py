@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.anyio
 
-ODD_NAMES = [
+UNUSUAL_NAMES = [
     "two words.py",
     "new\nline.py",
     "日本.py",
@@ -47,7 +47,7 @@ async def test_ignored_files_are_not_reviewed(repo):
 @pytest.mark.parametrize("state", ["committed", "staged", "untracked"])
 async def test_every_name_that_git_allows_is_reviewed_once(repo, reviewed, state):
     repo.rule(include=["*.py"])
-    for name in ODD_NAMES:
+    for name in UNUSUAL_NAMES:
         descriptor = os.open(os.path.join(os.fsencode(repo.root), os.fsencode(name)), os.O_CREAT | os.O_WRONLY)
         os.write(descriptor, os.fsencode(name))
         os.close(descriptor)
@@ -64,7 +64,7 @@ async def test_every_name_that_git_allows_is_reviewed_once(repo, reviewed, state
     )
 
 
-async def test_of_a_renamed_file_the_new_name_is_reviewed(repo, reviewed):
+async def test_a_renamed_file_is_reviewed_under_its_new_name(repo, reviewed):
     repo.rule(include=["*.py"])
     repo.write("old.py", "x = 1\n" * 20)
     repo.commit()
@@ -77,7 +77,7 @@ async def test_of_a_renamed_file_the_new_name_is_reviewed(repo, reviewed):
     assert "WARNING: 1 deleted file reviewed by no rule" in answer
 
 
-async def test_a_deletion_is_told_to_a_rule_that_asks(repo, review_ids):
+async def test_a_deletion_is_reviewed_by_a_rule_that_asks_for_it(repo, review_ids):
     repo.rule("asks", include=["*.md"], deletions=True)
     repo.rule("does_not", include=["*.md"])
     repo.git("rm", "-q", "README.md")
@@ -113,7 +113,7 @@ async def test_a_linked_worktree_is_reviewed_and_one_inside_is_left_out(repo, re
     assert "WARNING: trees/other/ is a repository of its own and was left out" in answer
     assert "new.py" not in answer
     async with repo.reviewer() as agent:
-        assert [one["defining_file"] for one in await agent.configured()] == [".deepreview:1"]
+        assert [rule["defining_file"] for rule in await agent.configured()] == [".deepreview:1"]
 
 
 async def test_a_submodule_is_left_out_with_a_note(repo, repo_at, tmp_path):
@@ -183,7 +183,7 @@ async def test_a_shallow_clone_never_looks_unchanged(repo, repo_at, tmp_path):
     url = f"file://{repo.root}"
     repo.git("clone", "-q", "--depth", "1", "--branch", "work", url, str(tmp_path / "branch"))
     refused = await repo_at(tmp_path / "branch").refusal()
-    assert "what has changed cannot be told" in refused
+    assert "it is not known what has changed, so a review may be due:" in refused
     assert "git fetch --unshallow" in refused
     repo.git("clone", "-q", "--depth", "1", url, str(tmp_path / "default"))
     default = repo_at(tmp_path / "default")
@@ -215,7 +215,7 @@ async def test_without_a_default_branch_nothing_is_called_unchanged(repo):
     assert "Only uncommitted changes are covered, commits of this branch are NOT" in refused
 
 
-async def test_unrelated_histories_are_said(repo):
+async def test_an_unrelated_history_is_an_error(repo):
     repo.git("checkout", "-q", "--orphan", "island")
     repo.rule(include=["*.py"])
     repo.commit()
@@ -228,17 +228,17 @@ async def test_unrelated_histories_are_said(repo):
 )
 def test_a_base_that_could_be_an_option_or_more_than_a_commit_is_refused(repo, ref):
     repo.rule()
-    done = repo.run("review", f"--base-ref={ref}")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"Error: the base {ref!r} is no name of a branch, tag or commit\n"
+    completed = repo.run("review", f"--base-ref={ref}")
+    assert (completed.returncode, completed.stdout) == (1, "")
+    assert completed.stderr == f"Error: the base {ref!r} is not the name of a branch, tag or commit\n"
     assert not list(repo.root.rglob("canary"))
 
 
 def test_an_unknown_base_is_refused(repo):
     repo.rule()
-    done = repo.run("review", "--base-ref", "release")
-    assert done.returncode == 1
-    assert "Error: the base 'release' is not known to this repository" in done.stderr
+    completed = repo.run("review", "--base-ref", "release")
+    assert completed.returncode == 1
+    assert "Error: the base 'release' is not known to this repository" in completed.stderr
 
 
 async def test_a_broken_repository_is_an_error_and_not_an_empty_answer(repo):
@@ -251,7 +251,7 @@ async def test_outside_of_git_the_files_have_to_be_named(project, repo_at):
     folder = repo_at(project.root)
     folder.rule(include=["*.py"])
     folder.write("a.py")
-    assert "this project is in no git repository" in await folder.refusal()
+    assert "this project is not in a git repository" in await folder.refusal()
     assert 'name: "rule review of a.py"' in await folder.ask(files=["a.py"])
 
 

@@ -30,8 +30,8 @@ def test_every_rule_that_is_shown_is_valid(page, tmp_path):
                 (tmp_path / name).parent.mkdir(exist_ok=True)
                 (tmp_path / name).write_text("text")
             (tmp_path / f"{number}").write_text(text)
-            read = read_rules(tmp_path, f"{number}")
-            assert not isinstance(read, BrokenFile), read
+            rules = read_rules(tmp_path, f"{number}")
+            assert not isinstance(rules, BrokenFile), rules
 
 
 def test_every_key_of_the_file_is_in_the_reference():
@@ -43,7 +43,8 @@ def test_every_key_of_the_file_is_in_the_reference():
 
 def test_every_command_option_and_skipped_folder_is_in_the_reference():
     names = [f"deepwork reviews {name}" for name in reviews.commands]
-    options = [option for one in (review, *reviews.commands.values()) for it in one.params for option in it.opts]
+    commands = (review, *reviews.commands.values())
+    options = [option for command in commands for parameter in command.params for option in parameter.opts]
     folders = SKIPPED - {".git", ".mypy_cache", ".pytest_cache", ".ruff_cache"}  # "tools' caches"
     for text in [*names, *(option for option in options if option.startswith("--")), *folders]:
         assert text in REFERENCE

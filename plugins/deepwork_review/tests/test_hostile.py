@@ -17,7 +17,7 @@ def git(root, *arguments):
 
 
 def prepare(root: Path) -> str:
-    """Make a repository with a rule, a base and a change, and a program beside it that leaves a trace; give that."""
+    """Make a repository with a rule, a base and a change. Return a program beside it that leaves a file."""
     root.mkdir(parents=True)
     program = root.parent / "canary.sh"
     program.write_text(f"#!/bin/sh\ntouch {root.parent}/canary-$$\nexit 1\n")
@@ -74,16 +74,16 @@ def submodule_up(root, program):
 
 
 def nested_git_file(root, program):
-    other = root.parent / "other.git"
-    git(root, "init", "-q", "--bare", str(other))
-    git(root, "--git-dir", str(other), "config", "core.fsmonitor", program)
+    repository = root.parent / "other.git"
+    git(root, "init", "-q", "--bare", str(repository))
+    git(root, "--git-dir", str(repository), "config", "core.fsmonitor", program)
     (root / "nested").mkdir()
-    (root / "nested" / ".git").write_text(f"gitdir: {other}\n")
+    (root / "nested" / ".git").write_text(f"gitdir: {repository}\n")
     (root / "nested" / "x.py").write_text("x\n")
 
 
 def embedded_repository(root, program):
-    """A dirty submodule whose own configuration would run something if git looked into it."""
+    """A changed submodule whose own configuration would run a program if git looked into it."""
     inner = root / "inner"
     inner.mkdir()
     git(inner, "init", "-q")
@@ -148,8 +148,7 @@ async def test_a_repositorys_configuration_runs_nothing_and_hides_nothing(tmp_pa
 
 
 @pytest.mark.parametrize("attack", ["core.fsmonitor", "filter.clean", "filter.process", "include.path"])
-def test_the_trap_is_real(tmp_path, attack):
-    """Without our care git does run the program."""
+def test_plain_git_does_run_the_program(tmp_path, attack):
     root = tmp_path / "repo"
     HOSTILE[attack](root, prepare(root))
     subprocess.run(["git", "diff", "--name-only", "main"], cwd=root, check=False, capture_output=True)
@@ -161,9 +160,9 @@ def test_the_environment_of_the_server_changes_nothing(tmp_path, repo_at, review
     root = tmp_path / "repo"
     program = prepare(root)
     variables = {key: value.replace("CANARY", program) for key, value in VARIABLES[name].items()}
-    done = repo_at(root).run("review", env=variables)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert reviewed(root, done.stdout) == ["new.py", "old.py"]
+    completed = repo_at(root).run("review", env=variables)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert reviewed(root, completed.stdout) == ["new.py", "old.py"]
     assert fired(root) == 0
 
 
@@ -189,6 +188,6 @@ def test_a_git_of_the_project_is_not_run(tmp_path, repo_at, reviewed):
     root = tmp_path / "repo"
     program = prepare(root)
     (root / "git").symlink_to(program)
-    done = repo_at(root).run("review", env={"PATH": f".:{os.environ['PATH']}"})
-    assert reviewed(root, done.stdout) == ["new.py", "old.py"]
+    completed = repo_at(root).run("review", env={"PATH": f".:{os.environ['PATH']}"})
+    assert reviewed(root, completed.stdout) == ["new.py", "old.py"]
     assert fired(root) == 0

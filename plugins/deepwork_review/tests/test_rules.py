@@ -24,7 +24,7 @@ rule:
 
 PROBLEMS = [
     ("[]", ":1: input should be a mapping"),
-    (GOOD + GOOD, ":2: key 'good' stands here again, first in line 1"),
+    (GOOD + GOOD, ":2: key 'good' is used twice, first in line 1"),
     (rule(text="  colour: red"), ":3: rule: unknown key 'colour'; valid: description, match, review"),
     (rule(match="    excludes: []"), ":6: rule.match: unknown key 'excludes'; did you mean 'exclude'?"),
     (rule(review="    agnet: {}"), ":10: rule.review: unknown key 'agnet'; did you mean 'agent'?"),
@@ -49,7 +49,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("text", "problem"), PROBLEMS, ids=range(len(PROBLEMS)))
-async def test_a_broken_file_is_told_with_its_line_and_hides_no_good_one(repo, text, problem):
+async def test_a_broken_file_is_reported_with_its_line_and_other_files_count(repo, text, problem):
     repo.write("src/.deepreview", text)
     repo.write(".deepreview", GOOD)
     repo.write("a.py")
@@ -64,19 +64,19 @@ async def test_if_all_files_are_broken_nothing_is_concluded(repo):
     assert refused.startswith("no rules could be read:\n.deepreview:1: input should be a mapping")
 
 
-async def test_a_file_without_rules_is_no_error(repo):
+async def test_a_file_without_rules_is_not_an_error(repo):
     repo.write(".deepreview", "# later\n")
     assert await repo.ask() == "No .deepreview configuration files found."
 
 
-async def test_rules_that_are_no_regular_files_or_lie_outside_are_told(repo, tmp_path):
+async def test_a_rule_file_outside_of_the_project_is_reported(repo, tmp_path):
     (tmp_path / "outside").write_text(GOOD)
     (repo.root / ".deepreview").symlink_to(tmp_path / "outside")
     repo.write("a.py")
     assert ".deepreview: lies outside of the project" in await repo.refusal()
 
 
-async def test_instructions_may_stand_in_a_file_beside_the_rules(repo):
+async def test_instructions_may_be_in_a_file_of_their_own(repo):
     repo.rule(folder="src", instructions={"file": "../guide.md"})
     repo.write("guide.md", "Read the guide.\n")
     repo.write("src/a.py")
@@ -91,16 +91,16 @@ async def test_configured_reviews_are_listed_with_their_lines_and_broken_files_a
     repo.rule("deep", folder="src/deep", include=["*.py"])
     repo.write("lib/.deepreview", "nonsense")
     async with repo.reviewer() as agent:
-        found = await agent.configured()
-        assert [(one["name"], one["defining_file"]) for one in found] == [
+        rules = await agent.configured()
+        assert [(rule["name"], rule["defining_file"]) for rule in rules] == [
             ("deep", "src/deep/.deepreview:1"),
             ("one", ".deepreview:1"),
             ("two", ".deepreview:9"),
             ("PARSE_ERROR:lib/.deepreview", "lib/.deepreview"),
         ]
-        assert found[1]["description"] == "The first"
-        some = await agent.configured(only_rules_matching_files=["src/deep/x.py", "y.md"])
-        assert [one["name"] for one in some] == ["deep", "two", "PARSE_ERROR:lib/.deepreview"]
+        assert rules[1]["description"] == "The first"
+        matching = await agent.configured(only_rules_matching_files=["src/deep/x.py", "y.md"])
+        assert [rule["name"] for rule in matching] == ["deep", "two", "PARSE_ERROR:lib/.deepreview"]
 
 
 async def test_without_rules_the_list_is_empty(repo):
@@ -129,7 +129,7 @@ async def test_a_search_without_git_ends_with_loops_of_links(project, repo_at):
     (project.root / "sub" / "up").symlink_to("..")
     (project.root / "sub" / "self").symlink_to(".")
     async with folder.reviewer() as agent:
-        assert [one["name"] for one in await agent.configured()] == ["mine"]
+        assert [rule["name"] for rule in await agent.configured()] == ["mine"]
 
 
 def test_lint_names_what_has_no_effect_or_is_missing(repo):
@@ -141,26 +141,26 @@ def test_lint_names_what_has_no_effect_or_is_missing(repo):
         precomputed_info_for_reviewer_bash_command="gone.sh",
     )
     repo.write("a.py")
-    done = repo.run("reviews", "lint")
-    assert (done.returncode, done.stderr) == (0, "1 rules checked, no errors.\n")
-    assert done.stdout.splitlines() == [
+    completed = repo.run("reviews", "lint")
+    assert (completed.returncode, completed.stderr) == (0, "1 rules checked, no errors.\n")
+    assert completed.stdout.splitlines() == [
         ".deepreview:1: rule 'rule': include '*.rb' matches no file (warning)",
         ".deepreview:1: rule 'rule': exclude 'gen/**' excludes nothing that is included (warning)",
         ".deepreview:1: rule 'rule': agent 'emacs' is for a platform that reviews are not written for (warning)",
         ".deepreview:1: rule 'rule': reference file 'gone.md' does not exist (warning)",
-        ".deepreview:1: rule 'rule': the command 'gone.sh' is no file beside .deepreview (warning)",
+        ".deepreview:1: rule 'rule': the command 'gone.sh' is not a file beside .deepreview (warning)",
     ]
 
 
 def test_lint_fails_for_a_broken_file(repo):
     repo.write(".deepreview", "nonsense")
-    done = repo.run("reviews", "lint", "--json")
-    assert done.returncode == 1
-    assert '"level": "error"' in done.stdout
+    completed = repo.run("reviews", "lint", "--json")
+    assert completed.returncode == 1
+    assert '"level": "error"' in completed.stdout
 
 
-def test_doctor_tells_of_broken_rules(repo):
+def test_doctor_reports_broken_rules(repo):
     repo.write(".deepreview", "nonsense")
-    done = repo.run("doctor")
-    assert done.returncode == 1
-    assert "✗ .deepreview:1: input should be a mapping" in done.stdout
+    completed = repo.run("doctor")
+    assert completed.returncode == 1
+    assert "✗ .deepreview:1: input should be a mapping" in completed.stdout

@@ -24,11 +24,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from deepwork.api import open_context
-from deepwork_review.cache import ReviewFolder
 from deepwork_review.changed import OPTIONS
 from deepwork_review.discover import walk
 from deepwork_review.match import Matcher, refuse_glob
-from deepwork_review.plan import issue, make_plan
+from deepwork_review.plan import make_plan
 
 TESTS = Path(__file__).parent.parent / "tests"
 REPOSITORY = Path(__file__).parent.parent.parent.parent
@@ -80,8 +79,8 @@ def make_big(root: Path) -> None:
 
 
 def by_hand(root: Path) -> float:
-    """Run the git commands that an answer needs, one after the other."""
-    began = time.perf_counter()
+    """Run the git commands that a reply needs, one after the other, and return the seconds."""
+    started = time.perf_counter()
     git(root, "rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel")
     git(root, "for-each-ref", "refs/heads/main")
     base = git(root, "merge-base", "main", "HEAD").decode().strip()
@@ -89,11 +88,11 @@ def by_hand(root: Path) -> float:
     git(root, "ls-files", "-z", "--others", "--exclude-standard")
     git(root, "diff", *OPTIONS, base, "--")
     git(root, "diff", *OPTIONS, "--cached", base, "--")
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
 def peak_of_children(pid: int) -> int:
-    """Give the greatest resident size so far of a child of ours, in KiB."""
+    """Return the largest resident size that a child process has had so far, in KiB."""
     return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])  # type: ignore[index]
 
 
@@ -120,57 +119,57 @@ async def big(folder: Path) -> None:
         (pid,) = children() - before
 
         async def ask() -> tuple[float, str]:
-            began = time.perf_counter()
+            started = time.perf_counter()
             result = await client.call_tool("get_review_instructions", {})
-            return time.perf_counter() - began, result.content[0].text  # type: ignore[union-attr]
+            return time.perf_counter() - started, result.content[0].text  # type: ignore[union-attr]
 
-        hand, first, again, second = [], [], [], []
+        git_before, calls_before, git_after, calls_after = [], [], [], []
         for _ in range(5):
-            hand.append(await anyio.to_thread.run_sync(by_hand, root))
-            spent, answer = await ask()
-            first.append(spent)
-        tasks = re.findall(r"review_instructions/(.+)\.md", answer)
-        began = time.perf_counter()
+            git_before.append(await anyio.to_thread.run_sync(by_hand, root))
+            seconds, reply = await ask()
+            calls_before.append(seconds)
+        tasks = re.findall(r"review_instructions/(.+)\.md", reply)
+        started = time.perf_counter()
         for review_id in tasks:
             await client.call_tool("mark_review_as_passed", {"review_id": review_id, "summary": "fine"})
-        marking = time.perf_counter() - began
+        marking = time.perf_counter() - started
         for _ in range(5):
-            again.append(await anyio.to_thread.run_sync(by_hand, root))
-            spent, answer = await ask()
-            second.append(spent)
+            git_after.append(await anyio.to_thread.run_sync(by_hand, root))
+            seconds, reply = await ask()
+            calls_after.append(seconds)
         peak = peak_of_children(pid)
-    middle = statistics.median
-    cold = first[0] / hand[0]
+    median = statistics.median
+    first_ratio = calls_before[0] / git_before[0]
     print(f"{FILES:,} files, {RULES} rules, {CHANGED} changed files: {len(tasks)} reviews")
     print(
-        f"  git by hand {middle(hand):.3f} s, first call {first[0]:.3f} s ({cold:.2f} x), later calls "
-        f"{middle(first):.3f} s ({middle(first) / middle(hand):.2f} x; limit 3)"
+        f"  git by hand {median(git_before):.3f} s, first call {calls_before[0]:.3f} s ({first_ratio:.2f} x), "
+        f"later calls {median(calls_before):.3f} s ({median(calls_before) / median(git_before):.2f} x; limit 3)"
     )
     print(
-        f"  all passed: {middle(second):.3f} s, {middle(second) / middle(again):.2f} x git, "
-        f"{middle(second) / middle(first):.2f} x the calls before (limit 1.2), "
-        f"{answer.count('name: ')} tasks; marking one {marking / max(1, len(tasks)) * 1000:.1f} ms"
+        f"  all passed: {median(calls_after):.3f} s, {median(calls_after) / median(git_after):.2f} x git, "
+        f"{median(calls_after) / median(calls_before):.2f} x the calls before (limit 1.2), "
+        f"{reply.count('name: ')} tasks; marking one takes {marking / max(1, len(tasks)) * 1000:.1f} ms"
     )
     print(f"  peak memory {(peak - minimal) / MIB:.0f} MiB above a minimal FastMCP server (limit 96)")
 
 
 def globs() -> None:
-    worst, which = 0.0, ""
+    worst, worst_glob = 0.0, ""
     for glob, path in of_tests("test_match").HOSTILE:
         matcher = Matcher("", [refuse_glob(glob)])
-        began = time.perf_counter()
+        started = time.perf_counter()
         matcher.matches(path)
-        spent = time.perf_counter() - began
-        if spent > worst:
-            worst, which = spent, glob
-    print(f"hostile globs: worst {worst * 1000:.1f} ms per path ({which!r}; limit 50)")
+        seconds = time.perf_counter() - started
+        if seconds > worst:
+            worst, worst_glob = seconds, glob
+    print(f"hostile globs: worst {worst * 1000:.1f} ms per path ({worst_glob!r}; limit 50)")
     matcher = Matcher("", ["**/a/**/b/**/c"])
     paths = ["/".join(["a", "b"] * 55) + f"/{number}" for number in range(3000)]
-    began = time.perf_counter()
-    found = matcher.select(paths)
+    started = time.perf_counter()
+    selected = matcher.select(paths)
     print(
-        f"  a slow rule on 3,000 deep paths: {time.perf_counter() - began:.2f} s, {len(found)} count as matching, "
-        f"told as {matcher.gave_up!r}"
+        f"  a slow rule on 3,000 deep paths: {time.perf_counter() - started:.2f} s, {len(selected)} count as "
+        f"matching, reported as {matcher.gave_up!r}"
     )
 
 
@@ -180,13 +179,13 @@ def loops(folder: Path) -> None:
     (root / "a" / "l1").symlink_to("..")
     (root / "a" / "l2").symlink_to("..")
     (root / "a" / "l3").symlink_to(".")
-    began = time.perf_counter()
+    started = time.perf_counter()
     walk(root)
-    print(f"loops of links: {time.perf_counter() - began:.3f} s (limit 1)")
+    print(f"loops of links: {time.perf_counter() - started:.3f} s (limit 1)")
 
 
 def soundness() -> None:
-    module, wrong, seen = of_tests("test_cache"), [], Counter()
+    module, failures, cases = of_tests("test_identity"), [], Counter()
 
     @settings(
         max_examples=CASES,
@@ -196,14 +195,14 @@ def soundness() -> None:
         deadline=None,
     )
     @given(module.projects(), st.sampled_from(list(module.MUTATIONS)))
-    def one(project: Any, mutation: str) -> None:
-        seen[mutation] += 1
+    def check(project: Any, mutation: str) -> None:
+        cases[mutation] += 1
         if not module.is_sound(project, mutation):
-            wrong.append((mutation, project))
+            failures.append((mutation, project))
 
-    one()
-    print(f"cache soundness: {sum(seen.values())} cases of {len(seen)} kinds, {len(wrong)} wrong (limit 0)")
-    for mutation, project in wrong[:5]:
+    check()
+    print(f"identities: {cases.total()} cases of {len(cases)} kinds, {len(failures)} wrong (limit 0)")
+    for mutation, project in failures[:5]:
         print(f"  {mutation}: {json.dumps(project)}")
 
 
@@ -216,8 +215,8 @@ def hostile() -> None:
             attack(root, program)
             before = module.fired(root)
             plan = anyio.run(partial(make_plan, open_context("review", root)))
-            found = sorted(path for one in plan.reviews for path in one.material.paths)
-            rows.append((name, module.fired(root) - before, found == ["new.py", "old.py"]))
+            paths = sorted(path for review in plan.reviews for path in review.material.paths)
+            rows.append((name, module.fired(root) - before, paths == ["new.py", "old.py"]))
             before = module.fired(root)
             for command in (["git", "status"], ["git", "diff", "main"]):
                 subprocess.run(command, cwd=root, check=False, capture_output=True)
@@ -228,11 +227,12 @@ def hostile() -> None:
             program = module.prepare(root)
             environment = {key: value.replace("CANARY", program) for key, value in variables.items()}
             command = [sys.executable, "-m", "deepwork", "review", "--json"]
-            done = subprocess.run(
+            completed = subprocess.run(
                 command, cwd=root, env={**os.environ, **environment}, capture_output=True, check=False
             )
-            found = sorted(path for one in json.loads(done.stdout or "{}").get("tasks", []) for path in one["files"])
-            rows.append((name, module.fired(root), found == ["new.py", "old.py"], None))
+            tasks = json.loads(completed.stdout or "{}").get("tasks", [])
+            paths = sorted(path for task in tasks for path in task["files"])
+            rows.append((name, module.fired(root), paths == ["new.py", "old.py"], None))
     print(
         f"hostile git: {len(module.HOSTILE)} configurations and {len(module.VARIABLES)} variables, "
         f"{sum(row[1] > 0 for row in rows)} executed (limit 0), {sum(row[2] for row in rows)} of {len(rows)} right"
@@ -246,13 +246,13 @@ def names_and_refs(folder: Path) -> None:
     module, hostile_module = of_tests("test_changed"), of_tests("test_hostile")
     root = folder / "names" / "repo"
     hostile_module.prepare(root)
-    for name in module.ODD_NAMES:
+    for name in module.UNUSUAL_NAMES:
         with open(os.path.join(os.fsencode(root), os.fsencode(name)), "w") as file:
             file.write("x")
     plan = anyio.run(partial(make_plan, open_context("review", root)))
-    found = [os.fsencode(path) for one in plan.reviews for path in one.material.files]
-    hits = sum(found.count(os.fsencode(name)) == 1 for name in module.ODD_NAMES)
-    print(f"odd file names: {hits} of {len(module.ODD_NAMES)}, each once")
+    paths = [os.fsencode(path) for review in plan.reviews for path in review.material.files]
+    hits = sum(paths.count(os.fsencode(name)) == 1 for name in module.UNUSUAL_NAMES)
+    print(f"unusual file names: {hits} of {len(module.UNUSUAL_NAMES)}, each once")
     marks = list(module.test_a_base_that_could_be_an_option_or_more_than_a_commit_is_refused.pytestmark)
     refs = next(mark.args[1] for mark in marks if mark.name == "parametrize")
     refused = 0
@@ -263,12 +263,12 @@ def names_and_refs(folder: Path) -> None:
 
 
 def replay(folder: Path) -> None:
-    """Walk along this repository's history: after each commit ask, and let everything pass."""
+    """Follow the history of this repository: after each commit, plan the reviews and let all of them pass."""
     root = folder / "replay"
     git(folder, "clone", "-q", str(REPOSITORY), str(root))
     commits = git(root, "rev-list", "--first-parent", "--reverse", "HEAD").decode().split()[-200:]
     rule = "{description: d, match: {include: ['%s']}, review: {strategy: %s, instructions: i}}"
-    needed = done = 0
+    needed = reviewed = 0
     for commit in commits[1:]:
         git(root, "checkout", "-q", "--detach", commit)
         (root / ".deepreview").write_text(
@@ -277,14 +277,14 @@ def replay(folder: Path) -> None:
         )
         context = open_context("review", root)
         plan = anyio.run(partial(make_plan, context, base_ref=commits[0]))
-        issue(context, plan)
-        for one in plan.open:
-            ReviewFolder(context.workspace).mark(one.identity.review_id, "replay", None)
-        needed, done = needed + len(plan.reviews), done + len(plan.open)
+        plan.issue()
+        for review in plan.pending:
+            plan.folder.mark(review.identity.review_id, "replay", None)
+        needed, reviewed = needed + len(plan.reviews), reviewed + len(plan.pending)
         (root / ".deepreview").unlink()
     print(
-        f"replay of {len(commits) - 1} commits: {needed} reviews needed, {done} done, {needed - done} avoided "
-        f"({(needed - done) / max(1, needed):.0%})"
+        f"replay of {len(commits) - 1} commits: {needed} reviews needed, {reviewed} done, {needed - reviewed} avoided "
+        f"({(needed - reviewed) / max(1, needed):.0%})"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -93,13 +92,13 @@ def read_answer(completed: Completed) -> Passed | NeedsWork:
         RunnerError: It failed, or printed something else.
     """
     if completed.returncode:
-        raise RunnerError(f"the program {_end(completed.returncode)}: {_quoted(completed.stderr or completed.stdout)}")
+        raise RunnerError(f"the program {completed.ending}: {_quoted_end(completed.stderr or completed.stdout)}")
     try:
         answer = json.loads(completed.stdout.decode())
     except UnicodeDecodeError:
-        raise BadVerdict(f"the program printed something that is not UTF-8: {_quoted(completed.stdout)}") from None
+        raise BadVerdict(f"the program printed something that is not UTF-8: {_quoted_end(completed.stdout)}") from None
     except (ValueError, RecursionError):
-        raise BadVerdict(f"the program printed no JSON: {_quoted(completed.stdout)}") from None
+        raise BadVerdict(f"the program printed no JSON: {_quoted_end(completed.stdout)}") from None
     usage = answer.get("usage") if isinstance(answer, dict) else None
     return read_verdict(answer, _usage(usage) if isinstance(usage, dict) else None)
 
@@ -118,16 +117,8 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _end(code: int) -> str:
-    if code > 0:
-        return f"ended with code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
-
-
-def _quoted(content: bytes) -> str:
+def _quoted_end(content: bytes) -> str:
+    """Quote the end of what a program has printed: there stands why it failed."""
     text = content[-4 * MAX_QUOTED :].decode("utf-8", "backslashreplace").strip()
     return repr(text[-MAX_QUOTED:]) if text else "it printed nothing"
 

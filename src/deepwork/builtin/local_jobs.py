@@ -28,12 +28,12 @@ class FolderJobs(JobSource):
             if reader.escapes:
                 text = "the folder of the project's jobs is a link that leads out of the project"
                 yield JobLoadError(text, job_name=reader.folder.name, job_dir=reader.folder)
-            found = reader.read_all()
-            # A folder that is broken, or bears its job's name, decides in `find`, so it does here.
-            for item in found:
+            items = reader.read_all()
+            # As in `find`, a folder that is broken, or has the name of its job, comes before other folders.
+            for item in items:
                 if isinstance(item, JobLoadError) or item.job_dir.name == item.name:
                     owners.setdefault(item.job_dir.name, item.job_dir)
-            for item in found:
+            for item in items:
                 if isinstance(item, JobLoadError) or owners.setdefault(item.name, item.job_dir) == item.job_dir:
                     yield item
                 else:
@@ -41,23 +41,23 @@ class FolderJobs(JobSource):
                     yield JobLoadError(text, job_name=item.job_dir.name, job_dir=item.job_dir)
 
     def find(self, job_name: str) -> Job | JobLoadError | None:
-        """Look into the folder of that name first; only if it does not decide, into the others."""
+        """Look into the folder of that name first, and into the other folders only if it has no job of that name."""
         by_folder: Job | None = None
         for reader in self._readers:
-            hit = reader.read(job_name)
-            if isinstance(hit, JobLoadError) or (hit is not None and hit.name == job_name):
-                return hit
-            by_folder = by_folder or hit
+            job = reader.read(job_name)
+            if isinstance(job, JobLoadError) or (job is not None and job.name == job_name):
+                return job
+            by_folder = by_folder or job
             for name in reader.names():
-                other = reader.read(name)
-                if isinstance(other, Job) and other.name == job_name:
-                    return other
+                job = reader.read(name)
+                if isinstance(job, Job) and job.name == job_name:
+                    return job
         return by_folder
 
 
 @hookimpl
 def deepwork_job_sources(context: PluginContext) -> Iterator[JobSource]:
-    """Project jobs before packaged ones before additional folders."""
+    """Jobs of the project come first, then packaged ones, then those of additional folders."""
     extra = [part.strip() for part in context.environment.get(EXTRA_FOLDERS, "").split(os.pathsep)]
     root = context.project_root
     yield FolderJobs("project", 0, [JobReader(root / ".deepwork" / "jobs", inside=root)])

@@ -1,4 +1,4 @@
-"""Sessions in memory: the store to read first, and the one for trying things out."""
+"""Sessions in memory: the smallest store, for experiments and for readers of this code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MemoryStore(StateStore):
         return self._sessions.get(session_id)
 
     async def save(self, session: Session, *, expected: int | None) -> int:
-        """Keep the session, unless somebody else has changed it."""
+        """Store the session, unless another caller has changed it."""
         current = self._sessions.get(session.session_id)
         if (current.revision if current else None) != expected:
             raise StaleSession(f"Session {session.session_id!r} was changed meanwhile")
@@ -38,12 +38,12 @@ class MemoryStore(StateStore):
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
     ) -> list[SessionSummary]:
         """List the sessions that fit, the last changed first."""
-        found = [
+        summaries = [
             summary
             for summary in (session.summary() for session in self._sessions.values())
             if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
         ]
-        return sorted(found, key=lambda summary: summary.updated_at, reverse=True)[:limit]
+        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
 
 @hookimpl

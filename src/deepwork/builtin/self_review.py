@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from anyio import to_thread
 
 from deepwork import hookimpl
 from deepwork.api import (
+    Folder,
     HandedBack,
     PluginContext,
     ReviewRequest,
@@ -18,9 +17,6 @@ from deepwork.api import (
     ReviewRunnerSpec,
     ReviewTask,
     StorageError,
-    open_folder,
-    read_in,
-    replace_in,
     visible,
 )
 
@@ -50,41 +46,41 @@ class SelfReview(ReviewRunner):
 
     async def review(self, request: ReviewRequest) -> HandedBack:
         """Write the review file, replacing an earlier one of this step."""
-        path = self._workspace.state_dir / f"quality_review_{request.session_id}_{request.step_id}.md"
-        text = render(request).encode()
+        name = f"quality_review_{request.session_id}_{request.step_id}.md"
         try:
-            previous = await to_thread.run_sync(self._replace, path, text)
+            previous = await to_thread.run_sync(self._write, name, render(request).encode())
         except OSError as error:
             raise StorageError(
                 f"The review file could not be written: {error.strerror}; nothing was changed"
             ) from error
 
         async def undo() -> None:
-            await to_thread.run_sync(self._put_back, path, previous)
+            await to_thread.run_sync(self._put_back, name, previous)
 
-        shown = self._workspace.shown(path)
+        path = self._workspace.shown(self._workspace.state_dir / name)
         return HandedBack(
-            f"Quality review required: step {request.step_id!r} is not finished before its reviews have passed. "
-            f"Instructions are in {shown}. Spawn a subagent that reads this file, does what it says and reports to "
-            "you. If it reports FAILED, mend the work and have it reviewed again; repeat until all criteria pass. "
-            "Then call finished_step again with the same outputs and quality_review_override_reason saying what "
-            "the review found.",
+            f"Quality review required. Spawn a subagent that does what {path} says and reports to you. If it reports "
+            "FAILED, fix the work and have it reviewed again, until all criteria pass. Then call finished_step again "
+            "with the same outputs and quality_review_override_reason: what the review found.",
             undo,
         )
 
-    def _replace(self, path: Path, text: bytes) -> bytes | None:
+    def _open(self) -> Folder:
+        return Folder.open(self._workspace.state_dir, inside=self._workspace.root)
+
+    def _write(self, name: str, content: bytes) -> bytes | None:
         self._workspace.prepare_state_dir()
-        with open_folder(path.parent, inside=self._workspace.root) as folder:
-            previous = read_in(folder, path.name)
-            replace_in(folder, path.name, text, previous=previous)
+        with self._open() as folder:
+            previous = folder.read(name)
+            folder.replace(name, content)
         return previous
 
-    def _put_back(self, path: Path, previous: bytes | None) -> None:
-        with suppress(OSError), open_folder(path.parent, inside=self._workspace.root) as folder:
+    def _put_back(self, name: str, previous: bytes | None) -> None:
+        with suppress(OSError), self._open() as folder:
             if previous is None:
-                os.unlink(path.name, dir_fd=folder)
+                folder.remove(name)
             else:
-                replace_in(folder, path.name, previous, previous=None)
+                folder.replace(name, previous)
 
 
 def render(request: ReviewRequest) -> str:

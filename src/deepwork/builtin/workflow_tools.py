@@ -44,9 +44,9 @@ SessionId = Annotated[str | None, Field(description="From begin_step. Default: t
 def tool_set(engine: Engine) -> ToolSet:
     """Bind the tools to an engine."""
 
-    def get_workflows() -> WorkflowList:
-        """List all jobs with their workflows, and job files with errors. Call this first."""
-        return engine.list_workflows()
+    def get_workflows(call: ToolCall) -> WorkflowList:
+        """List all jobs with their workflows, job files with errors, and active sessions. Call this first."""
+        return engine.list_workflows(call)
 
     async def start_workflow(
         call: ToolCall,
@@ -145,7 +145,6 @@ def tool_set(engine: Engine) -> ToolSet:
                 abort_workflow,
                 title="Abort a workflow",
                 destructive=True,
-                idempotent=True,
                 output=AbortedWorkflow,
                 always_load=True,
             ),

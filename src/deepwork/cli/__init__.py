@@ -1,1 +1,1 @@
-"""The room of the terminal."""
+"""The command line: click commands, one module each."""

@@ -1,4 +1,4 @@
-"""How an agent is connected to this installation."""
+"""The lines that connect an agent to this installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENTRY = """\
 
 
 def mcp_json() -> str:
-    """Give the content of `.mcp.json`: with the bare command where it is on PATH, else with its full path."""
+    """Return the content of `.mcp.json`: with the bare command if it is on PATH, else with its full path."""
     command = "deepwork"
     if shutil.which(command) is None:
         command = os.path.join(os.path.dirname(sys.executable), "deepwork")

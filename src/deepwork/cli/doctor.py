@@ -1,4 +1,4 @@
-"""`deepwork doctor`: what is right, what is wrong, and the command that cures it."""
+"""`deepwork doctor`: what is right, what is wrong, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import click
 import importlib_metadata
 
 from deepwork import __version__
-from deepwork.cli.options import path_option, probable_root
+from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
-from deepwork.cli.sessions import with_store
+from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.errors import DeepWorkError
 from deepwork.ports.records import Check, Finding, Level
@@ -36,28 +36,27 @@ CLIENT_FILES = {
 }
 
 
-@click.command(epilog="Exit code 1 when something is broken; warnings and information are not.")
+@click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
 @path_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def doctor(root: str, as_json: bool) -> int:
     """Check the installation and this project."""
-    told: set[str] = set()
-    groups = {name: [one for one in findings if _is_news(one, told)] for name, findings in _examine(root)}
-    broken = any(one.level is Level.ERROR for findings in groups.values() for one in findings)
+    groups = _without_repeated_errors(_examine(root))
+    broken = any(finding.level is Level.ERROR for findings in groups.values() for finding in findings)
     if as_json:
-        checks = [
-            {"check": name, "level": one.level, "text": one.text, "cure": one.cure}
+        report = [
+            {"check": name, "level": finding.level, "text": finding.text, "cure": finding.cure}
             for name, findings in groups.items()
-            for one in findings
+            for finding in findings
         ]
-        say_json({"ok": not broken, "findings": checks})
+        say_json({"ok": not broken, "findings": report})
         return int(broken)
     for name, findings in groups.items():
         say(Styled(name, bold=True))
-        for one in findings:
-            say_text(one.text, "  ", Styled(*MARKS[one.level]), " ")
-            if one.cure:
-                say_text(one.cure, "      -> ")
+        for finding in findings:
+            say_text(finding.text, "  ", Styled(*MARKS[finding.level]), " ")
+            if finding.cure:
+                say_text(finding.cure, "      -> ")
     return int(broken)
 
 
@@ -78,11 +77,17 @@ def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
         yield check.name, _guarded(check.run)
 
 
-def _is_news(finding: Finding, told: set[str]) -> bool:
-    """Say each error once, though several checks may meet it."""
-    is_new = finding.level is not Level.ERROR or finding.text not in told
-    told.add(finding.text)
-    return is_new
+def _without_repeated_errors(groups: Iterable[tuple[str, Iterable[Finding]]]) -> dict[str, list[Finding]]:
+    """Run the checks, and report each error once, although several checks may meet it."""
+    texts: set[str] = set()
+    new: dict[str, list[Finding]] = {}
+    for name, findings in groups:
+        new[name] = []
+        for finding in findings:
+            if finding.level is not Level.ERROR or finding.text not in texts:
+                new[name].append(finding)
+            texts.add(finding.text)
+    return new
 
 
 def _environment() -> Iterator[Finding]:
@@ -91,45 +96,44 @@ def _environment() -> Iterator[Finding]:
     yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
 
 
-def _project(project: Project, given: str) -> Iterator[Finding]:
+def _project(project: Project, path: str) -> Iterator[Finding]:
     root = project.workspace.root
-    why = "--path" if given != "." else "the current folder"
-    if os.environ.get("DEEPWORK_PROJECT") == given:
-        why = "DEEPWORK_PROJECT"
-    yield Finding(Level.OK, f"root {root} (from {why})")
+    source = "--path" if path != "." else "the current folder"
+    if os.environ.get("DEEPWORK_PROJECT") == path:
+        source = "DEEPWORK_PROJECT"
+    yield Finding(Level.OK, f"root {root} (from {source})")
     if project.workspace.home.is_dir():
         return
-    meant = probable_root(root)
-    if meant:
-        yield Finding(Level.WARNING, f"it has no .deepwork, but {meant} has", f"deepwork doctor --path {meant}")
+    parent = probable_root(root)
+    if parent:
+        yield Finding(Level.WARNING, f"it has no .deepwork, but {parent} has", f"deepwork doctor --path {parent}")
     else:
         yield Finding(Level.INFO, "it has no .deepwork", "deepwork init")
 
 
 def _configuration(project: Project) -> Iterator[Finding]:
     for file in (user_config_file(os.environ), project.workspace.config_file):
-        there = "read" if file.exists() else "not there, which is fine"
-        yield Finding(Level.OK if file.exists() else Level.INFO, f"{file}: {there}")
+        exists = file.exists()
+        state = "read" if exists else "does not exist, which is fine"
+        yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
     for label in project.trust.refused():
-        yield Finding(
-            Level.WARNING, f"{label} has no effect: the project asks for it, and it is not trusted", "deepwork trust"
-        )
+        yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
         if file.exists() and file.read_text(encoding="utf-8", errors="replace") != schema_text(kind):
-            yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is of another release", "deepwork init")
+            yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is from another release", "deepwork init")
 
 
 def _plugins(project: Project) -> Iterator[Finding]:
     offers = list_offers(project)
     for status in project.plugins.statuses:
         if status.status == "failed":
-            cure = f"install a release of {status.plugin.distribution} that fits, or name it in plugins.block"
+            cure = f"install a release of {status.plugin.distribution} that works, or name it in plugins.block"
             yield Finding(Level.WARNING, f"{status.plugin} is left out: {status.cause}", cure)
         elif not status.plugin.builtin:
             adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
-            what = ", ".join(adds) if status.status == "active" else status.status
-            yield Finding(Level.OK, f"{status.plugin}: {what or 'adds nothing'}")
+            state = ", ".join(adds) or "adds nothing" if status.status == "active" else status.status
+            yield Finding(Level.OK, f"{status.plugin}: {state}")
     for error in offers.errors:
         yield Finding(Level.ERROR, error.message, error.hint)
     if not offers.errors:
@@ -145,8 +149,8 @@ def _jobs(project: Project) -> Iterator[Finding]:
     for _, job in listing.jobs:
         for warning in job.warnings:
             yield Finding(Level.WARNING, warning, f"deepwork jobs check {job.job_dir}")
-    for one in listing.shadowed:
-        yield Finding(Level.INFO, f"job {one.job.name!r} of {one.source} is hidden by that of {one.by}")
+    for hidden in listing.shadowed:
+        yield Finding(Level.INFO, f"job {hidden.job.name!r} of {hidden.source} is hidden by that of {hidden.by}")
 
 
 def _sessions(project: Project) -> Iterator[Finding]:
@@ -156,42 +160,45 @@ def _sessions(project: Project) -> Iterator[Finding]:
     count, damaged = with_store(project, read)
     yield Finding(Level.OK, f"{count} sessions in the store {project.config.state.store!r}")
     for name in damaged:
-        yield Finding(Level.WARNING, f"{name} could not be read and was set aside", "look into it, then remove it")
+        yield Finding(Level.WARNING, f"{name} could not be read and was set aside", "look at it, then remove it")
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
 
 
 def _clients(root: Path) -> Iterator[Finding]:
-    seen = 0
-    for name, key in CLIENT_FILES.items():
-        for server, entry in _entries(root / name, key):
-            seen += 1
-            command = str(entry.get("command"))
-            found = shutil.which(command) if os.path.dirname(command) == "" else shutil.which(str(root / command))
-            level = Level.OK if found else Level.WARNING
-            what = "starts" if found else "cannot start, for there is no such program:"
-            yield Finding(level, f"{name}: {server!r} {what} {command}", None if found else "give its full path")
-    if not seen:
-        yield Finding(Level.INFO, "no client's file in this project starts deepwork", "deepwork init prints the lines")
+    entries = [
+        (name, server, entry)
+        for name, key in CLIENT_FILES.items()
+        for server, entry in _entries(root / name, key).items()
+    ]
+    for name, server, entry in entries:
+        command = str(entry.get("command"))
+        program = shutil.which(str(root / command) if os.path.dirname(command) else command)
+        if program:
+            yield Finding(Level.OK, f"{name}: {server!r} starts {command}")
+        else:
+            text = f"{name}: {server!r} cannot start, because there is no such program: {command}"
+            yield Finding(Level.WARNING, text, "give its full path")
+    if not entries:
+        yield Finding(Level.INFO, "no client file in this project starts deepwork", "deepwork init prints the lines")
 
 
-def _entries(file: Path, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Find entries that start deepwork; a file that cannot be read is the client's business."""
+def _entries(file: Path, key: str) -> dict[str, dict[str, Any]]:
+    """Return the entries that start deepwork; a file that cannot be read is reported by its client, not here."""
     try:
         servers = json.loads(file.read_text(encoding="utf-8"))[key]
-        found = [(name, entry) for name, entry in servers.items() if "deepwork" in json.dumps(entry)]
+        return {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return
-    yield from found
+        return {}
 
 
 def _guarded_checks(project: Project) -> list[Check]:
-    return [provided.item for provided in project.checks.items]  # errors are named under `plugins`
+    return [provided.item for provided in project.checks.items]  # errors are listed under `plugins`
 
 
 def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check; one that fails is itself a finding."""
+    """Run a check; its failure is a finding too."""
     try:
         return list(run())
     except DeepWorkError as error:

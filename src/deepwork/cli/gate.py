@@ -1,4 +1,4 @@
-"""`deepwork gate`: what reviewers have found, and what they would find."""
+"""`deepwork gate`: show past reviews, and review files without a session."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import click
 
-from deepwork.cli.options import path_option
-from deepwork.cli.sessions import json_option, the_session, with_store
+from deepwork.cli.options import json_option, path_option, session_id_argument
+from deepwork.cli.stores import read_session
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError
@@ -22,7 +22,7 @@ from deepwork.models.reviews import Passed
 from deepwork.models.sessions import EventKind, HistoryEntry, Session
 from deepwork.project.project import Project
 
-SHOWN = (
+SHOWN_KINDS = (
     EventKind.ATTEMPT,
     EventKind.VERDICT,
     EventKind.INFRASTRUCTURE,
@@ -36,23 +36,23 @@ INDENT = " " * 11
 
 @click.group(epilog="Example: deepwork gate try my_job write --file report.md")
 def gate() -> None:
-    """See what was reviewed and why, and try a step's reviews on files."""
+    """Show what was reviewed and why, and try a step's reviews on files."""
 
 
 @gate.command()
-@click.argument("session_id")
+@session_id_argument
 @click.argument("step_id", required=False)
 @path_option
 @json_option
 def show(session_id: str, step_id: str | None, root: str, as_json: bool) -> None:
     """Show what was reviewed in a session, or in one step of it: verdicts, missing ones, overrides."""
-    session = with_store(Project(root), lambda store: the_session(store, session_id))
+    session = read_session(Project(root), session_id)
     entries = [*_entries(session, step_id)]
     if as_json:
         say_json([entry.model_dump(mode="json") for entry in entries])
         return
     for entry in entries:
-        _show(entry)
+        _say_entry(entry)
     if not entries:
         say("Nothing was reviewed.", err=True)
 
@@ -60,9 +60,9 @@ def show(session_id: str, step_id: str | None, root: str, as_json: bool) -> None
 @gate.command("try")
 @click.argument("job_name", metavar="JOB")
 @click.argument("step_id", metavar="STEP")
-@click.option("--file", "files", multiple=True, metavar="[OUTPUT=]PATH", help="A file to judge; can be repeated.")
+@click.option("--file", "files", multiple=True, metavar="[OUTPUT=]PATH", help="A file to review; can be repeated.")
 @click.option("--runner", metavar="NAME", help="Review runner (default: quality_gate.runner, else self).")
-@click.option("--notes", metavar="TEXT", help="What the author says of the work.")
+@click.option("--notes", metavar="TEXT", help="The author's notes on the work.")
 @path_option
 @json_option
 def try_gate(
@@ -75,7 +75,9 @@ def try_gate(
     project = Project(root)
     job = choose_job(project.catalogue, job_name)
     step = _step(job, step_id)
-    outputs = check_outputs(_outputs(step, files), step.outputs, project.workspace.output_roots)
+    outputs = check_outputs(
+        _outputs(step, files), step.outputs, project.workspace, owner=f"step {step_id!r} of {job_name}"
+    ).outputs
     work = Work("try", job.name, "try", step, outputs, notes=notes)
     judgement = anyio.run(_judge, project, work, runner)
     passed = _has_passed(judgement)
@@ -85,9 +87,9 @@ def try_gate(
         say_json(report)
         return 0 if passed else 1
     for outcome in judgement.outcomes:
-        _tell(_facts(outcome))
+        _say_review(_facts(outcome))
     for hand_back in judgement.handed_back:
-        _tell(_handed_back_facts(hand_back))
+        _say_review(_handed_back_facts(hand_back))
     for name in judgement.skipped:
         say(f"skipped    {name}: no file")
     for path in judgement.changed:
@@ -115,17 +117,17 @@ def _step(job: Job, step_id: str) -> Step:
 
 def _outputs(step: Step, files: Sequence[str]) -> Outputs:
     """Sort files by the outputs to which they belong."""
-    found: dict[str, list[str]] = {}
-    for given in files:
-        name, separator, path = given.partition("=")
+    paths_of: dict[str, list[str]] = {}
+    for file in files:
+        name, separator, path = file.partition("=")
         if not separator or name not in step.outputs:
             if len(step.outputs) != 1:
                 names = ", ".join(step.outputs)
-                raise OutputError(f"{given!r} names no output; give OUTPUT=PATH with one of: {names}")
-            name, path = next(iter(step.outputs)), given
-        found.setdefault(name, []).append(path)
+                raise OutputError(f"{file!r} names no output; give OUTPUT=PATH with one of: {names}")
+            name, path = next(iter(step.outputs)), file
+        paths_of.setdefault(name, []).append(path)
     outputs: dict[str, str | list[str]] = {}
-    for name, paths in found.items():
+    for name, paths in paths_of.items():
         if step.outputs[name].type == "file" and len(paths) > 1:
             raise OutputError(f"output {name!r} is one file, but {len(paths)} were given")
         outputs[name] = paths[0] if step.outputs[name].type == "file" else paths
@@ -157,7 +159,7 @@ def _handed_back_facts(hand_back: HandBack) -> dict[str, Any]:
     }
 
 
-def _tell(facts: Mapping[str, Any]) -> None:
+def _say_review(facts: Mapping[str, Any]) -> None:
     word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("no verdict", "yellow"))
     where = facts.get("file") or facts["run_each"]
     more = [f"{facts['seconds']:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
@@ -173,19 +175,19 @@ def _tell(facts: Mapping[str, Any]) -> None:
 
 def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:
     if step_id is not None and step_id not in session.step_progress:
-        known = ", ".join(session.step_progress)
-        raise StateError(f"session {session.session_id!r} has not begun a step {step_id!r}; it has begun: {known}")
+        step_ids = ", ".join(session.step_progress)
+        raise StateError(f"session {session.session_id!r} has not begun a step {step_id!r}; it has begun: {step_ids}")
     for entry in session.history:
-        if entry.kind in SHOWN and step_id in (None, entry.step_id):
+        if entry.kind in SHOWN_KINDS and step_id in (None, entry.step_id):
             yield entry
 
 
-def _show(entry: HistoryEntry) -> None:
+def _say_entry(entry: HistoryEntry) -> None:
     detail = entry.detail
     if entry.kind == EventKind.VERDICT:
-        _tell(detail)
+        _say_review(detail)
     elif entry.kind == EventKind.INFRASTRUCTURE:
-        _tell({**detail, "passed": None, "feedback": detail.get("error", ""), "criteria": []})
+        _say_review({**detail, "passed": None, "feedback": detail.get("error", ""), "criteria": []})
     elif entry.kind == EventKind.ATTEMPT:
         say(Styled(f"{entry.step_id}, attempt {detail.get('number')}  {entry.at}", bold=True))
     else:
@@ -194,6 +196,6 @@ def _show(entry: HistoryEntry) -> None:
             EventKind.REVIEW_SKIPPED: "skipped",
             EventKind.REVIEW_HANDED_BACK: "handed back to the agent",
         }
-        told = detail.get("reason") or detail.get("feedback") or ""
-        what = words.get(EventKind(entry.kind), "the attempt does not count")
-        say_text(str(told), f"{entry.step_id}, {what}: ")
+        text = detail.get("reason") or detail.get("feedback") or ""
+        event = words.get(EventKind(entry.kind), "the attempt does not count")
+        say_text(str(text), f"{entry.step_id}, {event}: ")

@@ -14,8 +14,7 @@ from deepwork.cli.options import path_option
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.terminal import say, say_text
 from deepwork.errors import ConfigError
-from deepwork.files.durable import read_in
-from deepwork.files.paths import open_folder
+from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.project.config import resolve_root
 
@@ -46,21 +45,21 @@ version: "1.0"
 """
 
 
-@click.command(epilog="Then connect your agent; the last lines printed say how.")
+@click.command(epilog="Then connect your agent; the last lines that it prints say how.")
 @path_option
 def init(root: str) -> None:
     """Prepare a project: .deepwork/ with a commented configuration and a sample job.
 
-    Files that exist are kept as they are, so running it again does no harm.
+    Existing files are kept as they are, so it is safe to run it again.
     """
     workspace = Workspace(resolve_root(root))
     try:
         workspace.prepare_state_dir()
-        done = _make(workspace)
+        states = _write_files(workspace)
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
-    for name, what in done.items():
-        say(f"{what:8} .deepwork/{name}")
+    for name, state in states.items():
+        say(f"{state:8} .deepwork/{name}")
     say_text(
         "\nNext: connect your agent. For Claude Code, put this into .mcp.json in the project's folder:\n\n"
         f"{mcp_json()}\n\n"
@@ -68,41 +67,41 @@ def init(root: str) -> None:
     )
 
 
-def _make(workspace: Workspace) -> dict[str, str]:
-    """Write what is missing; schemas are ours, so older ones are replaced. No link is written through."""
-    done = {}
-    with open_folder(workspace.home, inside=workspace.root) as home:
-        done["config.yml"] = _write(home, "config.yml", CONFIG, replace=False)
+def _write_files(workspace: Workspace) -> dict[str, str]:
+    """Write what is missing, replace outdated schemas, and say what happened to each file. No link is followed."""
+    states = {}
+    with Folder.open(workspace.home, inside=workspace.root) as home:
+        states["config.yml"] = _write(home, "config.yml", CONFIG, replace=False)
         for name in ("jobs", "schema"):
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=home)
-    with open_folder(workspace.home / "jobs", inside=workspace.root) as jobs:
-        there = SAMPLE in os.listdir(jobs)
-    done[f"jobs/{SAMPLE}"] = "kept" if there else "created"
-    if not there:
+                os.mkdir(name, dir_fd=home.descriptor)
+    with Folder.open(workspace.home / "jobs", inside=workspace.root) as jobs:
+        has_sample = SAMPLE in jobs.names()
+    states[f"jobs/{SAMPLE}"] = "kept" if has_sample else "created"
+    if not has_sample:
         with as_file(files("deepwork") / "packaged_jobs" / SAMPLE) as source:
             shutil.copytree(source, workspace.home / "jobs" / SAMPLE)
-    with open_folder(workspace.home / "schema", inside=workspace.root) as schema:
+    with Folder.open(workspace.home / "schema", inside=workspace.root) as schema:
         for kind in MODELS:
             name = f"{kind}.schema.json"
-            done[f"schema/{name}"] = _write(schema, name, schema_text(kind), replace=True)
-    return done
+            states[f"schema/{name}"] = _write(schema, name, schema_text(kind), replace=True)
+    return states
 
 
-def _write(folder: int, name: str, text: str, *, replace: bool) -> str:
-    there = name in os.listdir(folder)
-    if there and not (replace and _differs(folder, name, text)):
+def _write(folder: Folder, name: str, text: str, *, replace: bool) -> str:
+    exists = name in folder.names()
+    if exists and not (replace and _differs(folder, name, text)):
         return "kept"
-    if there:
-        os.unlink(name, dir_fd=folder)
+    if exists:
+        folder.remove(name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(name, flags, 0o666, dir_fd=folder), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(name, flags, 0o666, dir_fd=folder.descriptor), "w", encoding="utf-8") as file:
         file.write(text)
-    return "updated" if there else "created"
+    return "updated" if exists else "created"
 
 
-def _differs(folder: int, name: str, text: str) -> bool:
+def _differs(folder: Folder, name: str, text: str) -> bool:
     try:
-        return read_in(folder, name) != text.encode()
+        return folder.read(name) != text.encode()
     except OSError:
-        return True  # a link, say
+        return True  # a link, for instance

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from deepwork.cli.options import path_option
+from deepwork.cli.options import json_option, path_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.errors import JobLoadError
 from deepwork.jobs.parse import FILE_NAME, parse_job
@@ -26,7 +26,7 @@ def jobs() -> None:
 
 @jobs.command("list")
 @path_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
     listing = Project(root).catalogue.list()
@@ -35,7 +35,8 @@ def list_jobs(root: str, as_json: bool) -> None:
             {
                 "jobs": [{"source": source, **_facts(job)} for source, job in listing.jobs],
                 "shadowed": [
-                    {"source": one.source, "hidden_by": one.by, **_facts(one.job)} for one in listing.shadowed
+                    {"source": hidden.source, "hidden_by": hidden.by, **_facts(hidden.job)}
+                    for hidden in listing.shadowed
                 ],
                 "errors": [{"source": source, **_failure(error)} for source, error in listing.errors],
             }
@@ -45,38 +46,37 @@ def list_jobs(root: str, as_json: bool) -> None:
         say(Styled(job.name, bold=True), f"  ({source})  {job.definition.summary}")
         for workflow in job.definition.workflows:
             say(f"    {workflow.name}: {workflow.summary}")
-    for one in listing.shadowed:
-        say(f"{one.job.name}  ({one.source})  hidden by the job of that name of {one.by}")
+    for hidden in listing.shadowed:
+        say(f"{hidden.job.name}  ({hidden.source})  hidden by the job of the same name in {hidden.by}")
     for _, error in listing.errors:
-        first, *others = _message(error).split("\n")
+        first, *more_lines = _message(error).split("\n")
         say(Styled("broken", "red"), "  ", first)
-        for line in others:
+        for line in more_lines:
             say(line)
     if not (listing.jobs or listing.errors):
-        say("No jobs. `deepwork init` makes a first one.")
+        say("No jobs. `deepwork init` creates a first one.")
 
 
 @jobs.command("get-stack")
 @path_option
 @click.option("--all", "everything", is_flag=True, help="All active sessions, not the ten newest.")
 def get_stack(root: str, everything: bool) -> None:
-    """Print the active sessions as JSON, for hooks that put an agent back on its way after compaction."""
-    from deepwork.cli.sessions import stack_report
+    """Print the active sessions as JSON, for client hooks that restore context after compaction."""
+    from deepwork.cli.get_stack import stack_report
 
-    say_json(stack_report(root, everything=everything))
+    say_json(stack_report(Project(root), everything=everything))
 
 
 @jobs.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @path_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
     """Check job files: job folders, job.yml files, or all jobs of the project.
 
     Prints `file:line: message` for every error and warning, and exits with 1 if there are errors.
     """
-    folders = [*_given(paths)] if paths else [*_given([resolve_root(root) / ".deepwork" / "jobs"])]
-    results = [parse_job(folder) for folder in folders]
+    results = [parse_job(folder) for folder in _job_folders(paths or [resolve_root(root) / ".deepwork" / "jobs"])]
     errors = [error for error in results if isinstance(error, JobLoadError)]
     warnings = [warning for job in results if isinstance(job, Job) for warning in job.warnings]
     if as_json:
@@ -96,8 +96,8 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
     return 1 if errors else 0
 
 
-def _given(paths: tuple[Path, ...] | list[Path]) -> Iterator[Path]:
-    """Turn what the user named into job folders: a folder of jobs stands for all of them."""
+def _job_folders(paths: Iterable[Path]) -> Iterator[Path]:
+    """Replace a folder of jobs by the folders of these jobs; other paths stay as they are."""
     for path in paths:
         listable = os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)
         if path.name == FILE_NAME or os.path.lexists(path / FILE_NAME) or not listable:
@@ -123,6 +123,6 @@ def _failure(error: JobLoadError) -> dict[str, str]:
 
 
 def _message(error: JobLoadError) -> str:
-    """Give the lines of an error; a line end in the folder's name makes no further ones."""
+    """Return the lines of an error, with the folder's name escaped, which may contain a line end."""
     folder = str(error.job_dir)
     return error.message.replace(folder, visible(folder))

@@ -1,4 +1,4 @@
-"""Where the log goes: stderr for people, and a file of JSON lines for programs."""
+"""Logging: to stderr for people, and to a file of JSON lines for programs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class ForPeople(logging.Formatter):
-    """One visible line a record; a traceback stands below it, indented, so that nothing in it looks like a record."""
+    """One escaped line a record. A traceback follows indented, so that none of its lines looks like a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
-        """Write the line."""
+        """Format the line."""
         return visible(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """Write the traceback."""
+        """Format the traceback."""
         return "\n".join(f"  {line}" for line in visible_lines(super().formatException(ei)).split("\n"))
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; the facts of a tool call are keys of their own."""
+    """One JSON object a line; the facts of a tool call have keys of their own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write one record."""
+        """Format one record."""
         entry = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -44,21 +44,21 @@ class JsonLines(logging.Formatter):
 
 
 def set_up_warnings() -> None:
-    """Let what is logged before, or without, `set_up_logging` be visible too: Python prints warnings as they are."""
+    """Escape what is logged without `set_up_logging` too; Python would print it unchanged."""
     if logging.lastResort:
         logging.lastResort.setFormatter(ForPeople("%(message)s"))
 
 
 def set_up_logging(level: str, json_file: Path | None = None) -> None:
-    """Send our log to stderr, warnings of libraries too, and our log to a file if one is named."""
-    to_people = logging.StreamHandler(sys.stderr)
-    to_people.setFormatter(ForPeople("%(levelname)-7s %(name)s: %(message)s"))
-    to_people.setLevel(level.upper())
+    """Log to stderr, libraries from level warning on, and to a file of JSON lines if one is named."""
+    for_people = logging.StreamHandler(sys.stderr)
+    for_people.setFormatter(ForPeople("%(levelname)-7s %(name)s: %(message)s"))
+    for_people.setLevel(level.upper())
     root = logging.getLogger()
-    root.handlers = [to_people]
+    root.handlers = [for_people]
     root.setLevel("WARNING")
     logging.getLogger("deepwork").setLevel("INFO" if json_file and level in ("warning", "error") else level.upper())
     if json_file:
-        to_programs = logging.FileHandler(json_file, encoding="utf-8", delay=False)
-        to_programs.setFormatter(JsonLines())
-        root.addHandler(to_programs)
+        for_programs = logging.FileHandler(json_file, encoding="utf-8", delay=False)
+        for_programs.setFormatter(JsonLines())
+        root.addHandler(for_programs)

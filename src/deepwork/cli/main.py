@@ -1,4 +1,4 @@
-"""The command `deepwork`: its verbs, loaded when asked for, and its exit codes.
+"""The command `deepwork`: its subcommands, imported when they are used, and its exit codes.
 
 0 done, 1 expected error, 2 wrong usage, 3 a bug of ours, 130 interrupted.
 """
@@ -37,20 +37,20 @@ COMMANDS = {
 }
 
 
-# What threads that are about to end, as those of a closed event loop, may still take.
+# How long threads may still run that are about to end, such as those of a closed event loop.
 THREAD_SECONDS = 0.5
 
-# Imports make tens of thousands of objects that stay, and are not worth a search for garbage.
+# Imports create tens of thousands of objects that stay; searching them for garbage would slow every start.
 GC_THRESHOLD = 50_000
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used; no plugin is for those of the core."""
+    """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
     _extensions: dict[str, click.Command] | None = None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order in which a newcomer needs them, then those of plugins."""
+        """List the commands in the order in which a new user needs them, then those of plugins."""
         return [*COMMANDS, *self._of_plugins()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -80,25 +80,27 @@ def main() -> None:
 
 
 def run() -> NoReturn:
-    """Run the command and end the process with the code that says what happened."""
+    """Run the command and end the process with its exit code."""
     if sys.platform == "win32":
         say_error(DeepWorkError("deepwork is untested on Windows and does not start there.", hint="Use WSL."))
         sys.exit(1)
     gc.set_threshold(GC_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no bug
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that the terminal cannot show
     set_up_warnings()
     _leave(_run())
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process, even if a plugin has left a thread behind for which the interpreter would wait for ever."""
-    left = [one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon]
-    for one in left:
-        one.join(THREAD_SECONDS)
-    left = [one for one in left if one.is_alive()]
-    if left:
-        say(f"Ended without waiting for: {', '.join(one.name for one in left)}", err=True)
+    """End the process, even if a thread of a plugin still runs, for which the interpreter would wait forever."""
+    threads = [
+        thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon
+    ]
+    for thread in threads:
+        thread.join(THREAD_SECONDS)
+    running = [thread.name for thread in threads if thread.is_alive()]
+    if running:
+        say(f"Ended without waiting for: {', '.join(running)}", err=True)
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
@@ -119,10 +121,10 @@ def _run() -> int:
         say_error(error)
         return 1
     except BrokenPipeError:
-        # Whoever read us has gone; without this the interpreter complains once more at its end.
+        # Nobody reads stdout any more. The interpreter flushes it once more at exit, which must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception:  # noqa: BLE001 - a bug: the user gets one line and the place of the rest
+    except Exception:  # noqa: BLE001 - a bug: the user gets one line that names the file with the details
         say_text(_keep_traceback(), "Error: this is a bug of deepwork. Details: ", err=True)
         return 3
 

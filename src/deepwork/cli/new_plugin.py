@@ -14,7 +14,7 @@ from deepwork.cli.terminal import say
 from deepwork.errors import ConfigError
 from deepwork.loading.discovery import BUILTINS, installed
 
-# What each hook brings along; everything else of the template is there for all.
+# The files that belong to each hook; all other files of the template are written for every plugin.
 PARTS = {
     "stores": ("store.py", "test_store.py"),
     "runners": ("runner.py", "test_runner.py"),
@@ -25,7 +25,8 @@ PARTS = {
 }
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 LONGEST = 30
-# A line that ends so, or the lines between two such lines, are there for some hooks, or only without others.
+# `# [tools,checks]` keeps a line if one of these hooks was chosen; `# [only tools]` if no other hook was chosen. The
+# lines between `# [tools` and `# tools]` are kept if `tools` was chosen.
 MARK = re.compile(r"\s*(?:#|<!--) \[(?P<only>only )?(?P<hooks>[a-z,]+)\](?: -->)?$")
 BEGIN, END = re.compile(r"# \[([a-z]+)"), re.compile(r"# [a-z]+\]")
 
@@ -37,11 +38,11 @@ BEGIN, END = re.compile(r"# \[([a-z]+)"), re.compile(r"# [a-z]+\]")
     default="tools",
     show_default=True,
     metavar="HOOK,…",
-    help=f"What it offers: any of {', '.join(PARTS)}, or all.",
+    help=f"What the plugin offers: any of {', '.join(PARTS)}, or all.",
 )
-@click.option("--into", default=".", metavar="DIR", help="Where the new folder is made (default: current directory).")
+@click.option("--into", default=".", metavar="DIR", help="Where to create the new folder (default: current directory).")
 def new_plugin(name: str, hooks: str, into: str) -> None:
-    """Make the distribution deepwork-NAME: a plugin with tests, whose lint, types and tests pass at once."""
+    """Create the distribution deepwork-NAME: a plugin with tests that passes lint, type checks and tests at once."""
     target = make_plugin(name, _chosen(hooks), Path(into))
     say(f"created  {target}")
     say()
@@ -49,10 +50,10 @@ def new_plugin(name: str, hooks: str, into: str) -> None:
 
 
 def make_plugin(name: str, hooks: Collection[str], into: Path) -> Path:
-    """Write a plugin with these hooks, and give its folder.
+    """Write a plugin with these hooks, and return its folder.
 
     Raises:
-        ConfigError: The name cannot be used, or the folder exists or cannot be made.
+        ConfigError: The name cannot be used, or the folder exists or cannot be created.
     """
     _check_name(name)
     target = into / f"deepwork-{name.replace('_', '-')}"
@@ -60,10 +61,11 @@ def make_plugin(name: str, hooks: Collection[str], into: Path) -> Path:
         raise ConfigError(f"{target} exists already", hint="Choose another name or folder (--into), or remove it.")
     try:
         with as_file(files("deepwork") / "plugin_template") as template:
-            for source in _wanted(template, hooks):
-                place = target / _named(source.relative_to(template).as_posix(), name)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(_named(_cut(source.read_text(encoding="utf-8"), hooks), name), encoding="utf-8")
+            for source in _sources(template, hooks):
+                file = target / _renamed(source.relative_to(template).as_posix(), name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                text = _without_marks(source.read_text(encoding="utf-8"), hooks)
+                file.write_text(_renamed(text, name), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}", hint="Choose another folder: --into.") from None
     return target
@@ -75,8 +77,8 @@ def _chosen(hooks: str) -> list[str]:
     chosen = [hook.strip() for hook in hooks.split(",") if hook.strip()]
     unknown = [hook for hook in chosen if hook not in PARTS]
     if unknown or not chosen:
-        what = f"no hook is called {unknown[0]!r}" if unknown else "no hook is chosen"
-        raise ConfigError(what, hint=f"Choose from: {', '.join(PARTS)}, or all.")
+        problem = f"no hook is called {unknown[0]!r}" if unknown else "no hook is chosen"
+        raise ConfigError(problem, hint=f"Choose from: {', '.join(PARTS)}, or all.")
     return chosen
 
 
@@ -92,24 +94,24 @@ def _check_name(name: str) -> None:
         raise ConfigError(f"the name {name!r} is longer than {LONGEST} characters", hint="Choose a shorter one.")
     if name.replace("-", "_") in BUILTINS:
         raise ConfigError(f"{name!r} is the name of a plugin of the core", hint="Choose another one.")
-    kind = _taken().get(name.replace("-", "_"))
+    kind = _used_names().get(name.replace("-", "_"))
     if kind:
         raise ConfigError(f"{name!r} is the name of a {kind} already", hint="Choose another one.")
 
 
-def _taken() -> dict[str, str]:
-    """Find the names of what the core offers, and of its other distributions; a plugin's parts bear its name."""
+def _used_names() -> dict[str, str]:
+    """Return the names that the core and its distributions use, because a plugin names its parts after itself."""
     from deepwork.cli.main import COMMANDS
     from deepwork.loading.manager import PluginManager
     from deepwork.loading.selection import DISTRIBUTIONS
     from deepwork.project.offers import list_offers
     from deepwork.project.project import Project
 
-    with TemporaryDirectory() as empty:
+    with TemporaryDirectory() as empty_project:
         builtins = [plugin for plugin in installed() if plugin.builtin]
-        project = Project(empty, plugins=PluginManager(candidates=builtins))
+        project = Project(empty_project, plugins=PluginManager(candidates=builtins))
         offers = list_offers(project)
-        sets = project.tool_sets(project.engine()).items
+        sets = project.tool_sets(offers.engine).items if offers.engine else []
     kinds = dict.fromkeys(DISTRIBUTIONS, "plugin of DeepWork")
     kinds |= {provided.item.name: "tool set" for provided in sets}
     kinds |= {offer.name: offer.kind for offer in offers.items}
@@ -117,26 +119,26 @@ def _taken() -> dict[str, str]:
     return {name.replace("-", "_"): kind for name, kind in kinds.items()}
 
 
-def _wanted(template: Path, hooks: Collection[str]) -> Iterator[Path]:
-    """Give the files of the template that belong to these hooks, or to all."""
-    unwanted = {part for hook, parts in PARTS.items() if hook not in hooks for part in parts}
+def _sources(template: Path, hooks: Collection[str]) -> Iterator[Path]:
+    """Yield the files of the template, without those that belong to other hooks."""
+    omitted = {part for hook, parts in PARTS.items() if hook not in hooks for part in parts}
     for source in sorted(template.rglob("*")):
-        place = PurePosixPath(source.relative_to(template).as_posix())
-        if source.is_file() and not unwanted.intersection(place.parts) and "__pycache__" not in place.parts:
+        parts = PurePosixPath(source.relative_to(template).as_posix()).parts
+        if source.is_file() and not omitted.intersection(parts) and "__pycache__" not in parts:
             yield source
 
 
-def _cut(text: str, hooks: Collection[str]) -> str:
-    """Leave out the lines that are marked for other hooks, and the marks."""
-    kept: list[str] = []
-    keeping = True
+def _without_marks(text: str, hooks: Collection[str]) -> str:
+    """Remove the lines that are marked for other hooks, and the marks."""
+    lines: list[str] = []
+    is_kept = True
     for line in text.splitlines():
         begin, mark = BEGIN.fullmatch(line), MARK.search(line)
         if begin or END.fullmatch(line):
-            keeping = begin is None or begin[1] in hooks
-        elif keeping and (mark is None or _fits(mark, hooks)):
-            kept.append(line[: mark.start()] if mark else line)
-    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(kept)).rstrip("\n") + "\n"
+            is_kept = begin is None or begin[1] in hooks
+        elif is_kept and (mark is None or _fits(mark, hooks)):
+            lines.append(line[: mark.start()] if mark else line)
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).rstrip("\n") + "\n"
 
 
 def _fits(mark: re.Match[str], hooks: Collection[str]) -> bool:
@@ -144,12 +146,12 @@ def _fits(mark: re.Match[str], hooks: Collection[str]) -> bool:
     return marked.issuperset(hooks) if mark["only"] else not marked.isdisjoint(hooks)
 
 
-def _named(text: str, name: str) -> str:
-    """Put the plugin's name in the place of `acme`, as distribution, module or class needs it."""
+def _renamed(text: str, name: str) -> str:
+    """Replace `acme` by the plugin's name, in the form that a distribution, a module or a class needs."""
     module, distribution = name.replace("-", "_"), name.replace("_", "-")
     names = {
         "deepwork-acme": f"deepwork-{distribution}",
         "acme": module,
         "Acme": "".join(part.title() for part in module.split("_")),
     }
-    return re.sub("|".join(names), lambda found: names[found[0]], text)
+    return re.sub("|".join(names), lambda match: names[match[0]], text)

@@ -1,4 +1,4 @@
-"""Which project a command is about."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import click
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+session_id_argument = click.argument("session_id")
+
 
 def path_option(command: CommandT) -> CommandT:
-    """Add `--path`: the option, else DEEPWORK_PROJECT, else the current folder."""
+    """Add `--path`: the project of the option, else of DEEPWORK_PROJECT, else the current folder."""
     option = click.option(
         "--path",
         "root",
@@ -26,7 +30,7 @@ def path_option(command: CommandT) -> CommandT:
 
 
 def probable_root(root: Path) -> Path | None:
-    """Find the parent that was probably meant: the nearest with a `.deepwork`, if the root has none."""
+    """Return the nearest parent with a `.deepwork`, which was probably meant, if the root has none."""
     if (root / ".deepwork").exists():
         return None
     return next((parent for parent in root.parents if (parent / ".deepwork").is_dir()), None)

@@ -1,4 +1,4 @@
-"""Commands that plugins add to the terminal."""
+"""Commands that plugins add to `deepwork`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ def plugin_commands(core: Collection[str]) -> dict[str, click.Command]:
     try:
         config = load_config(resolve_root(os.environ.get("DEEPWORK_PROJECT", ".")), os.environ).config
     except DeepWorkError:
-        config = Config()  # what is wrong with it, the command that needs it says
-    found: dict[str, click.Command] = {}
+        config = Config()  # the command that needs the configuration reports the error
+    commands: dict[str, click.Command] = {}
     owners: dict[str, list[Candidate]] = {}
-    foreign = [candidate for candidate in installed() if not candidate.builtin]  # the core's have no commands
-    for one in load_plugins(config, os.environ, candidates=foreign).commands(click.Command):
-        name = one.item.name or ""
-        owners.setdefault(name, []).append(one.by)
-        found[name] = one.item
+    foreign = [candidate for candidate in installed() if not candidate.builtin]  # the core's plugins have no commands
+    for provided in load_plugins(config, os.environ, candidates=foreign).commands(click.Command):
+        name = provided.item.name or ""
+        owners.setdefault(name, []).append(provided.by)
+        commands[name] = provided.item
     for name, plugins in owners.items():
         if name in core:
             log.warning("the command %r of %s is hidden by the core's own", name, plugins[0])
         elif len(plugins) > 1:
-            log.warning("the command %r is hidden, for it is offered twice: %s", name, " and ".join(map(str, plugins)))
-    return {name: found[name] for name in sorted(found) if name not in core and len(owners[name]) == 1}
+            log.warning(
+                "the command %r is hidden because two plugins offer it: %s", name, " and ".join(map(str, plugins))
+            )
+    return {name: commands[name] for name in sorted(commands) if name not in core and len(owners[name]) == 1}

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from deepwork.cli.options import path_option
+from deepwork.cli.options import json_option, path_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
+from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginStatus
@@ -21,14 +22,14 @@ COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 
 @click.command(epilog="Example: deepwork plugins --all --cost")
 @path_option
-@click.option("--all", "everything", is_flag=True, help="The core's own plugins too.")
-@click.option("--cost", is_flag=True, help="Also what the tools of each cost an agent, in tokens.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--all", "everything", is_flag=True, help="Also the core's own plugins.")
+@click.option("--cost", is_flag=True, help="Also how many tokens the tools of each plugin cost an agent.")
+@json_option
 def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
     """List the installed plugins: where each comes from, what it adds, and what is wrong with it."""
     project = Project(root)
     offers = list_offers(project)
-    costs = _costs(project) if cost else {}
+    costs = _costs(project, offers.engine) if cost and offers.engine else {}
     rows = [
         _row(status, [(kind, name) for by, kind, name in offers.items if by == status.plugin], costs)
         for status in project.plugins.statuses
@@ -40,7 +41,7 @@ def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
     for row in rows:
         _print(row)
     if not rows:
-        say("No plugins beside the core's own, which --all shows.")
+        say("No plugins besides the core's own; --all shows those.")
     for error in offers.errors:
         say(err=True)
         say_text(str(error), err=True)
@@ -74,7 +75,7 @@ def _print(row: Mapping[str, Any]) -> None:
         say_text(row["cause"], "    ")
 
 
-def _costs(project: Project) -> dict[Candidate, int]:
+def _costs(project: Project, engine: Engine) -> dict[Candidate, int]:
     """Estimate what a model reads of each plugin's tools: names, descriptions and input schemas, compact.
 
     Four characters count as a token.
@@ -85,7 +86,6 @@ def _costs(project: Project) -> dict[Candidate, int]:
     from deepwork.server.build import build_server
 
     async def measure() -> dict[Candidate, int]:
-        engine = project.engine()
         server = build_server(project, engine)
         costs: dict[Candidate, int] = {}
         for name, tool in named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix):
@@ -99,5 +99,5 @@ def _costs(project: Project) -> dict[Candidate, int]:
     try:
         return anyio.run(measure)
     except DeepWorkError as error:
-        say_text(error.message, "The cost of tools cannot be told: ", err=True)
+        say_text(error.message, "The cost of the tools cannot be measured: ", err=True)
         return {}

@@ -18,11 +18,11 @@ MODELS: dict[str, type[BaseModel]] = {"config": Config, "job": JobFile}
 @click.command(epilog="`deepwork init` writes both to .deepwork/schema/, where the files' first lines name them.")
 @click.argument("kind", type=click.Choice([*MODELS]))
 def schema(kind: str) -> None:
-    """Print the JSON Schema of job.yml or of config.yml, for editors that complete and check."""
+    """Print the JSON Schema of job.yml or config.yml, with which editors complete and check these files."""
     say_text(schema_text(kind).removesuffix("\n"))
 
 
 def schema_text(kind: str) -> str:
-    """Write the schema of a kind of file, as it is in `.deepwork/schema/<kind>.schema.json`."""
-    made: dict[str, Any] = MODELS[kind].model_json_schema()
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **made}, indent=2) + "\n"
+    """Return the schema of a kind of file, as in `.deepwork/schema/<kind>.schema.json`."""
+    schema: dict[str, Any] = MODELS[kind].model_json_schema()
+    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"

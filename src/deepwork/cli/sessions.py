@@ -1,21 +1,18 @@
-"""`deepwork sessions`: what runs, what ran, and how to go on with it."""
+"""`deepwork sessions`: show, abort and archive the sessions of a project."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
 
-import anyio
 import click
 
-from deepwork.cli.options import CommandT, path_option
+from deepwork.cli.options import json_option, path_option, session_id_argument
+from deepwork.cli.stores import NEWEST, load_session, read_session, with_sessions, with_store
 from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.engine.replies import session_over
 from deepwork.engine.resume import age, resume_text
-from deepwork.errors import CorruptSession, StateError, UnknownSession
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
@@ -23,54 +20,46 @@ from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.upgrade import upgraded
 
-NEWEST = 10
 
-ResultT = TypeVar("ResultT")
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def about_one(command: CommandT) -> CommandT:
-    """Add what every command about one session takes: its id, `--path` and `--json`."""
-    return click.argument("session_id")(path_option(json_option(command)))
-
-
-@click.group(epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id will do)")
+@click.group(epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id is enough)")
 def sessions() -> None:
-    """Look at the runs of this project, and end or archive them."""
+    """Show, abort or archive the sessions of this project."""
 
 
 @sessions.command("list")
 @path_option
 @click.option("--all", "everything", is_flag=True, help=f"All sessions, not the {NEWEST} newest.")
-@click.option("--status", type=click.Choice([one.value for one in SessionStatus]), help="Only sessions of this status.")
+@click.option(
+    "--status", type=click.Choice([item.value for item in SessionStatus]), help="Only sessions with this status."
+)
 @json_option
 def list_sessions(root: str, everything: bool, status: str | None, as_json: bool) -> None:
     """List sessions, the last changed first."""
-    wanted = SessionStatus(status) if status else None
+    status_filter = SessionStatus(status) if status else None
     limit = sys.maxsize if everything else NEWEST
-    found, damaged = with_store(Project(root), lambda store: _find(store, wanted, limit))
+    summaries, damaged = with_store(Project(root), lambda store: _find(store, status_filter, limit))
     if as_json:
-        listed = [summary.model_dump(mode="json") for summary in found]
-        say_json({"sessions": listed, "damaged": damaged})
+        say_json({"sessions": [summary.model_dump(mode="json") for summary in summaries], "damaged": damaged})
         return
     now = datetime.now(UTC)
-    for summary in found:
+    for summary in summaries:
         name = f"{summary.job_name}/{summary.workflow_name}"
         when = f"{age(summary.updated_at, now)} ago"
         goal = " ".join(summary.goal.split())[:60]
         say(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {summary.step_id}: {goal}")
     for name in damaged:
         say(f"damaged   {name}")
-    if not (found or damaged):
+    if not (summaries or damaged):
         say("No sessions.", err=True)
 
 
 @sessions.command()
-@about_one
+@session_id_argument
+@path_option
+@json_option
 def show(session_id: str, root: str, as_json: bool) -> None:
     """Show one session: its goal, and each step with its outputs."""
-    session = with_store(Project(root), lambda store: the_session(store, session_id))
+    session = read_session(Project(root), session_id)
     if as_json:
         say_json(session.model_dump(mode="json"))
         return
@@ -80,18 +69,20 @@ def show(session_id: str, root: str, as_json: bool) -> None:
     if session.completed_at:
         say_text(f"{session.completed_at} {session.abort_reason or ''}".rstrip(), "ended    ")
     for step in session.step_progress.values():
-        here = session.is_active and step.step_id == session.current_step_id
-        state = "done" if step.completed_at else "now" if here else "open"
+        is_current = session.is_active and step.step_id == session.current_step_id
+        state = "done" if step.completed_at else "now" if is_current else "open"
         say(f"  {state:4}  {step.step_id}  {json.dumps(step.outputs) if step.outputs else ''}".rstrip())
         if step.override_reason:
             say_text(step.override_reason, "        review overridden: ")
 
 
 @sessions.command()
-@about_one
+@session_id_argument
+@path_option
+@json_option
 def history(session_id: str, root: str, as_json: bool) -> None:
     """Show what happened in a session, in order."""
-    session = with_store(Project(root), lambda store: the_session(store, session_id))
+    session = read_session(Project(root), session_id)
     if as_json:
         say_json([entry.model_dump(mode="json") for entry in session.history])
         return
@@ -101,11 +92,13 @@ def history(session_id: str, root: str, as_json: bool) -> None:
 
 
 @sessions.command("resume-text")
-@about_one
+@session_id_argument
+@path_option
+@json_option
 def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
-    """Print what an agent needs that has to go on with a session and remembers nothing."""
+    """Print what an agent needs to continue a session that it does not remember."""
     project = Project(root)
-    session = with_store(project, lambda store: the_session(store, session_id))
+    session = read_session(project, session_id)
     if not session.is_active:
         raise session_over(session)
     text = resume_text(upgraded(session, project.catalogue, project.workspace.root), project.workspace)
@@ -116,12 +109,12 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("session_id")
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is kept with the session.")
+@session_id_argument
+@click.option("--reason", required=True, metavar="TEXT", help="The reason; it is stored with the session.")
 @path_option
 @json_option
 def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
-    """End a session that nobody will go on with."""
+    """Abort a session that nobody will continue."""
 
     def end(session: Session) -> Session:
         if not session.is_active:
@@ -130,7 +123,7 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
         return transitions.abort(session, reply, now=datetime.now(UTC).isoformat(timespec="microseconds"))
 
     async def update(sessions: StateManager) -> Session:
-        session = await the_session(await sessions.store(), session_id)
+        session = await load_session(await sessions.store(), session_id)
         return await sessions.update(session.session_id, end, session=session)
 
     session = with_sessions(Project(root), update)
@@ -142,7 +135,7 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
 
 @sessions.command()
 @click.option("--older-than", "days", type=click.IntRange(0), default=30, show_default=True, metavar="DAYS")
-@click.option("--dry-run", is_flag=True, help="Only say what would be archived.")
+@click.option("--dry-run", is_flag=True, help="Show what would be archived, and change nothing.")
 @path_option
 @json_option
 def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
@@ -168,84 +161,3 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
 
 async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> tuple[list[SessionSummary], list[str]]:
     return await store.find(status=status, limit=limit), await store.damaged()
-
-
-async def the_session(store: StateStore, given: str) -> Session:
-    """Load a session by its id, or by a beginning of it that only one session has."""
-    if session := await store.load(given):
-        return session
-    ids = [summary.session_id for summary in await store.find(limit=sys.maxsize)]
-    meant = [session_id for session_id in ids if session_id.startswith(given)]
-    if len(meant) == 1 and (session := await store.load(meant[0])):
-        return session
-    what = f"is the beginning of {len(meant)} ids" if meant else "not found"
-    raise UnknownSession(f"Session {given!r} {what}", hint="`deepwork sessions list --all` shows all of them.")
-
-
-def with_sessions(project: Project, use: Callable[[StateManager], Awaitable[ResultT]]) -> ResultT:
-    """Use the sessions of a project, and close what that has opened."""
-
-    async def run() -> ResultT:
-        sessions = StateManager(project.store(), project.workspace)
-        try:
-            return await use(sessions)
-        finally:
-            await sessions.close()
-
-    return anyio.run(run)
-
-
-def with_store(project: Project, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:
-    """Use the state store of a project."""
-
-    async def use_store(sessions: StateManager) -> ResultT:
-        return await use(await sessions.store())
-
-    return with_sessions(project, use_store)
-
-
-def stack_report(root: str, *, everything: bool) -> dict[str, Any]:
-    """Tell of the active sessions what a hook needs after compaction, the last changed first."""
-
-    async def load(store: StateStore) -> list[Session]:
-        found = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize if everything else NEWEST)
-        sessions = [await _if_readable(store, summary.session_id) for summary in found]
-        return [session for session in sessions if session]
-
-    project = Project(root)
-    return {"active_sessions": [_stack_item(_filled(session, project)) for session in with_store(project, load)]}
-
-
-async def _if_readable(store: StateStore, session_id: str) -> Session | None:
-    try:
-        return await store.load(session_id)
-    except CorruptSession:
-        return None
-
-
-def _filled(session: Session, project: Project) -> Session:
-    """Give a session of 0.9 what its job says now, if the job is still there."""
-    try:
-        return upgraded(session, project.catalogue, project.workspace.root)
-    except StateError:
-        return session
-
-
-def _stack_item(session: Session) -> dict[str, Any]:
-    definition = session.definition
-    begun = session.step_progress[session.current_step_id].begun if definition else None
-    item: dict[str, Any] = {
-        "session_id": session.session_id,
-        "job_name": session.job_name,
-        "workflow_name": session.workflow_name,
-        "goal": session.goal,
-        "current_step_id": session.current_step_id,
-        "instance_id": session.instance_id,
-        "completed_steps": [step.step_id for step in session.step_progress.values() if step.completed_at],
-        "common_job_info": definition.common_job_info if definition else None,
-        "current_step_instructions": begun.instructions if begun else None,
-    }
-    if definition:
-        item["step_number"] = session.current_entry_index + 1
-        item["total_steps"] = len(definition.workflow.entries)
-    return item

@@ -1,4 +1,4 @@
-"""What people read: the one place that writes to the terminal. All of it is made visible, whoever wrote it."""
+"""The only module that writes to the terminal. It escapes every text, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deepwork.text.escape import visible, visible_lines
 
 
 class Styled(NamedTuple):
-    """A part of a line in colour or bold: the only escapes that are meant."""
+    """A part of a line in colour or bold; no other escape sequences are written."""
 
     text: str
     colour: str | None = None
@@ -22,40 +22,40 @@ class Styled(NamedTuple):
 
 
 def say(*parts: str | Styled, err: bool = False) -> None:
-    """Print one line, on stderr with `err`. A line end in a part is written out, for it may be a part of a name."""
+    """Print one line, on stderr with `err`. A line end in a part is escaped, because it may belong to a name."""
     click.echo("".join(map(_drawn, parts)), err=err)
 
 
 def say_text(text: str, *before: str | Styled, err: bool = False) -> None:
-    """Print a text that may have lines; the first stands behind what is given, the others are indented as far."""
+    """Print a text of one or more lines after `before`; the further lines are indented to the first."""
     indent = " " * sum(len(part.text if isinstance(part, Styled) else part) for part in before)
-    first, *others = visible_lines(text).split("\n")
-    lines = ["".join(map(_drawn, before)) + first, *(f"{indent}{line}" if line else "" for line in others)]
+    first, *more_lines = visible_lines(text).split("\n")
+    lines = ["".join(map(_drawn, before)) + first, *(f"{indent}{line}" if line else "" for line in more_lines)]
     click.echo("\n".join(lines), err=err)
 
 
 def say_json(data: Any) -> None:
-    """Print JSON for programs: exact, and ASCII alone."""
+    """Print JSON for programs: every text exactly, in ASCII."""
     click.echo(json.dumps(data, indent=2))
 
 
 def say_error(error: DeepWorkError) -> None:
-    """Print an expected error and its cure."""
-    click.echo(f"Error: {_told(error.message)}", err=True)
+    """Print an expected error and its hint."""
+    click.echo(f"Error: {_indented(error.message)}", err=True)
     if error.hint:
-        click.echo(f"Hint: {_told(error.hint)}", err=True)
+        click.echo(f"Hint: {_indented(error.hint)}", err=True)
 
 
 def say_misuse(error: click.ClickException) -> None:
-    """Print what click finds wrong with a command line, which can hold the names of any files."""
+    """Print click's error about a command line; it may contain any text that the user typed."""
     if isinstance(error, NoArgsIsHelpError):
         error.show()
     else:
-        click.UsageError(_told(error.format_message()), ctx=getattr(error, "ctx", None)).show()
+        click.UsageError(_indented(error.format_message()), ctx=getattr(error, "ctx", None)).show()
 
 
-def _told(message: str) -> str:
-    """Let no later line of a message begin where `Error:` and `Hint:` do."""
+def _indented(message: str) -> str:
+    """Indent the further lines of a message, so that none of them looks like `Error:` or `Hint:`."""
     return re.sub(r"\n(?=\S)", "\n  ", visible_lines(message))
 
 

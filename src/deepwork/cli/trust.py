@@ -17,11 +17,11 @@ from deepwork.project.project import Project
 @click.command(epilog="A repository cannot trust itself: the decision is kept in your own state folder.")
 @path_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--revoke", is_flag=True, help="Trust nothing of this project any more.")
+@click.option("--revoke", is_flag=True, help="Withdraw every approval of this project.")
 def trust(root: str, yes: bool, revoke: bool) -> None:
-    """Let a project do what could run programs or reach outside of it.
+    """Approve this project's settings that run programs or use folders outside it.
 
-    Shows what the project asks for and trusts exactly that; when it changes, you are asked again.
+    Shows these settings and approves exactly what they contain; when one changes, you are asked again.
     """
     project = Project(root)
     if revoke:
@@ -34,7 +34,7 @@ def trust(root: str, yes: bool, revoke: bool) -> None:
         if label not in requests:
             say(f"trusted  {label}")
     if not requests:
-        say("This project asks for nothing that is not trusted.", err=True)
+        say("This project has no settings that wait for approval.", err=True)
         return
     say(f"{project.workspace.root} asks for:")
     say()
@@ -43,12 +43,10 @@ def trust(root: str, yes: bool, revoke: bool) -> None:
         say_text(content if isinstance(content, str) else json.dumps(content, indent=2), "    ")
         say()
     if not yes and not sys.stdin.isatty():
-        raise ConfigError("nothing was trusted: stdin is not a terminal", hint="Add --yes if you mean it.")
+        raise ConfigError(
+            "nothing was trusted: stdin is not a terminal", hint="Add --yes to approve without being asked."
+        )
     if not yes:
         click.confirm("Trust exactly this?", abort=True)
     project.trust.grant(requests)
-    say(f"Trusted. `deepwork trust --revoke` takes it back.{_restart()}")
-
-
-def _restart() -> str:
-    return " Servers that are running take settings at their next start."
+    say("Trusted. `deepwork trust --revoke` withdraws this. Running servers read their settings at the next start.")

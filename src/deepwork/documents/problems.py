@@ -12,6 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel
 
+from deepwork.text.escape import visible
+from deepwork.text.shorten import shorten
 from deepwork.text.suggest import nearest
 
 MAX_PROBLEMS = 20
@@ -23,20 +25,18 @@ Location = Sequence[str | int]
 class Problem:
     """One thing that is wrong in a document; `line` counts from 1.
 
-    `meant` is an unknown name with the valid ones: the nearest is looked for when the problem is shown.
+    `unknown_name` is a name with the valid ones. The nearest of them is looked for only when the problem is shown.
     """
 
     message: str
     line: int | None = None
-    meant: tuple[str, Sequence[str]] | None = None
+    unknown_name: tuple[str, Sequence[str]] | None = None
 
     def at(self, file: object) -> str:
-        """`file:line: message`, the form that editors jump to: one line, whatever the document holds."""
+        """Write `file:line: message`, which editors can jump to: one line, whatever the document holds."""
         place = f"{file}:{self.line}" if self.line else str(file)
-        message = self.message + (nearest(*self.meant) if self.meant else "")
-        if len(message) > MAX_MESSAGE:
-            message = f"{message[: MAX_MESSAGE - 1]}…"
-        return f"{place}: " + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+        message = self.message + (nearest(*self.unknown_name) if self.unknown_name else "")
+        return f"{place}: {visible(shorten(message, MAX_MESSAGE))}"
 
 
 class DocumentError(Exception):
@@ -56,16 +56,16 @@ class DocumentError(Exception):
 
 
 def refuse(problems: Iterator[Problem]) -> None:
-    """Raise an error with the first problems; the others are only counted, a document can have very many."""
+    """Raise an error with the first problems. The rest is only counted: a document can have very many."""
     first = list(islice(problems, MAX_PROBLEMS))
     if first:
         raise DocumentError(*first, more=sum(1 for _ in problems))
 
 
 def location_in(data: Any, loc: Location, *, missing: bool = False) -> list[str | int]:
-    """Say where in the data an error of pydantic stands: without the parts that it adds for unions and keys.
+    """Say where in the data an error of pydantic is: without the parts that pydantic adds for unions and keys.
 
-    `missing` says that the last part is what is not there.
+    With `missing`, the last part is a key that the data does not have.
     """
     location: list[str | int] = []
     for position, part in enumerate(loc):
@@ -93,18 +93,18 @@ def _model_keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 def keys_at(model: type[BaseModel], loc: Location) -> tuple[str, ...]:
     """List the keys that the model allows at a pydantic error location."""
-    here: list[Any] = [model]
+    annotations: list[Any] = [model]
     for part in loc:
-        here = [found for annotation in here for found in _step(annotation, part)]
-    return tuple(key for found in here if _is_model(found) for key in _model_keys(found))
+        annotations = [inner for annotation in annotations for inner in _descend(annotation, part)]
+    return tuple(key for annotation in annotations if _is_model(annotation) for key in _model_keys(annotation))
 
 
-def _step(annotation: Any, part: str | int) -> Iterator[Any]:
-    """Descend one part of a location; a part that is a union's tag stays where it is."""
+def _descend(annotation: Any, part: str | int) -> Iterator[Any]:
+    """Give the annotations of one part of a location; the tag of a union's member leads to the member itself."""
     if _is_model(annotation):
         if issubclass(annotation, RootModel):
-            annotation = annotation.model_fields["root"].annotation
-            yield from (found for inner in _unwrap(annotation) for found in _step(inner, part))
+            for root in _unwrap(annotation.model_fields["root"].annotation):
+                yield from _descend(root, part)
             return
         field = annotation.model_fields.get(part)
         if field is not None:
@@ -120,7 +120,7 @@ def _step(annotation: Any, part: str | int) -> Iterator[Any]:
 
 
 def _unwrap(annotation: Any) -> Iterator[Any]:
-    """Look through Annotated and unions."""
+    """Give an annotation without `Annotated`, and each member of a union."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         yield from _unwrap(typing.get_args(annotation)[0])

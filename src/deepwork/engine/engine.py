@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import anyio
 from anyio import to_thread
 
-from deepwork.engine.limits import check_names, check_texts
+from deepwork.engine.active import ActiveSessions
+from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
 from deepwork.engine.replies import Replies, recorded_step, session_over
@@ -36,9 +37,10 @@ from deepwork.sessions.manager import StateManager
 from deepwork.sessions.transitions import Completion
 from deepwork.sessions.upgrade import pinned_as, upgraded
 
+WHERE = "?"
+
 HOW_TO_REPORT = (
-    "Report with finished_step(session_id, step_id, outputs). With both ids a repeated call is answered as before "
-    "and never counts twice."
+    "Report with finished_step(session_id, step_id, outputs): with both ids a repeated call never counts twice."
 )
 
 ResultT = TypeVar("ResultT")
@@ -76,6 +78,7 @@ class Engine:
         self.gate = gate
         self._workspace = workspace
         self._clock = clock
+        self._active = ActiveSessions(sessions)
         self._listing = JobListing(catalogue)
         self._replies = Replies(workspace, sessions, catalogue, clock)
         self._reviews: SharedReviews[tuple[Session, Decision | None]] = SharedReviews()
@@ -86,9 +89,9 @@ class Engine:
             await self._reviews.close()
             await self.sessions.close()
 
-    def list_workflows(self) -> WorkflowList:
-        """List all jobs; sync, because JOBS-REQ-001.2.1 wants the tool so."""
-        return self._listing.reply()
+    def list_workflows(self, call: ToolCall) -> WorkflowList:
+        """List all jobs, and what the caller may go on with; sync, because JOBS-REQ-001.2.1 wants the tool so."""
+        return self._listing.reply(*self._active.list_from_thread(call))
 
     async def start(
         self,
@@ -106,6 +109,7 @@ class Engine:
             ToolError: The job, the workflow, the parent or an instruction file is missing; no session was made.
         """
         check_texts(goal=goal)
+        require_texts(goal=goal)
         check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
         check_names(parent_session_id=parent_session_id)
         definition, instructions, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
@@ -121,6 +125,7 @@ class Engine:
             parents=[*parent.parents, parent.session_id] if parent else [],
             now=self._now(),
         )
+        notices += await self._active.notices_of(call, session.workflow, session.session_id)
         session = await self.sessions.create(call, session)
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
@@ -139,6 +144,8 @@ class Engine:
         outputs_alone = None if report.step_id else report.outputs
         session = await self._target(call, report.session_id, outputs=outputs_alone)
         session = await self._upgraded(session)
+        if report.step_id == WHERE:
+            return await self._replies.whereabouts(call, session)
         try:
             if step := recorded_step(session, report.step_id, report.outputs):
                 return await self._replies.of_step(call, session, step)
@@ -156,6 +163,7 @@ class Engine:
             StateError: There is no such session, or it is over.
         """
         check_texts(explanation=explanation)
+        require_texts(explanation=explanation)
         check_names(session_id=session_id)
         session = await self._target(call, session_id)
         stack = await self.sessions.stack(call, session)
@@ -190,12 +198,22 @@ class Engine:
 
     def _check(self, session: Session, step_id: str, report: Report) -> Completion:
         """Check everything, and read what the next step needs, before anything is changed or paid for."""
-        outputs = check_outputs(report.outputs, session.pinned.steps[step_id].outputs, self._workspace.output_roots)
+        owner = f"step {step_id!r} of {session.workflow}, session {session.session_id!r}"
+        declared = session.pinned.steps[step_id].outputs
+        checked = check_outputs(report.outputs, declared, self._workspace, owner=owner)
         instructions = {}
         if step_id == session.current_step_id:
             following = transitions.next_entry(session)
             instructions = read_instructions(session.pinned, following, self._workspace.root)
-        return Completion(step_id, outputs, report.notes, report.override, instructions)
+        return Completion(
+            step_id=step_id,
+            outputs=checked.outputs,
+            reported=dict(report.outputs) if checked.outputs != report.outputs else None,
+            notes=report.notes,
+            override=report.override,
+            notices=tuple(checked.notices),
+            next_instructions=instructions,
+        )
 
     async def _judged_and_completed(
         self, call: ToolCall, session: Session, completion: Completion

@@ -18,11 +18,20 @@ def check_names(**names: str | None) -> None:
     _check(MAX_NAME_BYTES, "1 KiB", names)
 
 
-def _check(limit: int, shown: str, values: dict[str, str | None]) -> None:
+def require_texts(**texts: str) -> None:
+    """Refuse texts that say nothing, naming the parameter."""
+    for name, text in texts.items():
+        if not text.strip():
+            raise ArgumentError(f"{name} is empty; nothing was changed", hint=f"Give {name} in a sentence.")
+
+
+def _check(limit: int, limit_text: str, values: dict[str, str | None]) -> None:
     for name, value in values.items():
         try:
             size = len((value or "").encode())
         except UnicodeEncodeError:
-            raise ArgumentError(f"{name} holds a surrogate, which is no character; send it as UTF-8 text") from None
+            raise ArgumentError(
+                f"{name} contains half of a surrogate pair, which is not a character; send it as UTF-8 text"
+            ) from None
         if size > limit:
-            raise ArgumentError(f"{name} has {size:,} bytes; the limit is {shown}. Put details into a file.")
+            raise ArgumentError(f"{name} has {size:,} bytes; the limit is {limit_text}. Put details into a file.")

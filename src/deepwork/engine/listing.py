@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job
-from deepwork.models.replies import JobErrorInfo, JobInfo, WorkflowInfo, WorkflowList
+from deepwork.models.replies import ActiveSession, JobErrorInfo, JobInfo, WorkflowInfo, WorkflowList
 
 
 class JobListing:
@@ -16,8 +16,8 @@ class JobListing:
         self._catalogue = catalogue
         self._infos: dict[Path, tuple[Job, JobInfo]] = {}
 
-    def reply(self) -> WorkflowList:
-        """List all jobs, and the job files with errors."""
+    def reply(self, active: list[ActiveSession], notices: list[str]) -> WorkflowList:
+        """List all jobs and the job files with errors, beside the sessions that the caller may go on with."""
         listing = self._catalogue.list()
         return WorkflowList(
             jobs=[self._info(job) for _, job in listing.jobs],
@@ -29,6 +29,8 @@ class JobListing:
                 )
                 for _, error in listing.errors
             ],
+            active_sessions=active,
+            notices=notices,
         )
 
     def _info(self, job: Job) -> JobInfo:

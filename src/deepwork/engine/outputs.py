@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from deepwork.errors import OutputError, PathRefused
+from deepwork.errors import OutputError, PathRefused, UnknownOutputs
 from deepwork.files.paths import is_utf8, open_regular
+from deepwork.files.workspace import Workspace
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PATTERN = re.compile(r"[*?\[]")
 
-def check_outputs(submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], roots: Sequence[Path]) -> Outputs:
+
+class CheckedOutputs(NamedTuple):
+    """Outputs with their paths as they were resolved, and what the agent should know about them."""
+
+    outputs: Outputs
+    notices: list[str]
+
+
+def check_outputs(
+    submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], workspace: Workspace, *, owner: str
+) -> CheckedOutputs:
     """Check names, then presence, then types, then files.
+
+    Args:
+        submitted: What the agent has sent.
+        declared: What the step declares.
+        workspace: The project in which the files lie.
+        owner: The step in words, for errors.
 
     Raises:
         OutputError: What is wrong first, with the output, what was given and what would be right.
@@ -21,31 +41,80 @@ def check_outputs(submitted: Mapping[str, Any], declared: Mapping[str, StepOutpu
     unknown = sorted(set(submitted) - set(declared))
     if unknown:
         valid = ", ".join(sorted(declared)) or "none: submit {}"
-        raise OutputError(f"Unknown outputs: {', '.join(unknown)}. Declared outputs: {valid}")
+        raise UnknownOutputs(f"Unknown outputs: {', '.join(unknown)}. Declared outputs: {valid} ({owner})", unknown)
     missing = sorted(name for name, output in declared.items() if output.required and name not in submitted)
     if missing:
-        raise OutputError(f"Missing required outputs: {', '.join(missing)}")
+        raise OutputError(f"Missing required outputs: {', '.join(missing)} ({owner})")
     for name, value in submitted.items():
         KINDS[declared[name].type].check(name, value, required=declared[name].required)
+    outputs: Outputs = {}
+    notices: list[str] = []
     for name, value in submitted.items():
-        for path in KINDS[declared[name].type].files(value):
-            _check_file(name, path, roots)
-    return dict(submitted)
+        kind = KINDS[declared[name].type]
+        files = [_resolve(name, path, workspace) for path in kind.files(value)]
+        outputs[name] = kind.with_files([file.path for file in files])
+        notices += [f"Output {name!r}: {file.path!r} is an empty file." for file in files if file.is_empty]
+    return CheckedOutputs(outputs, notices)
 
 
-def _check_file(name: str, path: str, roots: Sequence[Path]) -> None:
-    short_path = path if len(path) <= 200 else f"{path[:199]}…"
+class _File(NamedTuple):
+    path: str
+    is_empty: bool
+
+
+def _resolve(name: str, path: str, workspace: Workspace) -> _File:
+    """Open a file, and give its path as it was resolved."""
     try:
         if not is_utf8(path):
             raise PathRefused("is not UTF-8, which no reply could carry")
-        with open_regular(path, roots):
-            return
+        with open_regular(path, workspace.output_roots) as (resolved, descriptor):
+            if path.endswith("/"):
+                raise PathRefused(f"ends with '/', as only a folder does; give {path.rstrip('/')!r}")
+            return _File(workspace.shown(resolved), os.fstat(descriptor).st_size == 0)
     except FileNotFoundError:
-        raise OutputError(
-            f"Output {name!r}: file not found at {short_path!r}; paths are relative to the project, or absolute",
-            hint="Write the file first, then call finished_step again.",
-        ) from None
+        raise _not_found(name, path, workspace) from None
     except PathRefused as error:
-        raise OutputError(
-            f"Output {name!r}: {short_path!r} {error.message}; give a regular file in the project"
-        ) from None
+        raise OutputError(f"Output {name!r}: {_short(path)} {_reason(error, path, workspace)}") from None
+
+
+def _not_found(name: str, path: str, workspace: Workspace) -> OutputError:
+    """Say what a path is that names no file, and the cure: only a plain path is cured by writing the file."""
+    message = f"Output {name!r}: file not found at {_short(path)}"
+    with_slashes = path.replace("\\", "/")
+    if with_slashes != path and _exists(with_slashes, workspace):
+        return OutputError(
+            f"{message}: folders are separated by '/'", hint=f"{with_slashes!r} is there; call again with that."
+        )
+    if path.startswith("~"):
+        return OutputError(f"{message}: '~' is not replaced by a folder", hint="Give the path in full.")
+    if _URL.match(path):
+        return OutputError(f"{message}: this is a URL, not a path", hint="Save it to a file, and give its path.")
+    if _PATTERN.search(path):
+        return OutputError(f"{message}: patterns are not expanded", hint="Name each file.")
+    return OutputError(
+        f"{message}; paths are relative to the project, or absolute; the project is {workspace.root}",
+        hint="Write the file first, then call finished_step again.",
+    )
+
+
+def _reason(error: PathRefused, path: str, workspace: Workspace) -> str:
+    root = str(workspace.root)
+    lexical = os.path.normpath(os.path.join(root, path))
+    leads_out = error.message.startswith("lies outside") and lexical.startswith(f"{root}{os.sep}")
+    if leads_out:
+        return "is, or lies behind, a link that leads out of the project; give a file in the project"
+    if error.message.startswith("lies outside"):
+        return f"{error.message}; give a file in the project, {root}"
+    return error.message if "; give " in error.message else f"{error.message}; give a file in the project"
+
+
+def _exists(path: str, workspace: Workspace) -> bool:
+    try:
+        with open_regular(path, workspace.output_roots):
+            return True
+    except (PathRefused, OSError):
+        return False
+
+
+def _short(path: str) -> str:
+    return repr(path if len(path) <= 200 else f"{path[:199]}…")

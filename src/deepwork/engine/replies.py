@@ -8,9 +8,18 @@ from typing import Any
 
 from anyio import to_thread
 
-from deepwork.engine.resume import UNLISTED, active_sessions, resume_text
-from deepwork.engine.steps import begin_step
-from deepwork.errors import CorruptSession, NoActiveSession, StaleSession, StateError, ToolError, UnknownSession
+from deepwork.engine.resume import UNLISTED, active_sessions, resume_call, resume_text
+from deepwork.engine.steps import begin_step, group_text
+from deepwork.errors import (
+    CorruptSession,
+    NoActiveSession,
+    OutputError,
+    StaleSession,
+    StateError,
+    ToolError,
+    UnknownOutputs,
+    UnknownSession,
+)
 from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind
 from deepwork.jobs.catalogue import Catalogue
@@ -20,7 +29,7 @@ from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepS
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import entry_of, pin
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.transitions import Completion, back_to
+from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_by_step
 
 
 def session_over(session: Session) -> StateError:
@@ -39,7 +48,7 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
         StateError: The step is neither open, nor completed with these outputs.
     """
     progress = session.step_progress.get(step_id or "")
-    if progress and progress.reply and progress.outputs == dict(outputs):
+    if progress and progress.reply and _is_same(progress, outputs):
         return progress
     if not session.is_active:
         raise session_over(session)
@@ -55,13 +64,18 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
 def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
     """Say that these are the outputs of the step that was completed last; None if they are not."""
     progress = _last_completed(session)
-    if progress is None or progress.outputs != dict(outputs):
+    if session.status is SessionStatus.ABORTED or progress is None or not _is_same(progress, outputs):
         return None
     over = "" if session.is_active else f", and with it the workflow {session.workflow} ({session.status})"
     return (
-        f"These are the outputs of step {progress.step_id!r}, which is already completed{over}: if its reply was lost, "
-        "nothing else was"
+        f"These are the outputs of step {progress.step_id!r}, which is already completed{over}; if you never saw its "
+        "reply, nothing else is lost"
     )
+
+
+def _is_same(progress: StepProgress, outputs: Mapping[str, Any]) -> bool:
+    """Say whether outputs are those with which a step was completed, as the agent wrote them or as they were kept."""
+    return dict(outputs) in (progress.outputs, progress.reported)
 
 
 def _last_completed(session: Session) -> StepProgress | None:
@@ -147,7 +161,43 @@ class Replies:
             stack=await self._sessions.stack_entries(call),
             resumed_workflow=reply.resumed_workflow,
             resumed_step=reply.resumed_step,
-            notices=[*reply.notices, *([] if repeated else self._take_remarks(call))],
+            notices=[
+                *reply.notices,
+                *await self._ended_next(call),
+                *([] if repeated else self._take_remarks(call)),
+            ],
+        )
+
+    async def _ended_next(self, call: ToolCall) -> list[str]:
+        """Warn of a repeated call without an id, which would end the workflow below."""
+        top = next(reversed(await self._sessions.stack(call)), None)
+        if top is None:
+            return []
+        return [f"Another abort_workflow without session_id would end {top.workflow}, session {top.session_id!r}."]
+
+    async def whereabouts(self, call: ToolCall, session: Session) -> FinishedStep:
+        """Answer `step_id="?"`: where a session is, or what came of it. Nothing is changed."""
+        stack = await self._sessions.stack_entries(call, session)
+        connection = self._sessions.connection(call)
+        connection.unbriefed.discard(session.session_id)
+        if session.is_active:
+            return FinishedStep(
+                status=StepStatus.NEEDS_WORK,
+                feedback=await self.resume_text(session),
+                begin_step=begin_step(session, session.current_step_id),
+                stack=stack,
+                notices=self._take_remarks(call),
+            )
+        by_step = {step_id: outputs for step_id, outputs in outputs_by_step(session).items() if outputs}
+        reason = f" ({session.abort_reason})" if session.abort_reason else ""
+        return FinishedStep(
+            status=StepStatus.WORKFLOW_COMPLETE,
+            summary=f"Workflow {session.workflow} was {session.status}{reason}; there is nothing left to report. "
+            "Tell the user what came of it. start_workflow is for new work only.",
+            all_outputs=merged_outputs(session),
+            outputs_by_step=by_step,
+            stack=stack,
+            notices=self._take_remarks(call),
         )
 
     async def no_session(self, call: ToolCall, error: ToolError, outputs: Mapping[str, Any] | None) -> ToolError:
@@ -178,12 +228,31 @@ class Replies:
         connection.unbriefed.discard(session.session_id)
         candidates = [session, await self._sessions.last_ended(call)] if step_id is None else []
         repeated = [text for item in candidates if item and (text := repeated_step(item, outputs))][:1]
-        message = _joined([error.message, *repeated, *self._take_remarks(call)])
+        owners = await self._owners(call, session, error) if isinstance(error, UnknownOutputs) else []
+        message = _joined([error.message, *owners, *repeated, *self._take_remarks(call)])
         if not session.is_active:
             return type(error)(message, hint=error.hint)
         is_lost = step_id is not None and step_id not in entry_of(session.pinned, session.current_step_id)
-        needs_briefing = repeated or is_lost or is_unbriefed
-        return type(error)(message, hint=await self.resume_text(session) if needs_briefing else error.hint)
+        hints = [error.hint, group_text(session, session.current_step_id)]
+        if repeated or is_lost or is_unbriefed:
+            hints.append(await self.resume_text(session))
+        elif isinstance(error, OutputError) and step_id is None and not outputs:
+            hints.append(f"If you have lost track, call {resume_call(session.session_id)}.")
+        return type(error)(message, hint="\n".join(filter(None, hints)) or None)
+
+    async def _owners(self, call: ToolCall, session: Session, error: UnknownOutputs) -> list[str]:
+        """Say to which open steps unknown outputs belong: members of the group, or workflows below."""
+        below = [summary.session_id for summary in await self._sessions.stack(call, session)]
+        sentences: list[str] = []
+        for session_id in dict.fromkeys([session.session_id, *reversed(below)]):
+            owner = session if session_id == session.session_id else await self._sessions.reload(session_id)
+            for step_id in open_steps(owner):
+                names = [name for name in error.names if name in owner.pinned.steps[step_id].outputs]
+                if names:
+                    call_text = f"finished_step(session_id={session_id!r}, step_id={step_id!r}, outputs={{...}})"
+                    outputs = ", ".join(map(repr, names))
+                    sentences.append(f"{outputs} of step {step_id!r} of {owner.workflow}: report with {call_text}")
+        return sentences
 
     async def resume_text(self, session: Session) -> str:
         """Tell all that is needed to go on."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from deepwork.engine.steps import begin_step, concurrent_text
-from deepwork.files.durable import write_durably
+from deepwork.engine.steps import begin_step, concurrent_text, group_text
+from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
-from deepwork.models.replies import ExpectedOutput, StepInputInfo
+from deepwork.models.replies import ExpectedOutput, ReviewInfo, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
-from deepwork.sessions.definition import entry_of
 from deepwork.sessions.transitions import handed_back
 
 MAX_CHARACTERS = 8000
@@ -30,44 +29,57 @@ def resume_text(session: Session, workspace: Workspace) -> str:
     path = workspace.state_dir / f"resume_{session.session_id}.md"
     try:
         workspace.prepare_state_dir()
-        write_durably(path, text.encode(), inside=workspace.root)
+        with Folder.open(path.parent, inside=workspace.root) as folder:
+            folder.replace(path.name, text.encode())
         where = f"It is in {workspace.shown(path)}"
     except OSError as error:
-        where = f"It could not be written to {workspace.shown(path)} ({error.strerror}): mend that, then ask again"
+        where = f"It could not be written to {workspace.shown(path)} ({error.strerror}): fix that, then ask again"
     note = f"\n\n[Cut here; read the whole of it before you go on. {where}.]"
     room = MAX_CHARACTERS - len(note)
     return text[: max(text.rfind("\n", 0, room), room // 2)] + note
 
 
 def whole_text(session: Session) -> str:
-    """Tell goal, step, expected outputs, instructions as begun, and what is done."""
+    """Tell goal, step, expected outputs, criteria, instructions as begun, and what is completed."""
     step = begin_step(session, session.current_step_id)
-    entry = entry_of(session.pinned, step.step_id)
-    done = [progress for progress in session.step_progress.values() if progress.completed_at]
+    completed = [progress for progress in session.step_progress.values() if progress.completed_at]
     parts = [
         f"# Resume {session.workflow}, session {session.session_id}",
-        f"Now at step {step.step_id!r}. When its outputs are there, call {_call(session, step.step_id)}.",
+        f"Now at step {step.step_id!r} ({position(session)}). When its outputs are there, call "
+        f"{_call(session, step.step_id)}.",
+        group_text(session, step.step_id),
         f"Goal: {session.goal}",
         _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
+        _criteria(step.step_id, step.step_reviews),
         _review(session, step.step_id),
         _inputs(step.step_inputs),
         f"## Instructions for {step.step_id!r}\n\n"
-        + step.step_instructions.removesuffix(concurrent_text(session.session_id, entry)),
+        + step.step_instructions.removesuffix(concurrent_text(session, step.step_id)),
     ]
     for member in step.concurrent_steps:
-        if session.step_progress[member.step_id].completed_at is None:
-            parts += [
-                f"## Also open in this group: {member.step_id!r}\n\n"
-                f"Report it before {step.step_id!r}: {_call(session, member.step_id)}.",
-                _outputs(f"Outputs of {member.step_id!r}", member.step_expected_outputs),
-                _review(session, member.step_id),
-                _inputs(member.step_inputs),
-                f"## Instructions for {member.step_id!r}\n\n{member.step_instructions}",
-            ]
-    finished = "\n".join(f"- {progress.step_id}: {json.dumps(progress.outputs)}" for progress in done)
-    parts.append(f"## Done\n\n{finished or 'nothing yet'}")
+        parts += [
+            f"## Also open in this group: {member.step_id!r}\n\n"
+            f"Report it before {step.step_id!r}: {_call(session, member.step_id)}.",
+            _outputs(f"Outputs of {member.step_id!r}", member.step_expected_outputs),
+            _criteria(member.step_id, member.step_reviews),
+            _review(session, member.step_id),
+            _inputs(member.step_inputs),
+            f"## Instructions for {member.step_id!r}\n\n{member.step_instructions}",
+        ]
+    lines = "\n".join(f"- {progress.step_id}: {json.dumps(progress.outputs)}" for progress in completed)
+    parts.append(f"## Done\n\n{lines or 'nothing yet'}")
     parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {step.job_dir}")
     return "\n\n".join(part for part in parts if part)
+
+
+def position(session: Session) -> str:
+    """Say how far a session is: `step 2 of 3`."""
+    return f"step {session.current_entry_index + 1} of {len(session.pinned.workflow.entries)}"
+
+
+def resume_call(session_id: str) -> str:
+    """Give the call that tells where a session is."""
+    return f'finished_step(session_id="{session_id}", step_id="?", outputs={{}})'
 
 
 def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: datetime) -> str:
@@ -81,12 +93,12 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
     newest = summaries[:LISTED_SESSIONS]
     lines = [
         f"- {summary.session_id}  {summary.job_name}/{summary.workflow_name}, step {summary.step_id!r}, "
-        f"{age(summary.updated_at, now)} ago: {_first_words(summary.goal)}"
+        f"{age(summary.updated_at, now)} ago: {first_words(summary.goal)}"
         for summary in newest
     ]
     if len(summaries) > len(newest):
         lines.append(f"- and {len(summaries) - len(newest)} more; `deepwork sessions list --all` shows them")
-    call = f'finished_step(session_id="{newest[0].session_id}", step_id="?", outputs={{}})'
+    call = resume_call(newest[0].session_id)
     return "\n".join(
         ["Active sessions of this project:", *lines, *aside, f"To resume one, call {call}: it answers where you are."]
     )
@@ -110,15 +122,18 @@ def _outputs(title: str, outputs: list[ExpectedOutput]) -> str:
     return "\n".join([f"## {title}", "", *(lines or ["none: outputs={}"])])
 
 
+def _criteria(step_id: str, reviews: list[ReviewInfo]) -> str:
+    lines = [f"- {name}: {question}" for review in reviews for name, question in review.quality_criteria.items()]
+    return "\n".join([f"## Reviews of {step_id!r} ask", "", *lines]) if lines else ""
+
+
 def _inputs(inputs: list[StepInputInfo]) -> str:
-    lines = [
-        f"- {given.name}: {given.description}" if given.from_step is None else f"- {given.name}: {given.path}"
-        for given in inputs
-    ]
+    lines = [f"- {item.name}: {item.path if item.from_step else item.description}" for item in inputs]
     return "\n".join(["## Inputs", "", *lines]) if lines else ""
 
 
-def _first_words(text: str, limit: int = 80) -> str:
+def first_words(text: str, limit: int = 80) -> str:
+    """Shorten a text to a line."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 

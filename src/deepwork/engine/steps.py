@@ -10,9 +10,8 @@ from deepwork.sessions.definition import entry_of
 
 
 def begin_step(session: Session, step_id: str) -> BeginStep:
-    """Tell how to begin the step, with the other members of its group."""
+    """Tell how to begin the step, with the other open members of its group."""
     definition = session.pinned
-    entry = entry_of(definition, step_id)
     begun = _begun(session, step_id)
     return BeginStep(
         session_id=session.session_id,
@@ -21,10 +20,10 @@ def begin_step(session: Session, step_id: str) -> BeginStep:
         step_expected_outputs=expected_outputs(definition.steps[step_id].outputs),
         step_reviews=_reviews(definition.steps[step_id].reviews),
         step_inputs=_inputs(begun.inputs),
-        step_instructions=begun.instructions + concurrent_text(session.session_id, entry),
+        step_instructions=begun.instructions + concurrent_text(session, step_id),
         common_job_info=definition.common_job_info,
-        branch_name=session.branch_name,
-        concurrent_steps=[_member(session, member) for member in entry if member != step_id],
+        branch_name=session.branch_name if step_id in definition.workflow.entries[0] else None,
+        concurrent_steps=[_member(session, member) for member in _open_others(session, step_id)],
     )
 
 
@@ -42,17 +41,42 @@ def expected_outputs(outputs: dict[str, StepOutput]) -> list[ExpectedOutput]:
     ]
 
 
-def concurrent_text(session_id: str, entry: list[str]) -> str:
+def concurrent_text(session: Session, step_id: str) -> str:
     """Tell how to do a group; nothing for a single step."""
+    entry = entry_of(session.pinned, step_id)
     if len(entry) == 1:
         return ""
-    primary, *members = entry
-    return (
+    others = _open_others(session, step_id)
+    text = (
         f"\n\n**CONCURRENT STEPS**\n\n{len(entry)} steps are to be done at the same time: {', '.join(entry)}. "
-        f"Use the Task tool to give each of {', '.join(members)} to a sub-agent; what it needs stands in "
-        f"concurrent_steps. Report those first, each by finished_step(session_id={session_id!r}, step_id=<its id>, "
-        f"outputs=<its own>), and {primary!r} last: reporting it ends the group."
+        f"{group_text(session, step_id)}"
     )
+    if not others:
+        return text
+    return (
+        f"{text} Use the Task tool to give each of {', '.join(others)} to a sub-agent; what it needs is in "
+        f"concurrent_steps. Report those first, each by finished_step(session_id={session.session_id!r}, "
+        f"step_id=<its id>, outputs=<its own>), and {entry[0]!r} last."
+    )
+
+
+def group_text(session: Session, step_id: str) -> str:
+    """Say which members of a group are open; nothing for a single step."""
+    primary, *members = entry_of(session.pinned, step_id)
+    if not members:
+        return ""
+    open_members = [member for member in members if not _is_completed(session, member)]
+    return f"Open in this group: {', '.join([*open_members, primary])}. Reporting {primary!r} ends the group."
+
+
+def _open_others(session: Session, step_id: str) -> list[str]:
+    entry = entry_of(session.pinned, step_id)
+    return [member for member in entry if member != step_id and not _is_completed(session, member)]
+
+
+def _is_completed(session: Session, step_id: str) -> bool:
+    progress = session.step_progress.get(step_id)
+    return progress is not None and progress.completed_at is not None
 
 
 def _member(session: Session, step_id: str) -> GroupMember:

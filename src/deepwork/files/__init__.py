@@ -1,1 +1,1 @@
-"""Files and programs: safe paths, durable writes, locks and bounded processes. Knows nothing of workflows."""
+"""Files and programs: safe paths, durable writes, locks and bounded processes; nothing about workflows."""

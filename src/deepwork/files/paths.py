@@ -23,7 +23,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-def resolve_inside(given: str, roots: Sequence[Path]) -> tuple[Path, Path]:
+def resolve_inside(path: str, roots: Sequence[Path]) -> tuple[Path, Path]:
     """Resolve a path that somebody else chose; relative ones start at the first root.
 
     Returns:
@@ -32,14 +32,14 @@ def resolve_inside(given: str, roots: Sequence[Path]) -> tuple[Path, Path]:
     Raises:
         PathRefused: It is empty, malformed, or lies in none of the roots once links are resolved.
     """
-    if not given:
+    if not path:
         raise PathRefused("is empty")
-    if "\0" in given or _WINDOWS_FORM.match(given):
+    if "\0" in path or _WINDOWS_FORM.match(path):
         raise PathRefused("is not a path of this system")
     try:
-        if len(os.fsencode(given)) > MAX_PATH_BYTES:
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise PathRefused(f"is longer than {MAX_PATH_BYTES:,} bytes")
-        resolved = Path(os.path.realpath(roots[0] / given))
+        resolved = Path(os.path.realpath(roots[0] / path))
         for root in map(Path, map(os.path.realpath, roots)):
             if resolved.is_relative_to(root):
                 return resolved, root
@@ -66,10 +66,14 @@ def describe(error: PathRefused | OSError) -> str:
 
 
 @contextmanager
-def open_regular(given: str, roots: Sequence[Path], *, within: Path | None = None) -> Iterator[tuple[Path, int]]:
+def open_regular(path: str, roots: Sequence[Path], *, within: Path | None = None) -> Iterator[tuple[Path, int]]:
     """Open a regular file inside one of the roots for reading.
 
-    `within` is a folder around the root, free of links, out of which a root that is swapped for a link must not lead.
+    Args:
+        path: A relative path starts at the first root.
+        roots: The file must lie in one of these folders.
+        within: An outer, already resolved folder. The file must lie in it even if a root is replaced by a link
+            meanwhile.
 
     Yields:
         The resolved path and the descriptor, so that check and use see one file.
@@ -78,7 +82,7 @@ def open_regular(given: str, roots: Sequence[Path], *, within: Path | None = Non
         FileNotFoundError: There is no such file.
         PathRefused: It lies outside, is not a regular file, or may not be read.
     """
-    resolved, root = resolve_inside(given, roots)
+    resolved, root = resolve_inside(path, roots)
     if resolved == root:
         raise PathRefused("is a folder, not a regular file")
     if within and not resolved.is_relative_to(within):
@@ -93,48 +97,32 @@ def open_regular(given: str, roots: Sequence[Path], *, within: Path | None = Non
         os.close(descriptor)
 
 
-def read_regular(given: str, roots: Sequence[Path], *, limit: int, within: Path | None = None) -> bytes:
+def read_regular(path: str, roots: Sequence[Path], *, limit: int, within: Path | None = None) -> bytes:
     """Read a whole regular file as `open_regular` does; more than `limit` bytes are refused."""
-    with open_regular(given, roots, within=within) as (_, descriptor), os.fdopen(os.dup(descriptor), "rb") as file:
+    with open_regular(path, roots, within=within) as (_, descriptor), os.fdopen(os.dup(descriptor), "rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise PathRefused(f"is larger than {limit:,} bytes")
     return content
 
 
-@contextmanager
-def open_folder(path: Path, *, inside: Path, create: bool = False) -> Iterator[int]:
-    """Open a folder that must lie inside another one, for functions that take `dir_fd`.
-
-    With `create`, it is made if it does not exist, and so are the folders above it.
-
-    Raises:
-        PathRefused: It lies outside, or is not a folder.
-        FileNotFoundError: It does not exist.
-    """
-    folder = _open_folder(path, inside, create=create)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _open_folder(path: Path, inside: Path, *, create: bool) -> int:
-    shown = path.relative_to(inside) if path.is_relative_to(inside) else path
+def open_folder(path: Path, inside: Path, *, create: bool) -> int:
+    """Open a folder that must lie inside another one; see `Folder.open`."""
+    name = str(path.relative_to(inside) if path.is_relative_to(inside) else path)
     try:
         resolved, root = resolve_inside(str(path), [inside])
     except PathRefused as error:
-        raise PathRefused(f"the folder {str(shown)!r} {error.message}") from None
+        raise PathRefused(f"the folder {name!r} {error.message}") from None
     try:
         return _walk(root, resolved, create=create)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise PathRefused(f"{str(shown)!r} is not a folder") from None
+            raise PathRefused(f"{name!r} is not a folder") from None
         raise
 
 
 def _walk(root: Path, folder: Path, *, create: bool = False) -> int:
-    """Open a resolved folder below a root, component by component, so that none is a link by now."""
+    """Open a resolved folder below a root component by component: none may have become a link meanwhile."""
     above = os.open(root, _FOLDER)
     for part in folder.relative_to(root).parts:
         try:
@@ -154,7 +142,7 @@ def _open_or_make(part: str, parent: int) -> int:
         try:
             os.fsync(parent)
         except OSError:
-            # So that the next call makes and syncs it anew, instead of finding it there and trusting it.
+            # The next call must make and sync it anew, and not trust a folder that was never synced.
             with suppress(OSError):
                 os.rmdir(part, dir_fd=parent)
             raise

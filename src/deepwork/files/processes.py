@@ -16,10 +16,10 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from deepwork.errors import ProgramFlood, ProgramMissing, ProgramTimeout
 
 MAX_OUTPUT = 16 * 1024 * 1024
-# What a program's children may still print after it has ended.
+# For so long a program's children may still print after it has ended.
 GRACE_SECONDS = 0.5
 
-# What a program needs to find itself, its user's language, and the way to the net.
+# What a program needs to find its files, its user's language, and a way to the network.
 ENVIRONMENT = (
     *("PATH", "HOME", "USER", "LANG", "LC_*", "TMPDIR", "XDG_*"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
@@ -29,11 +29,21 @@ ENVIRONMENT = (
 
 @dataclass(frozen=True)
 class Completed:
-    """What a program that has ended leaves."""
+    """A program that has ended, and what it has printed."""
 
     returncode: int
     stdout: bytes
     stderr: bytes
+
+    @property
+    def ending(self) -> str:
+        """How it ended, for a message: `ended with code 3`, `was killed by SIGKILL`."""
+        if self.returncode >= 0:
+            return f"ended with code {self.returncode}"
+        try:
+            return f"was killed by {signal.Signals(-self.returncode).name}"
+        except ValueError:
+            return f"was killed by signal {-self.returncode}"
 
 
 def allowed_environment(environment: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
@@ -41,7 +51,7 @@ def allowed_environment(environment: Mapping[str, str], more: Iterable[str] = ()
 
     Args:
         environment: All of it, such as `PluginContext.environment`.
-        more: Names beside the usual ones; `*` at the end of one stands for any rest.
+        more: Names beside the usual ones; one that ends with `*` stands for all names that begin so.
     """
     allowed = (*ENVIRONMENT, *more)
     names = {name for name in allowed if not name.endswith("*")}
@@ -78,7 +88,8 @@ async def run_program(
     """
     name = arguments[0]
     try:
-        with anyio.CancelScope(shield=True):  # between start and `try` nobody would end it
+        # A cancellation that arrived before the `try` below would leave the program running.
+        with anyio.CancelScope(shield=True):
             process = await anyio.open_process(
                 arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=environment, start_new_session=True
             )
@@ -109,7 +120,7 @@ async def _communicate(process: Process, stdin: bytes, max_output: int) -> Compl
             tasks.start_soon(_collect, process.stdout, out, max_output)
             tasks.start_soon(_collect, process.stderr, err, max_output)
             returncode = await process.wait()
-            # A child that was left behind may hold the pipes open for ever.
+            # A child that outlives the program may hold the pipes open for ever.
             tasks.cancel_scope.deadline = anyio.current_time() + GRACE_SECONDS
     except* _Flood:
         raise _Flood from None
@@ -136,11 +147,11 @@ async def _collect(stream: ByteReceiveStream | None, into: bytearray, limit: int
 
 
 async def _end(process: Process) -> None:
-    """Kill whatever is left of the group, reap the program, and close the pipes."""
+    """Kill what still runs of the group, reap the program, and close the pipes."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
-    # Read what is left in the pipes, or asyncio never sees that they are closed.
+    # asyncio sees that the pipes are closed only once they have been read to their end.
     with anyio.move_on_after(GRACE_SECONDS):
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:

@@ -1,7 +1,7 @@
 """The places of one project.
 
-They stand here and not beside the composition root, because stores, the gate and the engine need the places of a
-project, but never what joins its parts.
+They are not in the room `project`, because stores, the gate and the engine need these places, and may not import what
+joins the parts of a project.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from deepwork.files.durable import replace_in
-from deepwork.files.paths import open_folder
+from deepwork.files.folder import Folder
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,20 @@ class Workspace:
         return (self.root, *self.extra_roots)
 
     def shown(self, path: Path) -> str:
-        """A path as people and agents read it: relative to the project where it lies in it."""
+        """A path as people and agents read it: relative to the project if it lies in the project."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     def prepare_state_dir(self) -> None:
-        """Make the state folder: private, durable, and outside of git's sight.
+        """Make the state folder: private, durable, and ignored by git.
 
         Raises:
             PathRefused: The folder is a link that leads out of the project.
             OSError: It cannot be made.
         """
-        with open_folder(self.state_dir, inside=self.root, create=True) as folder:
-            if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
-                os.fchmod(folder, 0o700)
+        with Folder.open(self.state_dir, inside=self.root, create=True) as folder:
+            if stat.S_IMODE(os.fstat(folder.descriptor).st_mode) != 0o700:
+                os.fchmod(folder.descriptor, 0o700)
             try:
-                os.stat(".gitignore", dir_fd=folder, follow_symlinks=False)
+                folder.status(".gitignore")
             except FileNotFoundError:
-                replace_in(folder, ".gitignore", b"*\n", previous=None)
+                folder.replace(".gitignore", b"*\n")

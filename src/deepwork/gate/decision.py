@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deepwork.errors import ReviewExhausted, RunnerError, ToolError
+from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
 from deepwork.models.reviews import ReviewResult
@@ -93,9 +93,18 @@ def _no_verdict(broken: list[Outcome], failures: int, max_failures: int, notices
     sentences = [
         f"The reviewer gave no verdict: the work was not judged, and the attempt does not count. {causes}.",
         *cures,
-        "Call finished_step again with the same outputs.",
+        _next_call(broken),
     ]
     return Decision(DecisionKind.NO_VERDICT, " ".join(dict.fromkeys(sentences)), (), notices)
+
+
+def _next_call(broken: list[Outcome]) -> str:
+    if all(isinstance(outcome.error, RunnerUnavailable) for outcome in broken):
+        return (
+            "Only the user can fix that; `deepwork doctor` shows how. Tell them, and call finished_step again with the "
+            "same outputs when they have."
+        )
+    return "Call finished_step again with the same outputs."
 
 
 def _notices(judgement: Judgement) -> Iterable[str]:

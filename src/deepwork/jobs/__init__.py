@@ -1,1 +1,1 @@
-"""The room of job files: read, checked, cached, found by name."""
+"""Job files: read, checked, cached and looked up by name."""

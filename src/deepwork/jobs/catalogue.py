@@ -1,4 +1,4 @@
-"""All jobs of all sources: which are listed, which is meant by a name."""
+"""All jobs of all sources: which are listed, and which one a name stands for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from deepwork.ports.job_source import JobSource
 
 
 @dataclass(frozen=True)
-class Shadowed:
-    """A job that is hidden by one of the same name in an earlier source."""
+class ShadowedJob:
+    """A job that is hidden by another one of the same name in an earlier source."""
 
     job: Job
     source: str
@@ -25,7 +25,7 @@ class Listing:
 
     jobs: tuple[tuple[str, Job], ...]
     errors: tuple[tuple[str, JobLoadError], ...]
-    shadowed: tuple[Shadowed, ...]
+    shadowed: tuple[ShadowedJob, ...]
 
 
 class Catalogue:
@@ -38,18 +38,19 @@ class Catalogue:
         """List every job that can be started, and everything that is broken."""
         jobs: list[tuple[str, Job]] = []
         errors: list[tuple[str, JobLoadError]] = []
-        shadowed: list[Shadowed] = []
+        shadowed: list[ShadowedJob] = []
         owners: dict[str, str] = {}
         for source in self.sources:
             taken: dict[str, str] = {}
             for item in source.load():
                 if isinstance(item, JobLoadError):
                     errors.append((source.name, item))
-                    # A broken job keeps its folder's name: it is reported, not silently replaced. So `find` has it.
+                    # A broken job still owns its folder's name, so that no later source silently replaces it.
+                    # `find` follows the same rule.
                     if isinstance(source.find(item.job_name), JobLoadError):
                         taken.setdefault(item.job_name, source.name)
                 elif item.name in owners:
-                    shadowed.append(Shadowed(item, source.name, owners[item.name]))
+                    shadowed.append(ShadowedJob(item, source.name, owners[item.name]))
                 else:
                     jobs.append((source.name, item))
                     taken[item.name] = source.name
@@ -57,15 +58,15 @@ class Catalogue:
         return Listing(tuple(jobs), tuple(errors), tuple(shadowed))
 
     def find(self, job_name: str) -> Job | JobLoadError | None:
-        """Find the job that a name means.
+        """Find the job that a name stands for.
 
-        The first source that has a job of this name, or a broken one in a folder so called, decides;
-        a folder of that name whose job is named otherwise comes last.
+        The first source that has a job of this name, or a broken job in a folder of this name, decides. A folder of
+        this name whose job has another name comes last.
         """
         by_folder: Job | None = None
         for source in self.sources:
-            hit = source.find(job_name)
-            if isinstance(hit, JobLoadError) or (hit is not None and hit.name == job_name):
-                return hit
-            by_folder = by_folder or hit
+            job = source.find(job_name)
+            if isinstance(job, JobLoadError) or (job is not None and job.name == job_name):
+                return job
+            by_folder = by_folder or job
         return by_folder

@@ -1,4 +1,4 @@
-"""Which job and which workflow a name means."""
+"""The job and the workflow that a name stands for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def choose_job(catalogue: Catalogue, job_name: str) -> Job:
 
 
 def choose_workflow(job: Job, workflow_name: str) -> tuple[Workflow, list[str]]:
-    """Find a workflow of a job; of a job with a single one that one, whatever the name (JOBS-REQ-001.3.5).
+    """Find a workflow of a job; a job's only workflow is found under any name (JOBS-REQ-001.3.5).
 
     Returns:
         The workflow, and notices for the agent.

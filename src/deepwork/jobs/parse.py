@@ -9,7 +9,9 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from pathlib import Path
 
-from deepwork.documents.load import MAX_BYTES, Document, read_document
+from deepwork.documents.document import Document
+from deepwork.documents.limits import MAX_BYTES
+from deepwork.documents.load import read_document
 from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Problem, refuse
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.files.paths import describe, read_regular, resolve_inside
@@ -34,7 +36,7 @@ def parse_job(path: Path) -> Job | JobLoadError:
 
 
 def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
-    """Make a job of the bytes of its file."""
+    """Make a job of the content of its file."""
     file = job_dir / FILE_NAME
     try:
         document = read_document(content)
@@ -43,7 +45,7 @@ def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
         warnings = [problem.at(file) for problem in islice(_doubts(definition, document, job_dir), MAX_PROBLEMS)]
     except DocumentError as error:
         return load_error(job_dir, error.at(file))
-    except Exception as error:  # noqa: BLE001 - whatever a hostile file brings about harms that job alone
+    except Exception as error:  # noqa: BLE001 - a hostile file must not take the good jobs with it
         return load_error(job_dir, Problem(f"cannot be read ({type(error).__name__})").at(file))
     return Job(definition=definition, job_dir=job_dir, warnings=tuple(warnings))
 
@@ -65,7 +67,7 @@ def _folder_name(job_dir: Path) -> str:
 
 
 def _contradictions(job: JobFile, document: Document) -> Iterator[Problem]:
-    """Yield what makes a job unusable, in the order in which the original looked."""
+    """Yield what makes a job unusable."""
     steps: dict[str, Step] = {}
     for index, step in enumerate(job.steps):
         if step.id in steps:
@@ -96,16 +98,16 @@ def _wrong_dependencies(job: JobFile, steps: dict[str, Step], document: Document
 def _wrong_inputs(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
     ids = list(steps)
     for index, step in enumerate(job.steps):
-        for position, given in enumerate(step.inputs):
-            if not isinstance(given, FileInput):
+        for position, step_input in enumerate(step.inputs):
+            if not isinstance(step_input, FileInput):
                 continue
             line = document.line("steps", index, "inputs", position, "from_step")
-            what = f"step {step.id!r}: input {given.file!r}"
-            if given.from_step not in steps:
-                text = f"{what} references non-existent step {given.from_step!r}"
-                yield Problem(text, line, (given.from_step, ids))
-            elif given.from_step not in step.dependencies:
-                yield Problem(f"{what} comes from {given.from_step!r}, which is not in dependencies", line)
+            subject = f"step {step.id!r}: input {step_input.file!r}"
+            if step_input.from_step not in steps:
+                text = f"{subject} references non-existent step {step_input.from_step!r}"
+                yield Problem(text, line, (step_input.from_step, ids))
+            elif step_input.from_step not in step.dependencies:
+                yield Problem(f"{subject} comes from {step_input.from_step!r}, which is not in dependencies", line)
 
 
 def _wrong_reviews(job: JobFile, document: Document) -> Iterator[Problem]:
@@ -113,20 +115,19 @@ def _wrong_reviews(job: JobFile, document: Document) -> Iterator[Problem]:
         for position, review in enumerate(step.reviews):
             if review.run_each != "step" and review.run_each not in step.outputs:
                 valid = ", ".join(["step", *step.outputs])
-                text = f"step {step.id!r}: run_each={review.run_each!r} is no output of the step; valid: {valid}"
+                text = f"step {step.id!r}: run_each={review.run_each!r} is not an output of the step; valid: {valid}"
                 yield Problem(text, document.line("steps", index, "reviews", position, "run_each"))
 
 
 def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -> Iterator[Problem]:
     ids, names = list(steps), set[str]()
     for index, workflow in enumerate(job.workflows):
-        here = document.line("workflows", index, "name")
         if workflow.name in names:
-            yield Problem(f"workflow name {workflow.name!r} is used twice", here)
+            yield Problem(f"workflow name {workflow.name!r} is used twice", document.line("workflows", index, "name"))
         names.add(workflow.name)
         if not workflow.steps:
             yield Problem(f"workflow {workflow.name!r} has no steps", document.line("workflows", index, "steps"))
-        seen: set[str] = set()
+        earlier_steps: set[str] = set()
         for position, entry in enumerate(workflow.entries):
             line = document.line("workflows", index, "steps", position)
             if not entry:
@@ -135,13 +136,13 @@ def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -
                 if step_id not in steps:
                     text = f"workflow {workflow.name!r} references non-existent step {step_id!r}"
                     yield Problem(text, line, (step_id, ids))
-                if step_id in seen:
+                if step_id in earlier_steps:
                     yield Problem(f"workflow {workflow.name!r} has step {step_id!r} twice", line)
-                seen.add(step_id)
+                earlier_steps.add(step_id)
 
 
 def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem]:
-    """Yield what is probably a mistake, but bites only when the step is reached."""
+    """Yield what is probably a mistake, but does harm only when the step is reached."""
     if job.name != _folder_name(job_dir):
         yield Problem(f"the job is named {job.name!r}, its folder {_folder_name(job_dir)!r}", document.line("name"))
     outputs = {step.id: step.outputs for step in job.steps}
@@ -150,10 +151,11 @@ def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem
         if doubt:
             line = document.line("steps", index, "instructions_file")
             yield Problem(f"step {step.id!r}: instructions file {step.instructions_file!r} {doubt}", line)
-        for position, given in enumerate(step.inputs):
-            if isinstance(given, FileInput) and given.file not in outputs[given.from_step]:
+        for position, step_input in enumerate(step.inputs):
+            if isinstance(step_input, FileInput) and step_input.file not in outputs[step_input.from_step]:
                 line = document.line("steps", index, "inputs", position)
-                yield Problem(f"step {step.id!r}: {given.file!r} is no output of {given.from_step!r}", line)
+                text = f"step {step.id!r}: {step_input.file!r} is not an output of {step_input.from_step!r}"
+                yield Problem(text, line)
     yield from _doubtful_orders(job, document)
     used = {step_id for workflow in job.workflows for step_id in workflow.step_ids}
     for index, step in enumerate(job.steps):
@@ -161,21 +163,24 @@ def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem
             yield Problem(f"step {step.id!r} is in no workflow", document.line("steps", index, "id"))
 
 
-def _doubtful_path(given: str, job_dir: Path) -> str | None:
+def _doubtful_path(path: str, job_dir: Path) -> str | None:
     """Say why an instructions file could not be read now."""
-    if _is_plainly_there(given, job_dir):
+    if _exists_without_links(path, job_dir):
         return None
     try:
-        path, _ = resolve_inside(given, [job_dir])
+        resolved, _ = resolve_inside(path, [job_dir])
     except PathRefused as error:
         return error.message.replace("the project", "the job's folder")
-    return None if os.path.isfile(path) else "does not exist"
+    return None if os.path.isfile(resolved) else "does not exist"
 
 
-def _is_plainly_there(given: str, job_dir: Path) -> bool:
-    """Say whether no link and no detour has to be resolved to see that a file is there: a job has many."""
-    parts = given.split("/")
-    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in given or "\0" in given:
+def _exists_without_links(path: str, job_dir: Path) -> bool:
+    """Say whether a file exists at a path that needs no resolving, as almost all do.
+
+    A job names many files, and `resolve_inside` takes several times as long.
+    """
+    parts = path.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts) or "\\" in path or "\0" in path:
         return False
     place = str(job_dir)
     for part in parts:
@@ -192,11 +197,11 @@ def _is_plainly_there(given: str, job_dir: Path) -> bool:
 def _doubtful_orders(job: JobFile, document: Document) -> Iterator[Problem]:
     dependencies = {step.id: step.dependencies for step in job.steps}
     for index, workflow in enumerate(job.workflows):
-        done: set[str] = set()
+        earlier_steps: set[str] = set()
         in_workflow = set(workflow.step_ids)
         for position, entry in enumerate(workflow.entries):
             for step_id in entry:
-                for early in in_workflow.intersection(dependencies[step_id]) - done:
-                    text = f"workflow {workflow.name!r}: step {step_id!r} does not come after its dependency {early!r}"
+                for later in in_workflow.intersection(dependencies[step_id]) - earlier_steps:
+                    text = f"workflow {workflow.name!r}: step {step_id!r} does not come after its dependency {later!r}"
                     yield Problem(text, document.line("workflows", index, "steps", position))
-            done.update(entry)
+            earlier_steps.update(entry)

@@ -1,4 +1,4 @@
-"""Jobs read once and remembered for as long as their files stay as they are."""
+"""Jobs that are read once and remembered for as long as their files stay as they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from deepwork.documents.load import MAX_BYTES
+from deepwork.documents.limits import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.files.paths import is_utf8, open_regular
 from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, unreadable
@@ -17,16 +17,18 @@ from deepwork.models.jobs import Job
 
 log = logging.getLogger("deepwork.jobs")
 
-# A file changed twice within the resolution of its clock looks unchanged; after this time it cannot.
+# A file that is changed twice within the resolution of its clock looks unchanged. After this time it cannot.
 SETTLED_NS = 2_000_000_000
 
-Signature = tuple[int, int, int, int, int]
+Stamp = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
-class _Read:
-    signature: Signature
-    settled: bool
+class _CachedJob:
+    """What a file held when it was read; `is_settled` if it cannot have changed since under the same stamp."""
+
+    stamp: Stamp
+    is_settled: bool
     digest: bytes
     result: Job | JobLoadError
 
@@ -44,7 +46,7 @@ class JobReader:
     def __init__(self, folder: Path, *, inside: Path | None = None) -> None:
         self.folder = folder
         self._inside = inside
-        self._reads: dict[str, _Read] = {}
+        self._cache: dict[str, _CachedJob] = {}
 
     @property
     def escapes(self) -> bool:
@@ -52,7 +54,7 @@ class JobReader:
         inside = self._inside
         try:
             return inside is not None and not Path(os.path.realpath(self.folder)).is_relative_to(inside)
-        except OSError:  # swapped while it was resolved
+        except OSError:  # replaced while it was resolved
             return True
 
     def names(self) -> list[str]:
@@ -64,22 +66,22 @@ class JobReader:
                 names = [entry.name for entry in entries if _is_dir(entry)]
         except OSError:
             return []
-        for gone in set(self._reads).difference(names):
-            self._reads.pop(gone, None)
+        for name in set(self._cache).difference(names):
+            self._cache.pop(name, None)
         return sorted(names)
 
     def read_all(self) -> list[Job | JobLoadError]:
         """Read the jobs of all sub-folders, sorted by these."""
-        found = []
+        items = []
         for name in self.names():
-            known = self._reads.get(name)
-            item = known.result if known and self._is_unchanged(name, known) else self.read(name)
-            found += [item] if item else []
-        return found
+            cached = self._cache.get(name)
+            item = cached.result if cached and self._is_unchanged(name, cached) else self.read(name)
+            items += [item] if item else []
+        return items
 
-    def _is_unchanged(self, name: str, known: _Read) -> bool:
+    def _is_unchanged(self, name: str, cached: _CachedJob) -> bool:
         try:
-            return known.settled and known.signature == _signature(os.stat(f"{self.folder}/{name}/{FILE_NAME}"))
+            return cached.is_settled and cached.stamp == _stamp_of(os.stat(f"{self.folder}/{name}/{FILE_NAME}"))
         except OSError:
             return False
 
@@ -89,41 +91,41 @@ class JobReader:
         if not _is_plain(name) or self.escapes or not os.path.isdir(job_dir):
             return None
         try:
-            known = self._reads.get(name)
-            if known and self._is_unchanged(name, known):
-                return known.result
+            cached = self._cache.get(name)
+            if cached and self._is_unchanged(name, cached):
+                return cached.result
             with open_regular(f"{name}/{FILE_NAME}", [self.folder]) as (file, descriptor):
                 if not is_utf8(name):
                     return load_error(job_dir, f"the folder's name {name!r} is not UTF-8; replies could not carry it")
                 if not file.is_relative_to(os.path.realpath(job_dir)):
                     raise PathRefused("lies outside of the folder of its job")
-                if self._inside and not file.is_relative_to(self._inside):  # swapped for a link since it was asked
+                if self._inside and not file.is_relative_to(self._inside):  # replaced by a link meanwhile
                     raise PathRefused("lies outside of the project")
-                return self._read_anew(name, descriptor, known)
+                return self._read_anew(name, descriptor, cached)
         except FileNotFoundError as error:
             return unreadable(job_dir, error) if os.path.lexists(job_dir / FILE_NAME) else None
         except (PathRefused, OSError) as error:
             return unreadable(job_dir, error)
 
-    def _read_anew(self, name: str, descriptor: int, known: _Read | None) -> Job | JobLoadError:
+    def _read_anew(self, name: str, descriptor: int, cached: _CachedJob | None) -> Job | JobLoadError:
         now = time.time_ns()
-        signature = _signature(os.fstat(descriptor))
+        stamp = _stamp_of(os.fstat(descriptor))
         with os.fdopen(os.dup(descriptor), "rb") as file:
             content = file.read(MAX_BYTES + 1)
         digest = sha256(content).digest()
-        if known and known.digest == digest:
-            result = known.result
+        if cached and cached.digest == digest:
+            result = cached.result
         else:
             result = parse_content(content, self.folder / name)
             for warning in result.warnings if isinstance(result, Job) else ():
                 log.warning("%s", warning)
-        settled = all(now - moment > SETTLED_NS for moment in signature[3:])
-        self._reads[name] = _Read(signature, settled, digest, result)
+        is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])
+        self._cache[name] = _CachedJob(stamp, is_settled, digest, result)
         return result
 
 
-def _signature(stat: os.stat_result) -> Signature:
-    return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+def _stamp_of(status: os.stat_result) -> Stamp:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:
@@ -134,7 +136,7 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Say whether a name can be that of a sub-folder."""
+    """Say whether a sub-folder can have this name."""
     try:
         return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"} and len(os.fsencode(name)) < 256
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""The room of plugins: found, imported, asked what they have."""
+"""Plugins: discovered, imported, asked what they offer, and selected by name."""

@@ -1,4 +1,4 @@
-"""Imports plugins, and asks each what it declares, so that every item knows who gave it."""
+"""Imports plugins, and asks each of them what it declares, so that of every item the plugin is known."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Provided(Generic[ItemT]):
 
 @dataclass(frozen=True)
 class Answers(Generic[ItemT]):
-    """What all plugins gave to one hook, and what went wrong while they were asked."""
+    """What all plugins gave for one hook, and the errors of those that failed."""
 
     items: tuple[Provided[ItemT], ...]
     errors: tuple[DeepWorkError, ...]
 
     def demand(self) -> tuple[Provided[ItemT], ...]:
-        """Give the items, if all plugins that were asked have answered well.
+        """Give the items, if no plugin has failed.
 
         Raises:
-            PluginLoadError: A plugin raised, or gave something else than it should.
-            ConfigError: The settings of a plugin do not fit.
+            PluginLoadError: A plugin raised an error, or gave something else than the hook demands.
+            ConfigError: The settings of a plugin are not valid.
         """
         if self.errors:
             raise self.errors[0]
@@ -52,7 +52,7 @@ class Answers(Generic[ItemT]):
 
 @dataclass(frozen=True)
 class PluginStatus:
-    """What became of a plugin: `active`, `blocked` or `failed` with its cause."""
+    """The state of a plugin: `active`, `blocked`, or `failed` with its cause."""
 
     plugin: Candidate
     status: str
@@ -61,13 +61,13 @@ class PluginStatus:
 
 
 class PluginManager:
-    """All plugins of one server. There is no global one, and making one never fails: see `demand`.
+    """All plugins of one server. There is no global manager. Creating one never fails: `demand` raises what is wrong.
 
     Args:
         blocked: Names of plugins or distributions that are not imported.
         required: Names of plugins without which no server may start.
         strict: Whether a plugin that cannot be imported is a reason not to start.
-        candidates: What could be loaded; the installed plugins if not given.
+        candidates: The plugins that could be loaded. Default: the installed ones.
     """
 
     def __init__(
@@ -87,33 +87,33 @@ class PluginManager:
         everything = list(installed() if candidates is None else candidates)
         chosen = [plugin for plugin in everything if not {plugin.name, plugin.distribution} & set(blocked)]
         self.statuses += [PluginStatus(plugin, "blocked") for plugin in everything if plugin not in chosen]
-        for candidate in self._without_twins(chosen):
+        for candidate in self._with_unique_names(chosen):
             self._load(candidate)
-        self._look_for(required)
+        self._check_required(required)
 
     def demand(self) -> None:
-        """Refuse to go on with plugins as they are, if there is a reason.
+        """Refuse to go on if the plugins cannot be used as they are.
 
         Raises:
-            PluginError: Two plugins have one name, one uses a hook wrongly, or a required one is broken.
-            ConfigError: A required one is not there.
+            PluginError: Two plugins have the same name, a plugin uses a hook wrongly, or a required plugin is broken.
+            ConfigError: A required plugin is not installed, or is blocked.
         """
         if self.problems:
             raise self.problems[0]
 
     def ask(self, hook: str, kind: type[ItemT], context: ContextOf, **arguments: Any) -> Answers[ItemT]:
-        """Ask every plugin that has the hook, one by one: each item knows its plugin, and none silences another.
+        """Ask every plugin that has the hook, one by one, so that one that fails does not stop the rest.
 
         Args:
             hook: The name of the hook.
-            kind: What it gives.
-            context: Makes the context of a plugin of its name.
-            **arguments: What else the hook takes.
+            kind: The type of the items that it gives.
+            context: Makes the context of a plugin from its name.
+            **arguments: Further arguments of the hook.
         """
         return self._gather(hook, kind, context, arguments)
 
     def commands(self, kind: type[ItemT]) -> tuple[Provided[ItemT], ...]:
-        """Ask for commands of the terminal, whose type the terminal knows; a plugin that fails is only warned of."""
+        """Ask for commands of the terminal. A plugin that fails causes a warning only."""
         answers = self._gather("deepwork_commands", kind, None, {})
         for error in answers.errors:
             log.warning("%s", error.message)
@@ -137,10 +137,10 @@ class PluginManager:
             except DeepWorkError as error:
                 errors.append(error)
                 continue
-            strange = [item for item in answer if not isinstance(item, kind)]
-            if strange:
-                text = f"{candidate}: hook {hook} gave {type(strange[0]).__name__}, not {kind.__name__}"
-                errors.append(PluginLoadError(text, hint=_block(candidate)))
+            wrong_items = [item for item in answer if not isinstance(item, kind)]
+            if wrong_items:
+                text = f"{candidate}: hook {hook} gave {type(wrong_items[0]).__name__}, not {kind.__name__}"
+                errors.append(PluginLoadError(text, hint=_hint_to_block(candidate)))
             items += [Provided(item, candidate) for item in answer if isinstance(item, kind)]
         return Answers(tuple(items), tuple(errors))
 
@@ -148,17 +148,17 @@ class PluginManager:
         try:
             with redirect_stdout(sys.stderr):
                 module = candidate.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign import does, the server runs
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - no import of a plugin may stop the server
             cause = f"{type(error).__name__}: {error}".splitlines()[0]
             self._fail(candidate, cause)
             if self._strict:
                 text = f"{candidate} could not be loaded, and DEEPWORK_STRICT_PLUGINS is set: {cause}"
-                self.problems.append(PluginLoadError(text, hint=_block(candidate)))
+                self.problems.append(PluginLoadError(text, hint=_hint_to_block(candidate)))
             return
         misuse = self._register(module, candidate)
         if misuse:
             self._fail(candidate, misuse)
-            self.problems.append(PluginLoadError(f"{candidate}: {misuse}", hint=_block(candidate)))
+            self.problems.append(PluginLoadError(f"{candidate}: {misuse}", hint=_hint_to_block(candidate)))
             return
         self._candidates[candidate.name] = candidate
         callers = self._manager.get_hookcallers(module) or []
@@ -183,21 +183,21 @@ class PluginManager:
         self.statuses.append(PluginStatus(candidate, "failed", cause=cause))
         log.warning("%s could not be loaded and is left out: %s", candidate, cause)
 
-    def _without_twins(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Leave out all plugins whose name another one has too."""
-        named: dict[str, list[Candidate]] = {}
+    def _with_unique_names(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Leave out all plugins that share a name."""
+        by_name: dict[str, list[Candidate]] = {}
         for candidate in candidates:
-            named.setdefault(candidate.name, []).append(candidate)
-        for name, twins in named.items():
-            if len(twins) > 1:
-                lines = "\n".join(f"  - {twin}" for twin in twins)
+            by_name.setdefault(candidate.name, []).append(candidate)
+        for name, sharing in by_name.items():
+            if len(sharing) > 1:
+                lines = "\n".join(f"  - {candidate}" for candidate in sharing)
                 text = f"plugin name {name!r} is used twice:\n{lines}"
-                self.problems.append(NameClash(text, hint=_block(twins[-1])))
-                for twin in twins:
-                    self._fail(twin, f"the name {name!r} is used by {len(twins)} distributions")
-        return [twins[0] for twins in named.values() if len(twins) == 1]
+                self.problems.append(NameClash(text, hint=_hint_to_block(sharing[-1])))
+                for candidate in sharing:
+                    self._fail(candidate, f"the name {name!r} is used by {len(sharing)} distributions")
+        return [sharing[0] for sharing in by_name.values() if len(sharing) == 1]
 
-    def _look_for(self, required: Collection[str]) -> None:
+    def _check_required(self, required: Collection[str]) -> None:
         failed = {status.plugin: status.cause for status in self.failures}
         loaded = {name for plugin in self._candidates.values() for name in (plugin.name, plugin.distribution)}
         for name in required:
@@ -224,9 +224,9 @@ def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mappin
         raise
     except (Exception, SystemExit) as error:
         cause = f"{type(error).__name__}: {error}"
-        raise PluginLoadError(f"{candidate}: hook {hook} failed: {cause}", hint=_block(candidate)) from error
+        raise PluginLoadError(f"{candidate}: hook {hook} failed: {cause}", hint=_hint_to_block(candidate)) from error
 
 
-def _block(candidate: Candidate) -> str:
+def _hint_to_block(candidate: Candidate) -> str:
     name = candidate.name if candidate.builtin else candidate.distribution
     return f"To go without it, add to .deepwork/config.yml ->  plugins: {{block: [{name}]}}"

@@ -1,4 +1,4 @@
-"""Items by name: a name twice or a name that nobody offers is an error that says who and how to cure it."""
+"""Items selected by name; the errors about duplicate and unknown names say which plugins are involved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deepwork.ports.records import ToolSet, ToolSpec
 
 ItemT = TypeVar("ItemT")
 
-# Distributions of this project that offer a name; for the error of somebody who has not installed one.
+# The distribution of this project that offers a name, for the error when it is not installed.
 DISTRIBUTIONS = {"claude": "deepwork-claude-runner", "review": "deepwork-review"}
 
 
@@ -25,7 +25,7 @@ def by_name(
     """Sort items by name.
 
     Raises:
-        NameClash: Two plugins offer one name, whether it is selected or not.
+        NameClash: Two plugins offer the same name, whether it is selected or not.
     """
     items: dict[str, Provided[ItemT]] = {}
     for item in provided:
@@ -51,10 +51,10 @@ def clash(
 def named_tools(
     sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]
 ) -> Iterator[tuple[str, Provided[ToolSpec]]]:
-    """Give every tool its name: canonical when its set is served alone, prefixed beside others.
+    """Give every tool its name: its own when its set is served alone, with the set's prefix when other sets are served.
 
     Raises:
-        NameClash: Two tools would have one name.
+        NameClash: Two tools would have the same name.
     """
     served = list(sets)
     owners: dict[str, Provided[ToolSet]] = {}
@@ -75,10 +75,10 @@ def named_tools(
 def choose(
     kind: str, name: str, available: dict[str, ItemT], *, option: str, failures: Iterable[PluginStatus] = ()
 ) -> ItemT:
-    """Pick one by name.
+    """Select an item by name.
 
     Raises:
-        UnknownName: Nobody offers it; the error names what there is, and plugins that could not be loaded.
+        UnknownName: No plugin offers it. The error lists the available names, and plugins that could not be loaded.
     """
     if name in available:
         return available[name]

@@ -1,1 +1,1 @@
-"""The shapes: what people write, what is stored, what agents read. No I/O, no clocks."""
+"""Models: what people write, what is stored, what agents read. No I/O, no clocks."""

@@ -25,18 +25,18 @@ Summary = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Version = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
 
 
-class Written(BaseModel):
-    """A mapping of the job file: nothing is converted, nothing unknown is let through."""
+class JobFilePart(BaseModel):
+    """A mapping of the job file: no value is converted, and no unknown key is allowed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     @model_serializer(mode="wrap")
     def _with_unknown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Dump what a newer release has stored of a job too; a job file never gets so far with it."""
+        """Dump unknown keys too: a session may have stored those of a newer release. A job file is refused before."""
         return {**dump(self), **(self.__pydantic_extra__ or {})}
 
 
-class StepOutput(Written):
+class StepOutput(JobFilePart):
     """An output that a step promises."""
 
     type: OutputType
@@ -44,14 +44,14 @@ class StepOutput(Written):
     required: bool
 
 
-class UserInput(Written):
-    """A parameter that the agent gets from its user."""
+class UserInput(JobFilePart):
+    """A parameter that the agent asks its user for."""
 
     name: Text
     description: Text
 
 
-class FileInput(Written):
+class FileInput(JobFilePart):
     """A file, or files, that an earlier step has made."""
 
     file: Text
@@ -69,16 +69,16 @@ StepInput = Annotated[
 ]
 
 
-class Review(Written):
-    """Criteria that outputs have to meet, and how the outputs are handed out for judging."""
+class Review(JobFilePart):
+    """Criteria that outputs have to meet, and whether all outputs are judged together or one by one."""
 
     run_each: Text
     quality_criteria: Annotated[dict[str, Text], Field(min_length=1)]
     additional_review_guidance: str | None = None
 
 
-class HookAction(Written):
-    """One action of a hook; kept, but run by nobody."""
+class HookAction(JobFilePart):
+    """One action of a hook. It is stored, but never run."""
 
     prompt: Text | None = None
     prompt_file: Text | None = None
@@ -91,7 +91,7 @@ class HookAction(Written):
         return self
 
 
-class Hooks(Written):
+class Hooks(JobFilePart):
     """Hooks of a step, by event."""
 
     after_agent: list[HookAction] = Field(default_factory=list)
@@ -99,7 +99,7 @@ class Hooks(Written):
     before_prompt: list[HookAction] = Field(default_factory=list)
 
 
-class Step(Written):
+class Step(JobFilePart):
     """One step of a job."""
 
     id: Name
@@ -117,14 +117,14 @@ class Step(Written):
     agent: Text | None = None
 
 
-# One step, or a concurrent group; told apart by hand, or an error is reported once for each of the two.
+# One step, or a concurrent group. Without a discriminator pydantic would report an error once for each of the two.
 Entry = Annotated[
     Annotated[Name, Tag("step")] | Annotated[list[Name], Tag("group")],
     Discriminator(lambda value: "group" if isinstance(value, list) else "step"),
 ]
 
 
-class Workflow(Written):
+class Workflow(JobFilePart):
     """An order in which steps are done; an entry with several ids is a concurrent group."""
 
     name: Name
@@ -143,7 +143,7 @@ class Workflow(Written):
         return [step_id for entry in self.entries for step_id in entry]
 
 
-class JobFile(Written):
+class JobFile(JobFilePart):
     """The root of a `job.yml`."""
 
     name: Name
@@ -155,9 +155,9 @@ class JobFile(Written):
 
 
 class Job(BaseModel):
-    """A job file that was read and found good.
+    """A job file that was read and is valid.
 
-    `description` is for sources that know more than `job.yml` can say; `warnings` are lines
+    `description` is for sources that know more of a job than `job.yml` can hold; `warnings` are lines
     `file:line: message` for the author.
     """
 

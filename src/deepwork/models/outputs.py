@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, WithJsonSchema
 
 from deepwork.errors import OutputError
+from deepwork.text.json_types import json_type
 
 MAX_PATHS = 1000
 
@@ -39,6 +40,10 @@ class OutputKind(ABC):
     def files(self, value: Any) -> list[str]:
         """List the paths in a checked value."""
 
+    @abstractmethod
+    def with_files(self, paths: list[str]) -> str | list[str]:
+        """Make a value of paths, in the order of `files`."""
+
 
 class FileKind(OutputKind):
     """One file."""
@@ -49,11 +54,14 @@ class FileKind(OutputKind):
     def check(self, output: str, value: Any, *, required: bool) -> None:
         if not isinstance(value, str):
             raise OutputError(
-                f"Output {output!r} is declared as type 'file': give one path as a string, not {type(value).__name__}"
+                f"Output {output!r} is declared as type 'file': give one path as a string, not {json_type(value)}"
             )
 
     def files(self, value: Any) -> list[str]:
         return [value]
+
+    def with_files(self, paths: list[str]) -> str | list[str]:
+        return paths[0]
 
 
 class FilesKind(OutputKind):
@@ -66,10 +74,10 @@ class FilesKind(OutputKind):
     def check(self, output: str, value: Any, *, required: bool) -> None:
         declared = f"Output {output!r} is declared as type 'files'"
         if not isinstance(value, list):
-            raise OutputError(f"{declared}: give a list of paths, not {type(value).__name__}")
+            raise OutputError(f"{declared}: give a list of paths, not {json_type(value)}")
         for path in value:
             if not isinstance(path, str):
-                raise OutputError(f"{declared}: each path is a string, not {type(path).__name__}")
+                raise OutputError(f"{declared}: each path is a string, not {json_type(path)}")
         if not value and required:
             raise OutputError(f"Output {output!r} is required: give at least one path, not an empty list")
         if len(value) > MAX_PATHS:
@@ -77,6 +85,9 @@ class FilesKind(OutputKind):
 
     def files(self, value: Any) -> list[str]:
         return list(value)
+
+    def with_files(self, paths: list[str]) -> str | list[str]:
+        return paths
 
 
 KINDS: dict[str, OutputKind] = {kind.name: kind for kind in (FileKind(), FilesKind())}

@@ -1,12 +1,25 @@
-"""What agents read: the results of the four tools. Field names are those of the specification."""
+"""What agents read: the results of the four tools. Field names are those of the specification.
+
+A field that the specification does not have is left out where it says nothing: an agent pays for every word.
+"""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import ReviewResult
 from deepwork.models.sessions import StepStatus
+
+
+def _says_nothing(value: Any) -> bool:
+    return value is None or value in ([], {}, "")
+
+
+Additional = Field(exclude_if=_says_nothing)
+Notices = Annotated[list[str], Additional]
 
 
 class Reply(BaseModel):
@@ -33,9 +46,22 @@ class JobErrorInfo(Reply):
     error: str
 
 
+class ActiveSession(Reply):
+    """A session that the caller may go on with, and the call that tells where it is."""
+
+    session_id: str
+    workflow: str
+    step: str
+    goal: str
+    updated_at: str
+    resume: str
+
+
 class WorkflowList(Reply):
     jobs: list[JobInfo]
     errors: list[JobErrorInfo]
+    active_sessions: Annotated[list[ActiveSession], Additional] = []
+    notices: Notices = []
 
 
 class ExpectedOutput(Reply):
@@ -49,25 +75,25 @@ class ExpectedOutput(Reply):
 class ReviewInfo(Reply):
     run_each: str
     quality_criteria: dict[str, str]
-    additional_review_guidance: str | None
+    additional_review_guidance: Annotated[str | None, Additional] = None
 
 
 class StepInputInfo(Reply):
     """An input of a step: a parameter with its description, or a file of an earlier step with its path."""
 
     name: str
-    description: str | None = None
-    from_step: str | None = None
-    path: str | list[str] | None = None
+    description: Annotated[str | None, Additional] = None
+    from_step: Annotated[str | None, Additional] = None
+    path: Annotated[str | list[str] | None, Additional] = None
 
 
 class GroupMember(Reply):
-    """Another step of the group that is to be done at the same time."""
+    """Another open step of the group that is to be done at the same time."""
 
     step_id: str
     step_expected_outputs: list[ExpectedOutput]
     step_reviews: list[ReviewInfo]
-    step_inputs: list[StepInputInfo]
+    step_inputs: Annotated[list[StepInputInfo], Additional] = []
     step_instructions: str
 
 
@@ -77,11 +103,11 @@ class BeginStep(Reply):
     job_dir: str
     step_expected_outputs: list[ExpectedOutput]
     step_reviews: list[ReviewInfo]
-    step_inputs: list[StepInputInfo]
+    step_inputs: Annotated[list[StepInputInfo], Additional] = []
     step_instructions: str
     common_job_info: str
-    branch_name: str | None
-    concurrent_steps: list[GroupMember]
+    branch_name: Annotated[str | None, Additional] = None
+    concurrent_steps: Annotated[list[GroupMember], Additional] = []
 
 
 class StackEntry(Reply):
@@ -92,7 +118,7 @@ class StackEntry(Reply):
 class StartedWorkflow(Reply):
     begin_step: BeginStep
     stack: list[StackEntry]
-    notices: list[str]
+    notices: Notices = []
 
 
 class FinishedStep(Reply):
@@ -102,9 +128,9 @@ class FinishedStep(Reply):
     begin_step: BeginStep | None = None
     summary: str | None = None
     all_outputs: Outputs | None = None
-    outputs_by_step: dict[str, Outputs] | None = None
+    outputs_by_step: Annotated[dict[str, Outputs] | None, Additional] = None
     stack: list[StackEntry] = []
-    notices: list[str] = []
+    notices: Notices = []
 
 
 class AbortedWorkflow(Reply):
@@ -114,4 +140,4 @@ class AbortedWorkflow(Reply):
     stack: list[StackEntry]
     resumed_workflow: str | None
     resumed_step: str | None
-    notices: list[str]
+    notices: Notices = []

@@ -55,7 +55,7 @@ class ReviewRequest:
     they lie in it.
 
     Attributes:
-        nonce: Stands beside every true section line and heading of the payload, and cannot be guessed by its author.
+        nonce: Marks every true section line and heading of the payload; the author of the work cannot guess it.
         seconds: How long the gate waits; after that it cancels the review.
     """
 
@@ -88,7 +88,7 @@ class ReviewRequest:
 
     @property
     def how_to_read(self) -> str:
-        """Tell a reviewer how to tell the payload's own lines from those that its files forge."""
+        """Explain to a reviewer how the payload's own lines differ from lines that a file imitates."""
         if self.nonce is None:
             return ""
         return (
@@ -111,7 +111,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Passed:
-    """The work meets the criteria. Criteria that are listed must be those that were asked, all of them."""
+    """The work meets the criteria. If any criteria are listed, all those of the request are."""
 
     feedback: str = ""
     criteria: tuple[CriterionResult, ...] = ()
@@ -128,14 +128,14 @@ class NeedsWork:
 
 
 async def _nothing() -> None:
-    """A runner that writes no file has nothing to take back."""
+    """Do nothing: a runner that writes no file has nothing to undo."""
 
 
 @dataclass(frozen=True)
 class HandedBack:
-    """No verdict: the agent itself has the work reviewed, as the feedback tells it.
+    """No verdict: the agent itself has the work reviewed, as the feedback tells it to.
 
-    `undo` is called if the session cannot be saved: it takes back what the runner has written.
+    `undo` is called if the session cannot be saved: it removes what the runner has written.
     """
 
     feedback: str

@@ -39,18 +39,19 @@ class EventKind(StrEnum):
     REVIEW_SKIPPED = "review_skipped"
     ATTEMPT_GIVEN_BACK = "attempt_given_back"
     OVERRIDE = "override"
+    SELF_REVIEW = "self_review"
     STEP_COMPLETED = "step_completed"
     COMPLETED = "completed"
     ABORTED = "aborted"
 
 
-class Stored(BaseModel):
-    """Something in a session file."""
+class StoredModel(BaseModel):
+    """A part of a session file."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-class BegunInput(Stored):
+class BegunInput(StoredModel):
     """An input of a step: a parameter with its description, or a file of an earlier step with its path."""
 
     name: str
@@ -59,7 +60,7 @@ class BegunInput(Stored):
     path: str | list[str] | None = None
 
 
-class BegunStep(Stored):
+class BegunStep(StoredModel):
     """What a step was begun with: the text of its instructions, and its inputs."""
 
     step_id: str
@@ -67,7 +68,7 @@ class BegunStep(Stored):
     inputs: list[BegunInput] = []
 
 
-class RecordedReply(Stored):
+class RecordedReply(StoredModel):
     """What `finished_step` answered when the step was completed; `begun_step` names the step it began."""
 
     status: StepStatus
@@ -78,7 +79,7 @@ class RecordedReply(Stored):
     notices: list[str] = []
 
 
-class RecordedAbort(Stored):
+class RecordedAbort(StoredModel):
     """What `abort_workflow` answered, except for the stack."""
 
     aborted_workflow: str
@@ -89,17 +90,18 @@ class RecordedAbort(Stored):
     notices: list[str] = []
 
 
-class StepProgress(Stored):
+class StepProgress(StoredModel):
     """How far one step is.
 
     `quality_attempts` counts judged attempts of external reviewers, `runner_failures` the last calls in a row in which
-    they gave no verdict.
+    they gave no verdict. `reported` are the outputs as the agent wrote them, where their paths were resolved to others.
     """
 
     step_id: str
     started_at: str | None = None
     completed_at: str | None = None
     outputs: Outputs = {}
+    reported: Outputs | None = None
     notes: str | None = None
     quality_attempts: int = 0
     runner_failures: int = 0
@@ -108,7 +110,7 @@ class StepProgress(Stored):
     reply: RecordedReply | None = None
 
 
-class PinnedDefinition(Stored):
+class PinnedDefinition(StoredModel):
     """The workflow as it was when the session started."""
 
     digest: str
@@ -118,7 +120,7 @@ class PinnedDefinition(Stored):
     steps: dict[str, Step]
 
 
-class HistoryEntry(Stored):
+class HistoryEntry(StoredModel):
     """One thing that happened. The order of the list is the order of events, whatever the clock said."""
 
     at: str
@@ -152,10 +154,10 @@ class SessionSummary(BaseModel):
         return f"{self.job_name}/{self.workflow_name}"
 
 
-class Session(Stored):
-    """One run of one workflow. Files of 0.9 lack what stands after `abort_reason`."""
+class Session(StoredModel):
+    """One run of one workflow. Files of release 0.9 have no field that is declared after `abort_reason`."""
 
-    # First what a listing needs: stores may read no further.
+    # Everything that `summary` reads comes before `instance_id`: stores need not read further to list sessions.
     schema_version: int = 0
     revision: int = 0
     session_id: str
@@ -184,7 +186,7 @@ class Session(Stored):
 
     @property
     def pinned(self) -> PinnedDefinition:
-        """The definition; sessions of 0.9 get theirs before anything asks for it."""
+        """The definition. A session of release 0.9 has none until it is upgraded, before its first use."""
         if self.definition is None:
             raise ValueError(f"session {self.session_id} has no definition")
         return self.definition
@@ -195,7 +197,7 @@ class Session(Stored):
         return f"{self.job_name}/{self.workflow_name}"
 
     def summary(self) -> SessionSummary:
-        """Say in short what this session is."""
+        """Make what a listing shows of this session."""
         return SessionSummary(
             session_id=self.session_id,
             job_name=self.job_name,

@@ -1,1 +1,1 @@
-"""The promises: what a plugin implements or hands in."""
+"""Interfaces and records: what a plugin implements, and what it gives to the host."""

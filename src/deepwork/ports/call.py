@@ -27,8 +27,8 @@ class ClientInfo(NamedTuple):
     version: str
 
 
-async def _to_nobody(_done: float, _total: float | None, _text: str | None) -> None:
-    """A call that no client has made has nobody to tell."""
+async def _report_nothing(_completed: float, _total: float | None, _text: str | None) -> None:
+    """Do nothing: a call that no client has made has no client to report to."""
 
 
 @dataclass(frozen=True)
@@ -38,30 +38,30 @@ class ToolCall:
     A tool function that takes a parameter of this type gets it from the host; agents do not see it.
 
     Attributes:
-        connection: On stdio and in memory one for the whole server; over HTTP one for each session
-            that the transport itself issued.
+        connection: The key of a stack of workflows. On stdio and in memory there is one connection for the whole
+            server; over HTTP there is one for each session that the transport itself issued.
         principal: Who calls: `local`, or the name that a token stands for.
         may_list: Whether the caller may be told which sessions there are; over HTTP only with a token.
-        client: The client's program, if it has told.
-        report: Where `progress` goes.
+        client: The client's program, if it has named itself.
+        report: Sends what `progress` is called with.
     """
 
     connection: Connection = field(default_factory=Connection)
     principal: str = LOCAL
     may_list: bool = True
     client: ClientInfo | None = None
-    report: Report = field(default=_to_nobody, repr=False, compare=False)
+    report: Report = field(default=_report_nothing, repr=False, compare=False)
 
-    async def progress(self, done: float, total: float | None = None, text: str | None = None) -> None:
-        """Tell the client how far the work is, if it wants to know. Never fails; `done` has to grow.
+    async def progress(self, completed: float, total: float | None = None, text: str | None = None) -> None:
+        """Tell the client how far the work is, if it wants to know. Never fails; `completed` has to grow.
 
-        Clients that get news wait longer before they give a call up.
+        A client that gets progress waits longer before it gives a call up.
         """
-        await self.report(done, total, text)
+        await self.report(completed, total, text)
 
     @property
     def cancelled(self) -> bool:
-        """Whether the caller has gone. Async functions are cancelled by themselves; one in a thread has to look."""
+        """Whether the caller has gone. Async functions are cancelled by the host; one in a thread has to look."""
         try:
             from_thread.check_cancelled()
         except RuntimeError:  # not in a worker thread

@@ -1,4 +1,4 @@
-"""What the host tells a plugin."""
+"""What a plugin knows of its host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -69,18 +69,22 @@ class PluginContext(ABC):
     def settings(self, model: type[SettingsT]) -> SettingsT:
         """Validate `plugins.settings.<plugin>` of the configuration.
 
-        Fields marked with `NeedsTrust` keep the user's value, or their default, while only the project sets them and
-        the user has not trusted that.
+        A field marked with `NeedsTrust` takes its value from the project only if the user has trusted it; until then it
+        has the value of the user's own configuration, or its default.
 
         Raises:
             ConfigError: A value does not fit; it names the key.
         """
 
     @abstractmethod
-    def trusts(self, label: str, content: Any) -> bool:
-        """Ask whether the user has trusted this content of another file of the repository, such as a command.
+    def of(self, plugin: str) -> PluginContext:
+        """Give the context of another plugin of the same server or command, with that plugin's settings."""
 
-        A refusal is remembered, so that `deepwork trust` can show it. Ask again at each use: the answer may change.
+    @abstractmethod
+    def trusts(self, label: str, content: Any) -> bool:
+        """Say whether the user has trusted this content of a file of the repository, such as a command.
+
+        A refusal is remembered, so that `deepwork trust` can show it. Ask again before each use: the answer may change.
         """
 
     @abstractmethod
@@ -89,6 +93,16 @@ class PluginContext(ABC):
 
         It is closed when the server ends, after the store and in reverse order.
         """
+
+
+class CommandContext(PluginContext):
+    """The context of a plugin in one of its commands. Leaving it as an async context manager closes what was shared."""
+
+    @abstractmethod
+    async def __aenter__(self) -> Self: ...
+
+    @abstractmethod
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 ContextOf = Callable[[str], PluginContext]

@@ -15,7 +15,7 @@ class JobSource(ABC):
     Attributes:
         name: Unique among all sources.
         rank: Sources are asked in the order of rank, then of name: project jobs have 0, packaged ones
-            50, additional folders 60. Of two jobs with one name the first asked wins.
+            50, additional folders 60. Of two jobs with the same name the one of the earlier source is used.
     """
 
     name: str
@@ -23,15 +23,15 @@ class JobSource(ABC):
 
     @abstractmethod
     def load(self) -> Iterable[Job | JobLoadError]:
-        """Give every job, and an error for every one that is broken. Never raises."""
+        """Give every job, and an error for every job that is broken. Never raises."""
 
     def find(self, job_name: str) -> Job | JobLoadError | None:
         """Give what this source has under this name: by the job's name, else by its folder's."""
-        found = list(self.load())
-        for item in found:
+        items = list(self.load())
+        for item in items:
             if isinstance(item, Job) and item.name == job_name:
                 return item
-        for item in found:
+        for item in items:
             folder = item.job_dir.name if isinstance(item, Job) else item.job_name
             if folder == job_name:
                 return item

@@ -1,4 +1,4 @@
-"""The records that hooks give: frozen declarations, which the host acts upon."""
+"""The records that hooks give: frozen declarations of what a plugin offers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class ReviewRunnerSpec:
     """A review runner that can be selected by name.
 
     Attributes:
-        create: Makes the runner, which closes over what it needs.
-        max_inline_files: Up to this many files stand in the payload with their contents, above it as paths.
-        gives_verdicts: Whether it gives verdicts. One that only hands reviews back gets all of a step together.
+        create: Makes the runner. It takes nothing: what the runner needs is bound to it, as by a lambda.
+        max_inline_files: Up to this many files are in the payload with their contents, more files as paths only.
+        gives_verdicts: Whether it gives verdicts. A runner that only hands reviews back gets all reviews of a step at
+            once.
         concurrency: How many of its reviews may run at once, within the gate's own limit.
     """
 
@@ -50,7 +51,7 @@ class ToolSpec:
     Attributes:
         output: A pydantic model (typed structured content), `"object"` (any mapping), `"text"`, or
             `"json"` (any JSON value as one text block).
-        always_load: Ask clients that defer tools to keep this one at hand.
+        always_load: Ask clients that load tools on demand to load this one at once.
     """
 
     name: str
@@ -65,7 +66,7 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """An MCP resource, or with `{name}` in the URI a template whose function takes those names."""
+    """An MCP resource. With `{name}` in the URI it is a template, whose function takes these names."""
 
     uri: str
     fn: Callable[..., Any]
@@ -94,7 +95,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check has found; `cure` is the command or line that mends it."""
+    """One thing that a check has found; `cure` is the command or line that fixes it."""
 
     level: Level
     text: str
@@ -103,7 +104,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A check for `deepwork doctor`; `run` gives what it has found."""
+    """A check for `deepwork doctor`; `run` gives its findings."""
 
     name: str
     run: Callable[[], Iterable[Finding]]
@@ -124,3 +125,17 @@ class ToolSet:
     prompts: Sequence[PromptSpec] = ()
     prefix: str | None = None
     instructions: str = ""
+
+
+@dataclass(frozen=True)
+class HttpApp:
+    """An ASGI application of a plugin, for HTTP and WebSocket.
+
+    It is mounted at `/plugins/<plugin>/` of `--transport http` and `sse`, behind the server's own checks of host,
+    origin and token and within its limits. It gets no lifespan messages.
+
+    Attributes:
+        app: Makes the application; called in a thread at its first request, so that it may import what it needs.
+    """
+
+    app: Callable[[], Any]

@@ -1,4 +1,4 @@
-"""Who judges the outputs of a step."""
+"""What judges the outputs of a step."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class ReviewRunner(ABC):
     async def review(self, request: ReviewRequest) -> Verdict:
         """Judge, or hand the review back to the agent.
 
-        No lock is held meanwhile. Several reviews run at once; after `request.seconds`, and when the agent's call is
-        cancelled, the review is cancelled: end then whatever was started, as `run_program` does.
+        No lock is held meanwhile, and several reviews run at once. The review is cancelled after `request.seconds`, and
+        when the agent's call is cancelled: then end whatever was started, as `run_program` does.
 
         Raises:
             RunnerError: There is no verdict; the work counts as not judged, and the agent reads why.
-            DeepWorkError: The same, such as `ProgramError` of `run_program`.
+            DeepWorkError: It means the same; `ProgramError` of `run_program` is an example.
         """

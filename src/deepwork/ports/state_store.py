@@ -55,22 +55,22 @@ class StateStore(ABC):
         """
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
-        """Read some sessions in short; missing ones are left out, of one that cannot be read there is the error.
+        """Read the summaries of some sessions: missing sessions are left out, a damaged one gives its error.
 
-        Every reply shows a whole stack, so a store that need not read all of a session for this should not.
+        Every reply shows a whole stack, so a store should not read whole sessions for this if it can avoid it.
 
         Raises:
             StorageError: The store did not answer.
         """
-        found: list[SessionSummary | CorruptSession] = []
+        summaries: list[SessionSummary | CorruptSession] = []
         for session_id in session_ids:
             try:
                 session = await self.load(session_id)
             except CorruptSession as error:
-                found.append(error)
+                summaries.append(error)
             else:
-                found += [session.summary()] if session else []
-        return found
+                summaries += [session.summary()] if session else []
+        return summaries
 
     async def archive(self, session_id: str) -> None:
         """Put a finished session where `load` and `find` no longer see it.

@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deepwork.documents.load import MAX_BYTES, read_document
+from deepwork.documents.limits import MAX_BYTES
+from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError
 from deepwork.errors import ConfigError, PathRefused
 from deepwork.files.paths import describe, is_utf8, read_regular

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ValidationError
 
 from deepwork.documents.problems import Problem
 from deepwork.errors import ConfigError
 from deepwork.files.workspace import Workspace
-from deepwork.ports.context import ContextOf, ObjectT, PluginContext, ReviewCommand, SettingsT
+from deepwork.ports.context import CommandContext, ContextOf, ObjectT, PluginContext, ReviewCommand, SettingsT
 from deepwork.project.config import LoadedConfig, load_config, resolve_root
 from deepwork.project.settings import join, trusted_part
 from deepwork.project.shared import SharedObjects
@@ -36,6 +36,7 @@ class ProjectContext(PluginContext):
     _user_settings: Mapping[str, Any]
     _project_settings: Mapping[str, Any]
     _shared: SharedObjects
+    _context_of: ContextOf
 
     def settings(self, model: type[SettingsT]) -> SettingsT:
         path = f"plugins.settings.{self.plugin}."
@@ -47,6 +48,9 @@ class ProjectContext(PluginContext):
                 "\n".join(self._sentence(model, detail) for detail in error.errors(include_url=False)),
                 hint="Correct it in .deepwork/config.yml or in your own config.yml.",
             ) from None
+
+    def of(self, plugin: str) -> PluginContext:
+        return self._context_of(plugin)
 
     def trusts(self, label: str, content: Any) -> bool:
         full_label = f"{self.plugin}: {label}"
@@ -65,7 +69,9 @@ class ProjectContext(PluginContext):
         return Problem(detail["msg"]).at(key)
 
 
-def contexts(loaded: LoadedConfig, shared: SharedObjects, platform: str | None = None) -> ContextOf:
+def contexts(
+    loaded: LoadedConfig, shared: SharedObjects, platform: str | None = None
+) -> Callable[[str], ProjectContext]:
     """Give the function that makes a plugin's context of its name."""
     review_commands = _review_commands(loaded)
 
@@ -80,13 +86,26 @@ def contexts(loaded: LoadedConfig, shared: SharedObjects, platform: str | None =
             _user_settings=loaded.user_settings.get(plugin, {}),
             _project_settings=loaded.project_settings.get(plugin, {}),
             _shared=shared,
+            _context_of=context_of,
         )
 
     return context_of
 
 
-def open_context(plugin: str, root: str | Path, *, platform: str | None = None) -> PluginContext:
+class OpenedContext(ProjectContext, CommandContext):
+    """The context of a plugin in a command, which closes what the command has opened."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._shared.close()
+
+
+def open_context(plugin: str, root: str | Path, *, platform: str | None = None) -> CommandContext:
     """Make the context of a plugin for one of its commands of the terminal, which no server has given one.
+
+    A command that uses shared objects leaves it as an async context manager: `async with open_context(...) as context`.
 
     Args:
         plugin: The plugin's name.
@@ -96,7 +115,9 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
     Raises:
         ConfigError: The project or its configuration cannot be used.
     """
-    return contexts(load_config(resolve_root(root), os.environ), SharedObjects(), platform)(plugin)
+    context_of = contexts(load_config(resolve_root(root), os.environ), SharedObjects(), platform)
+    context = context_of(plugin)
+    return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)})
 
 
 def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:

@@ -46,6 +46,9 @@ def list_offers(project: Project) -> Offers:
         sets = project.tool_sets(engine)
         errors += sets.errors
         items += _tool_offers(sets.items)
+        apps = project.http_apps(engine)
+        errors += apps.errors
+        items += (Offer(app.by, "http app", f"/plugins/{app.by.name}/") for app in apps.items)
         list(named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix))
     except DeepWorkError as error:
         errors.append(error)

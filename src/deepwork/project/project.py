@@ -14,7 +14,7 @@ from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose
 from deepwork.ports.job_source import JobSource
-from deepwork.ports.records import Check, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
@@ -74,6 +74,10 @@ class Project:
         self._contexts = contexts(loaded, self.shared, platform)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
 
+    async def close(self) -> None:
+        """Close what plugins share, for commands as for servers."""
+        await self.shared.close()
+
     # What the plugins answer to each hook.
 
     @cached_property
@@ -98,6 +102,10 @@ class Project:
             answers = self.plugins.ask("deepwork_tool_sets", ToolSet, self._contexts, engine=engine)
             self._tool_sets = engine, answers
         return self._tool_sets[1]
+
+    def http_apps(self, engine: Engine) -> Answers[HttpApp]:
+        """Ask for the applications that are served over HTTP."""
+        return self.plugins.ask("deepwork_http", HttpApp, self._contexts, engine=engine)
 
     # What is built of the answers.
 

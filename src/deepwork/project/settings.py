@@ -15,7 +15,12 @@ class NeedsTrust:
 
     For what names a program, its arguments or environment, or a place outside of the project. From a project's
     file such a setting takes effect only after the user has run `deepwork trust`.
+
+    Args:
+        shown: Makes of the value what `deepwork trust` prints and remembers: a URL without its password, say.
     """
+
+    shown: Callable[[Any], Any] | None = None
 
 
 def join(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,8 +40,10 @@ def trusted_part(
     for name, value in values.items():
         field = model.model_fields.get(name)
         inner = field.annotation if field else None
-        if field and any(isinstance(mark, NeedsTrust) for mark in field.metadata):
-            if allows(setting_label(f"{path}{name}"), value):
+        marks = [mark for mark in field.metadata if isinstance(mark, NeedsTrust)] if field else []
+        if marks:
+            content = marks[0].shown(value) if marks[0].shown else value
+            if allows(setting_label(f"{path}{name}"), content):
                 trusted[name] = value
         elif isinstance(inner, type) and issubclass(inner, BaseModel) and isinstance(value, Mapping):
             trusted[name] = trusted_part(inner, value, allows, f"{path}{name}.")

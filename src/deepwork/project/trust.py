@@ -12,9 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from deepwork.files.durable import read_in, replace_in
-from deepwork.files.locks import locked
-from deepwork.files.paths import open_folder
+from deepwork.files.folder import Folder
 
 log = logging.getLogger("deepwork.trust")
 
@@ -73,8 +71,8 @@ class Trust:
 
     def _record(self) -> Record:
         try:
-            with open_folder(self._folder, inside=self._folder) as folder:
-                return _parse(read_in(folder, FILE_NAME))[self._project]
+            with Folder.open(self._folder, inside=self._folder) as folder:
+                return _parse(folder.read(FILE_NAME))[self._project]
         except (OSError, KeyError):
             return {"granted": {}, "refused": {}}
 
@@ -82,14 +80,13 @@ class Trust:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with (
-                open_folder(self._folder, inside=self._folder) as folder,
-                locked(folder, "trust.lock", subject="your trusted settings"),
+                Folder.open(self._folder, inside=self._folder) as folder,
+                folder.locked("trust.lock", subject="your trusted settings"),
             ):
-                previous = read_in(folder, FILE_NAME)
-                everything = _parse(previous)
+                everything = _parse(folder.read(FILE_NAME))
                 change(everything.setdefault(self._project, {"granted": {}, "refused": {}}))
                 content = json.dumps(everything, indent=2, sort_keys=True).encode() + b"\n"
-                replace_in(folder, FILE_NAME, content, previous=previous)
+                folder.replace(FILE_NAME, content)
         except OSError as error:
             log.warning("%s cannot be written (%s): nothing new is trusted", self._folder / FILE_NAME, error.strerror)
 

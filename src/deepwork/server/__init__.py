@@ -1,10 +1,11 @@
-"""The room of MCP. Only here is FastMCP known."""
+"""MCP. Apart from the testing kit, only this package imports FastMCP."""
 
 from __future__ import annotations
 
 import os
 
-# FastMCP reads `.env` of the current folder, looks for updates and prints a banner unless told not to.
+# By default FastMCP reads `.env` of the current folder, looks for updates and prints a banner when it is imported or
+# run.
 _QUIET = {
     "FASTMCP_ENV_FILE": os.devnull,
     "FASTMCP_CHECK_FOR_UPDATES": "off",

@@ -1,4 +1,4 @@
-"""Joins the parts of a server."""
+"""Builds a FastMCP server of a project: its tools, resources, prompts and lifespan."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
 from deepwork.server.instructions import join_instructions
-from deepwork.server.lazy_state import LightServer
-from deepwork.server.middleware import Calls
+from deepwork.server.lazy_state import LazyStateServer
+from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
@@ -39,18 +39,18 @@ def create_server(
     platform: str | None = None,
     plugins: PluginManager | None = None,
 ) -> FastMCP[Any]:
-    """Make a server for one project. It works in process at once, and closes its store with its lifespan.
+    """Build a server for one project. It can be called in process at once; its store is closed with its lifespan.
 
     Args:
         project_root: The project's folder; made absolute.
-        enable_quality_gate: Whether reviews are held at all.
+        enable_quality_gate: Whether outputs are reviewed.
         quality_gate_timeout: Seconds that an external review may take.
         quality_gate_max_attempts: Failed external reviews after which a step is stuck.
         external_runner: Name of a review runner; None for self-review.
-        tools: Names of tool sets to serve; those of the configuration, or all, if not given.
-        state_store: Name of the state store; that of the configuration if not given.
-        platform: Name of the agent's platform, for plugins that word their answers by it.
-        plugins: The plugins; those installed and not blocked by the configuration if not given.
+        tools: Names of tool sets to serve; by default those of the configuration, or all.
+        state_store: Name of the state store; by default that of the configuration.
+        platform: Name of the agent's platform, for plugins whose answers depend on it.
+        plugins: The plugins; by default those that are installed and not blocked by the configuration.
 
     Raises:
         ConfigError: The project or its configuration cannot be used.
@@ -67,24 +67,24 @@ def create_server(
 
 
 def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | None = None) -> FastMCP[Any]:
-    """Make a server of an engine of the project, with the tool sets of these names.
+    """Build a server on an engine of the project, with the tool sets of these names.
 
     Raises:
         ConfigError: The state folder of the project cannot be used.
         PluginError: A plugin is broken, or a name is unknown or offered twice.
     """
     _check_state_dir(project)
-    server = _serve(project, engine, project.chosen_tool_sets(engine, tools))
+    server = _server(project, engine, project.chosen_tool_sets(engine, tools))
     for label in sorted(project.trust.refusals):
         log.warning("%s of this project has no effect until you run `deepwork trust`", label)
     return server
 
 
 def _check_state_dir(project: Project) -> None:
-    """Refuse to start where every session would be refused.
+    """Refuse to start if no session could be saved.
 
     Raises:
-        ConfigError: A link leads the folder out of the project.
+        ConfigError: The state folder lies outside the project, because of a link.
     """
     workspace = project.workspace
     try:
@@ -96,42 +96,42 @@ def _check_state_dir(project: Project) -> None:
         ) from None
 
 
-def _serve(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
-    calls = Calls(engine.sessions)
-    server = LightServer(
+def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
+    middleware = CallMiddleware(engine.sessions)
+    server = LazyStateServer(
         "deepwork",
-        join_instructions(one.item for one in sets),
+        join_instructions(tool_set.item for tool_set in sets),
         version=__version__,
-        middleware=[calls],
-        lifespan=_lifespan(engine, project.shared),
+        middleware=[middleware],
+        lifespan=lifespan_of(engine, project.shared),
         mask_error_details=True,
         dereference_schemas=False,
         on_duplicate="error",
     )
     for name, tool in named_tools(sets, project.config.tools.prefix):
-        add_tool(server, name, tool.item, calls)
-    resources = [Provided(spec, one.by) for one in sets for spec in one.item.resources]
+        add_tool(server, name, tool.item, middleware)
+    resources = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.resources]
     for resource in by_name("resource", resources, lambda spec: spec.uri).values():
-        add_resource(server, resource.item, calls)
-    prompts = [Provided(spec, one.by) for one in sets for spec in one.item.prompts]
+        add_resource(server, resource.item, middleware)
+    prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
     for prompt in by_name("prompt", prompts, lambda spec: spec.name).values():
         add_prompt(server, prompt.item)
     return server
 
 
-def _lifespan(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:
-    """End reviews, close the store and what plugins share, when the last user is gone; in-memory clients enter anew."""
-    users = 0
+def lifespan_of(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:
+    """End reviews, close the store and what plugins share, when the last client leaves; later ones open them again."""
+    clients = 0
 
     @asynccontextmanager
     async def lifespan(_server: Any) -> AsyncIterator[dict[str, Any]]:
-        nonlocal users
-        users += 1
+        nonlocal clients
+        clients += 1
         try:
             yield {}
         finally:
-            users -= 1
-            if not users:
+            clients -= 1
+            if not clients:
                 await engine.close()
                 await shared.close()
 

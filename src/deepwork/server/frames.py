@@ -1,6 +1,7 @@
-"""From a frame to a message, and from a frame that is none to the answer it gets.
+"""Reads a frame as a message of JSON-RPC, or says with which error a frame that is not one is answered.
 
-A frame is a line of stdin or the body of a POST. The SDK drops some of what it cannot read, and the sender waits.
+A frame is a line of stdin or the body of a POST. The SDK drops some frames that it cannot read, so that the sender
+would wait forever.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from pydantic import ValidationError
 
 MAX_LINE = 16 * 1024 * 1024
 
-# An id that stands further behind is not looked for in a frame that cannot be read.
+# Only the first 64 KiB of an unreadable frame are searched for its id.
 _SEARCHED = 64 * 1024
-# A string that does not end is a token too, or every quote in it would be tried as the beginning of one.
+# A string without an end is one token; otherwise the search would start again at each of its quotes.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 
 
 class BadFrame(Exception):
-    """A frame that is no message; `request_id` is whom to answer, if that can be known."""
+    """A frame that is not a message; `request_id` is its id, or None if that cannot be read."""
 
     def __init__(self, code: int, request_id: RequestId | None, text: str) -> None:
         super().__init__(text)
@@ -30,7 +31,7 @@ class BadFrame(Exception):
         self._id = request_id
 
     def answer(self) -> JSONRPCError:
-        """Make the answer."""
+        """Build the error that answers the frame."""
         kind = "Parse error" if self._code == PARSE_ERROR else "Invalid request"
         return JSONRPCError(jsonrpc="2.0", id=self._id, error=ErrorData(code=self._code, message=f"{kind}: {self}"))
 
@@ -39,7 +40,7 @@ def read_frame(frame: bytes) -> JSONRPCMessage:
     """Read a message.
 
     Raises:
-        BadFrame: It is none; the error knows what to answer.
+        BadFrame: The frame is not a message; the error has the answer.
     """
     if len(frame) > MAX_LINE:
         raise BadFrame(INVALID_REQUEST, _id_in(frame), f"a message may have at most {MAX_LINE:,} bytes")
@@ -48,56 +49,56 @@ def read_frame(frame: bytes) -> JSONRPCMessage:
     except ValidationError as error:
         detail = error.errors(include_url=False, include_input=False)[0]
         if detail["type"] != "json_invalid":
-            raise _judge(pydantic_core.from_json(frame)) from None
-        why = detail["msg"].removeprefix("Invalid JSON: ")
-        raise BadFrame(PARSE_ERROR, _id_in(frame), f"no JSON in UTF-8 that can be read: {why}") from None
-    # A request with a wrong field would pass for a notification or a response, which get no answer.
+            raise _bad_frame(pydantic_core.from_json(frame)) from None
+        reason = detail["msg"].removeprefix("Invalid JSON: ")
+        raise BadFrame(PARSE_ERROR, _id_in(frame), f"not valid JSON in UTF-8: {reason}") from None
+    # The SDK reads a request with an invalid field as a notification or a response, and would not answer it.
     if not isinstance(message, JSONRPCRequest):
-        found = pydantic_core.from_json(frame)
-        if {"id", "method"} <= found.keys():
-            raise _judge(found)
+        value = pydantic_core.from_json(frame)
+        if {"id", "method"} <= value.keys():
+            raise _bad_frame(value)
     return message
 
 
-def _judge(found: Any) -> BadFrame:
-    """Name the field that makes no message of a JSON value."""
-    if isinstance(found, list):
+def _bad_frame(value: Any) -> BadFrame:
+    """Say why a JSON value is not a message."""
+    if isinstance(value, list):
         return BadFrame(INVALID_REQUEST, None, "batches are not part of MCP; send one message at a time")
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return BadFrame(INVALID_REQUEST, None, "a message is a JSON object")
-    if "method" not in found and ("result" in found or "error" in found):
-        return BadFrame(INVALID_REQUEST, None, "this is no JSON-RPC response")
-    request_id = _as_id(found.get("id"))
-    return BadFrame(INVALID_REQUEST, request_id, _wrong_field(found, request_id))
+    if "method" not in value and ("result" in value or "error" in value):
+        return BadFrame(INVALID_REQUEST, None, "this is not a JSON-RPC response")
+    request_id = _as_id(value.get("id"))
+    return BadFrame(INVALID_REQUEST, request_id, _invalid_field(value, request_id))
 
 
-def _wrong_field(found: dict[str, Any], request_id: RequestId | None) -> str:
-    if "id" in found and request_id is None:
+def _invalid_field(message: dict[str, Any], request_id: RequestId | None) -> str:
+    if "id" in message and request_id is None:
         return "id: must be a string or an integer"
-    if found.get("jsonrpc") != "2.0":
+    if message.get("jsonrpc") != "2.0":
         return 'jsonrpc: must be "2.0"'
-    if "method" not in found:
+    if "method" not in message:
         return "method: is required"
-    if not isinstance(found["method"], str):
+    if not isinstance(message["method"], str):
         return "method: must be a string"
     return "params: must be an object"
 
 
 def _id_in(frame: bytes) -> RequestId | None:
-    """Find the id of a message that cannot be read, so that its sender need not wait."""
+    """Find the id of a message that cannot be read, so that its sender gets an answer."""
     depth = 0
-    before: list[bytes] = [b"", b""]
+    previous: list[bytes] = [b"", b""]
     for match in _TOKEN.finditer(frame[:_SEARCHED]):
         token = match.group()
-        if depth == 1 and before == [b'"id"', b":"]:
+        if depth == 1 and previous == [b'"id"', b":"]:
             try:
                 return _as_id(pydantic_core.from_json(token))
             except ValueError:
                 return None
         depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token, 0)
-        before = [before[1], token]
+        previous = [previous[1], token]
     return None
 
 
-def _as_id(found: Any) -> RequestId | None:
-    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+def _as_id(value: Any) -> RequestId | None:
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None

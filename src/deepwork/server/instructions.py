@@ -1,4 +1,4 @@
-"""What a client's model reads about the server as a whole."""
+"""The instructions of the server, which a client gives to its model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MAX_CHARACTERS = 2000
 
 
 def join_instructions(sets: Iterable[ToolSet]) -> str:
-    """Join the texts of all sets, the core's first, leaving out whole texts that no longer fit."""
+    """Join the texts of all sets, the core's first. A text that no longer fits is left out as a whole."""
     joined = ""
-    for tool_set in sorted(sets, key=lambda one: (one.name != "core", one.name)):
+    for tool_set in sorted(sets, key=lambda tool_set: (tool_set.name != "core", tool_set.name)):
         text = tool_set.instructions.strip()
         if text and len(joined) + len(text) + 2 <= MAX_CHARACTERS:
             joined = f"{joined}\n\n{text}" if joined else text

@@ -1,4 +1,4 @@
-"""A FastMCP server that starts without what nobody has asked for yet."""
+"""A FastMCP server that imports the library for session state only when a tool stores something."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 from fastmcp import FastMCP
 
 
-class LightServer(FastMCP[Any]):
-    """Opens FastMCP's session state when something is first put there.
+class LazyStateServer(FastMCP[Any]):
+    """Creates FastMCP's session state when something is stored in it for the first time.
 
-    Every listing of tools looks into that state, and the library behind it takes a fifth of the whole start to import.
-    `_state_store` is a private name: if FastMCP no longer asks for it, nothing here is used.
+    FastMCP reads this state each time it lists its tools, and importing the library behind it takes a fifth of the
+    whole start. `_state_store` is a private name of FastMCP: if FastMCP stops using it, this class changes nothing.
     """
 
     _has_state = False
 
     @property
     def _state_store(self) -> Any:
-        return super()._state_store if self._has_state else _Nothing(self)
+        return super()._state_store if self._has_state else _EmptyState(self)
 
     def open_state(self) -> Any:
-        """Give FastMCP's own store, from now on."""
+        """Return FastMCP's own store, from now on."""
         self._has_state = True
         return self._state_store
 
 
-class _Nothing:
-    """A store in which nothing is; whatever else than reading is wanted opens the real one."""
+class _EmptyState:
+    """A store without content. Everything but reading a value is handed to FastMCP's own store."""
 
-    def __init__(self, server: LightServer) -> None:
+    def __init__(self, server: LazyStateServer) -> None:
         self._server = server
 
     async def get(self, *_args: Any, **_kwargs: Any) -> None:

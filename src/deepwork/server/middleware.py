@@ -1,10 +1,10 @@
-"""One middleware around every tool call: who calls, what is logged, how errors are worded."""
+"""The FastMCP middleware around every message: who calls, what is logged, how errors are worded."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,12 +26,12 @@ from deepwork.text.suggest import nearest
 log = logging.getLogger("deepwork.calls")
 
 _STATE_KEY = "deepwork.connection"
-# What the SDK answers to a request before the handshake.
-_TOO_EARLY = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
+# The error with which the SDK answers a request before the handshake.
+_BEFORE_HANDSHAKE = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
 
 
-class Calls(Middleware):
-    """Knows the call that is being served; its stack belongs to the connection."""
+class CallMiddleware(Middleware):
+    """Makes a `ToolCall` for every message, logs tool calls, and words the errors of requests."""
 
     def __init__(self, sessions: StateManager) -> None:
         self._sessions = sessions
@@ -39,11 +39,11 @@ class Calls(Middleware):
         self._current: ContextVar[ToolCall] = ContextVar("deepwork_call")
 
     def current(self) -> ToolCall:
-        """Give the call that the running tool serves."""
+        """Return the call that the running tool serves."""
         return self._current.get()
 
     async def on_message(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
-        """Make the `ToolCall` for whatever is asked; resources may want it too."""
+        """Make the `ToolCall` for any message, because functions of resources may take one too."""
         caller = context.fastmcp_context
         principal, may_list = _principal(caller)
         call = ToolCall(
@@ -59,7 +59,7 @@ class Calls(Middleware):
         except PydanticError as error:
             raise _params_error(error) from None
         except MCPError as error:
-            if error.error == _TOO_EARLY:
+            if error.error == _BEFORE_HANDSHAKE:
                 raise MCPError(
                     INVALID_PARAMS, "Invalid params: send initialize first, or the 2026-07-28 envelope in params._meta"
                 ) from None
@@ -68,9 +68,9 @@ class Calls(Middleware):
             self._current.reset(token)
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
-        """Log the call with tool name and stack (JOBS-REQ-001.1.12), refused ones included."""
+        """Log the call with tool name and stack (JOBS-REQ-001.1.12), refused calls included."""
         name = context.message.name
-        began = time.perf_counter()
+        started = time.perf_counter()
         outcome = "ok"
         try:
             return await call_next(context)
@@ -87,41 +87,41 @@ class Calls(Middleware):
             raise
         finally:
             stack = [f"{entry.workflow}@{entry.step}" for entry in self._sessions.connection(self.current()).entries]
-            spent = round((time.perf_counter() - began) * 1000, 1)
-            tool, shown = _brief(name, 100), _brief(" > ".join(stack), 100) or "empty"
-            facts = {"tool": name[:100], "stack": stack, "ms": spent, "outcome": outcome}
-            log.info("%s: %s (stack: %s, %s ms)", tool, outcome, shown, spent, extra={"facts": facts})
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            tool, stack_text = _brief(name, 100), _brief(" > ".join(stack), 100) or "empty"
+            facts = {"tool": name[:100], "stack": stack, "ms": milliseconds, "outcome": outcome}
+            log.info("%s: %s (stack: %s, %s ms)", tool, outcome, stack_text, milliseconds, extra={"facts": facts})
 
     def _connection(self, context: Context | None, principal: str) -> Connection:
-        """Tell connections apart.
+        """Return the connection of a call, to which the stack belongs.
 
-        stdio and memory are one connection. Over HTTP it is the session that the transport itself issued:
-        the SDK keeps an object for it, whose `state` lives as long as the session. Where every request
-        is a connection of its own (2026-07-28, stateless), so is the stack.
+        stdio and memory are one connection. Over HTTP a connection is a session of the transport: the SDK keeps an
+        object for it, whose `state` lives as long as the session. Where the transport has no sessions (2026-07-28,
+        stateless), each request is a connection, with a stack of its own.
         """
         if not _is_http(context) or context is None or context.request_context is None:
             return self._process
-        # A private name of the SDK; without it every request is taken for a connection of its own.
+        # `_connection` is a private name of the SDK; without it each request counts as a connection.
         state = getattr(getattr(context.request_context.session, "_connection", None), "state", {})
-        found = state.setdefault(f"{_STATE_KEY}.{principal}", Connection())
-        return found if isinstance(found, Connection) else Connection()
+        connection = state.setdefault(f"{_STATE_KEY}.{principal}", Connection())
+        return connection if isinstance(connection, Connection) else Connection()
 
 
 def _brief(text: str, size: int) -> str:
-    """Cut a text for the log to so many bytes, as they are shown to people."""
+    """Escape a text for the log, and cut it to so many bytes."""
     return visible(text[:size]).encode()[:size].decode(errors="ignore")
 
 
 def translated(tool: str, error: Exception) -> ToolError:
-    """Put an error into words for the agent."""
+    """Turn an error into the tool error that the agent reads."""
     if isinstance(error, FastMCPError):
         return error if isinstance(error, ToolError) else ToolError(str(error), log_level=logging.DEBUG)
     if isinstance(error, DeepWorkError):
         return ToolError(str(error), log_level=logging.DEBUG)
     log.error("%s failed: this is a bug of DeepWork or of a plugin", tool, exc_info=error)
     return ToolError(
-        f"{tool} failed by an internal error, which the server's log explains. Call again; if it stays so, tell the "
-        "user.",
+        f"{tool} failed with an internal error; the server's log has the details. Call again; if it fails again, tell "
+        "the user.",
         log_level=logging.DEBUG,
     )
 
@@ -129,48 +129,56 @@ def translated(tool: str, error: Exception) -> ToolError:
 def argument_error(
     tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any], error: ValidationError
 ) -> ToolError:
-    """Say which argument is wrong, what was given, and what would be right."""
+    """Name each invalid argument, its value or type, and what would be right."""
     cause = error.__cause__
     if not isinstance(cause, PydanticError):
-        return ToolError(f"{tool}: the arguments do not fit", log_level=logging.DEBUG)
+        return ToolError(f"{tool}: the arguments are invalid", log_level=logging.DEBUG)
     valid = list(schema.get("properties", {}))
-    wrong: dict[tuple[str | int, ...], list[str]] = {}
+    problems: dict[tuple[str | int, ...], list[str]] = {}
     for detail in cause.errors(include_url=False)[:50]:
         location = tuple(location_in(arguments, detail["loc"], missing=detail["type"] == "missing_argument"))
-        wrong.setdefault(location, []).append(_wording(detail, valid))
-    # Of the forms that a value may have, the one that was meant is the one that is wrong only deeper inside.
-    deepest = [one for one in wrong if not any(one == other[: len(one)] for other in wrong if other != one)]
-    lines = [
-        f"{'.'.join(map(str, location))[:200]}: {', or '.join(dict.fromkeys(wrong[location]))}"
-        for location in deepest[:10]
+        problems.setdefault(location, []).append(_wording(detail, valid))
+    # pydantic reports one error per member of a union. Keep the deepest: it belongs to the member the caller meant.
+    deepest = [
+        location
+        for location in problems
+        if not any(len(deeper) > len(location) and deeper[: len(location)] == location for deeper in problems)
     ]
+    lines = [f"{_dotted(location)}: {', or '.join(dict.fromkeys(problems[location]))}" for location in deepest[:10]]
     return ToolError(f"{tool}: wrong arguments; nothing was changed\n" + "\n".join(lines), log_level=logging.DEBUG)
 
 
 def _params_error(error: PydanticError) -> MCPError:
-    """Say which field of a request is wrong; the SDK says only that one is."""
+    """Name the invalid fields of a request; the SDK says only that there are some."""
     details = error.errors(include_url=False, include_input=False)[:3]
-    wrong = [f"{'.'.join(map(str, one['loc']))[:200]}: {one['msg'][:1].lower()}{one['msg'][1:]}" for one in details]
-    return MCPError(INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
+    problems = [f"{_dotted(detail['loc'])}: {_uncapitalized(detail['msg'])}" for detail in details]
+    return MCPError(INVALID_PARAMS, f"Invalid params: {'; '.join(problems)}")
+
+
+def _dotted(location: Sequence[str | int]) -> str:
+    return ".".join(map(str, location))[:200]
+
+
+def _uncapitalized(message: str) -> str:
+    return message[:1].lower() + message[1:]
 
 
 def _wording(detail: Any, valid: list[str]) -> str:
     if detail["type"] == "missing_argument":
         return "is required"
     if detail["type"] == "unexpected_keyword_argument":
-        return f"is no parameter{nearest(str(detail['loc'][-1]), valid) or '; there are none'}"
-    message = detail["msg"][:1].lower() + detail["msg"][1:]
-    return f"{message}, not {type(detail['input']).__name__}"
+        return f"is not a parameter{nearest(str(detail['loc'][-1]), valid) or '; this tool takes none'}"
+    return f"{_uncapitalized(detail['msg'])}, not {type(detail['input']).__name__}"
 
 
 def _reporter(context: Context | None) -> Report:
-    async def report(done: float, total: float | None, text: str | None) -> None:
+    async def report(progress: float, total: float | None, text: str | None) -> None:
         try:
             if context is not None:
-                await context.report_progress(done, total, text)
+                await context.report_progress(progress, total, text)
         except Exception:
-            # A client that has gone, say: the call itself will find out.
-            log.debug("progress could not be told", exc_info=True)
+            # For instance the client has disconnected. The call itself must not fail because of it.
+            log.debug("progress could not be sent", exc_info=True)
 
     return report
 
@@ -180,9 +188,9 @@ def _is_http(context: Context | None) -> bool:
 
 
 def _principal(context: Context | None) -> tuple[str, bool]:
-    """Name the caller, and say whether it may be told which sessions there are.
+    """Return the caller's name, and whether the caller may see a list of sessions.
 
-    With a token it is whom the guard has recognised. Without one it is anybody on this machine.
+    With a token the caller is the user that `Guard` has set. Without one it is anybody on this machine.
     """
     if not _is_http(context) or context is None:
         return LOCAL, True
@@ -194,8 +202,8 @@ def _principal(context: Context | None) -> tuple[str, bool]:
 def _client(context: Context | None) -> ClientInfo | None:
     if context is None or context.request_context is None:
         return None
-    told = context.request_context.session.client_params
-    return ClientInfo(told.client_info.name, told.client_info.version) if told else None
+    params = context.request_context.session.client_params
+    return ClientInfo(params.client_info.name, params.client_info.version) if params else None
 
 
 async def _tools(context: Context | None) -> Any:

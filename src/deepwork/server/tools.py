@@ -1,4 +1,4 @@
-"""From a `ToolSpec` to a FastMCP tool: the same function, its schema, its errors in our words."""
+"""Registers the tools, resources and prompts of plugins with FastMCP, with our schemas and error texts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, get_type_hints
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast, get_type_hints
 
 import pydantic_core
 from fastmcp import FastMCP
@@ -22,11 +22,11 @@ from pydantic import BaseModel
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
 from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
-from deepwork.server.middleware import Calls, argument_error, translated
+from deepwork.server.middleware import CallMiddleware, argument_error, translated
 
 
 class ServedTool(FunctionTool):
-    """A function tool whose results and errors leave in the forms that agents know."""
+    """A function tool that serializes results, and words errors, as the specification says."""
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the function; every error becomes a FastMCP `ToolError`."""
@@ -51,12 +51,12 @@ class ServedTool(FunctionTool):
         return ToolResult(content=[text], structured_content=raw_value)
 
 
-def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> None:
+def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, middleware: CallMiddleware) -> None:
     """Register a tool."""
     has_schema = spec.output == "object" or not isinstance(spec.output, str)
     server.add_tool(
         ServedTool.from_function(
-            _without_call(spec.fn, calls),
+            _without_call(spec.fn, middleware),
             name=name,
             title=spec.title,
             description=inspect.getdoc(spec.fn) or "",
@@ -72,15 +72,14 @@ def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, calls: Calls) -> N
     )
 
 
-def add_resource(server: FastMCP[Any], spec: ResourceSpec, calls: Calls) -> None:
-    """Register a resource, or a template where the URI has names in braces.
+def add_resource(server: FastMCP[Any], spec: ResourceSpec, middleware: CallMiddleware) -> None:
+    """Register a resource, or a template if the URI has names in braces.
 
     Raises:
-        PluginError: The function wants something else than what the URI names.
+        PluginError: The function has a parameter that the URI does not name.
     """
-    visible = _without_call(spec.fn, calls)
-    _check_parameters(spec, visible)
-    fn = _readable(spec.uri, visible)
+    fn = _without_call(spec.fn, middleware, functools.partial(_resource_errors, spec.uri))
+    _check_parameters(spec, fn)
     about = {"name": spec.name, "description": spec.description, "mime_type": spec.mime_type}
     if "{" in spec.uri:
         server.add_template(ResourceTemplate.from_function(fn, uri_template=spec.uri, **about))  # type: ignore[arg-type]
@@ -94,70 +93,56 @@ def add_prompt(server: FastMCP[Any], spec: PromptSpec) -> None:
 
 
 def _check_parameters(spec: ResourceSpec, fn: Callable[..., Any]) -> None:
-    named = set(re.findall(r"\w+", " ".join(re.findall(r"{(.*?)}", spec.uri))))
+    uri_names = set(re.findall(r"\w+", " ".join(re.findall(r"{(.*?)}", spec.uri))))
     for name, parameter in inspect.signature(fn).parameters.items():
-        if parameter.default is parameter.empty and name not in named:
+        if parameter.default is parameter.empty and name not in uri_names:
             raise PluginError(
                 f"resource {spec.uri!r}: its function wants {name!r}, which is not in the URI",
                 hint=f"Put {{{name}}} into the URI, or give the parameter a default.",
             )
 
 
-def _readable(uri: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Let errors leave in our words; FastMCP would hide even those that are meant to be read."""
-    if inspect.iscoroutinefunction(fn):
-
-        @functools.wraps(fn)
-        async def shim(*args: Any, **kwargs: Any) -> Any:
-            with _resource_errors(uri):
-                return await fn(*args, **kwargs)
-
-    else:
-
-        @functools.wraps(fn)
-        def shim(*args: Any, **kwargs: Any) -> Any:
-            with _resource_errors(uri):
-                return fn(*args, **kwargs)
-
-    return shim
-
-
 @contextmanager
 def _resource_errors(uri: str) -> Iterator[None]:
+    """Word errors as those of tools; FastMCP would hide the text of every error that is not its own."""
     try:
         yield
     except Exception as error:
         raise ResourceError(str(translated(uri, error)), log_level=logging.DEBUG) from error
 
 
-def _without_call(fn: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
-    """Hide the `ToolCall` parameter from the schema; sync stays sync, async stays async.
+def _without_call(
+    fn: Callable[..., Any],
+    middleware: CallMiddleware,
+    context: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Callable[..., Any]:
+    """Wrap a function so that FastMCP does not see its `ToolCall` parameter, and run it in a context.
 
-    Docstring and return type are hidden too, for `ToolSpec` says all about both: FastMCP would import a parser for the
-    one, and make a schema of the other.
+    The wrapper is async if the function is. It has neither docstring nor return type: `ToolSpec` and `ResourceSpec` say
+    all about both, and FastMCP would import a docstring parser and derive an output schema of its own.
     """
     hints = get_type_hints(fn, include_extras=True)
-    signature = inspect.signature(fn)
-    hidden = [name for name in signature.parameters if hints.get(name) is ToolCall]
+    parameters = inspect.signature(fn).parameters
+    call_names = [name for name in parameters if hints.get(name) is ToolCall]
 
-    if inspect.iscoroutinefunction(fn):
+    def with_call(values: dict[str, Any]) -> dict[str, Any]:
+        return {**values, **{name: middleware.current() for name in call_names}}
 
-        @functools.wraps(fn)
-        async def shim(*args: Any, **kwargs: Any) -> Any:
-            return await fn(*args, **{name: calls.current() for name in hidden}, **kwargs)
+    async def call_async(*args: Any, **values: Any) -> Any:
+        with context():
+            return await fn(*args, **with_call(values))
 
-    else:
+    def call_sync(*args: Any, **values: Any) -> Any:
+        with context():
+            return fn(*args, **with_call(values))
 
-        @functools.wraps(fn)
-        def shim(*args: Any, **kwargs: Any) -> Any:
-            return fn(*args, **{name: calls.current() for name in hidden}, **kwargs)
-
-    del shim.__wrapped__  # or FastMCP would look through to the function
-    shim.__doc__ = None
-    visible = [parameter for name, parameter in signature.parameters.items() if name not in hidden]
-    shim.__signature__ = inspect.Signature(visible)  # type: ignore[attr-defined]
-    shim.__annotations__ = {name: hint for name, hint in hints.items() if name not in (*hidden, "return")}
-    return shim
+    wrapper: Any = functools.wraps(fn)(call_async if inspect.iscoroutinefunction(fn) else call_sync)
+    del wrapper.__wrapped__  # FastMCP would follow it to the signature of the function itself
+    wrapper.__doc__ = None
+    visible = [parameter for name, parameter in parameters.items() if name not in call_names]
+    wrapper.__signature__ = inspect.Signature(visible)
+    wrapper.__annotations__ = {name: hint for name, hint in hints.items() if name not in (*call_names, "return")}
+    return cast("Callable[..., Any]", wrapper)
 
 
 def _output_schema(spec: ToolSpec) -> dict[str, Any]:
@@ -169,12 +154,12 @@ def _output_schema(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _lean(schema: Any, *, names: bool = False) -> Any:
-    """Say the same in fewer tokens: no titles, no docstrings, nullable types as one list."""
+    """Shorten a schema: no titles, no docstrings, nullable types as one list. Each agent pays for it in tokens."""
     if isinstance(schema, list):
         return [_lean(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {
+    short = {
         key: _lean(value, names=key in ("properties", "$defs"))
         for key, value in schema.items()
         if names
@@ -182,7 +167,7 @@ def _lean(schema: Any, *, names: bool = False) -> Any:
             key in ("title", "description", "default", "required") or (key, value) == ("additionalProperties", False)
         )
     }
-    choices = kept.get("anyOf")
+    choices = short.get("anyOf")
     if not names and isinstance(choices, list) and all(choice.keys() == {"type"} for choice in choices):
         return {"type": [choice["type"] for choice in choices]}
-    return kept
+    return short

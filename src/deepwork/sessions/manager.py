@@ -103,6 +103,7 @@ class StateManager:
         """Save a new session and put it on top of the stack, its parents below it if they are not there yet."""
         revision = await (await self.store()).save(session, expected=None)
         await self._put_on_stack(call, session)
+        self._connections.take_up(session.session_id, call.connection)
         return session.model_copy(update={"revision": revision})
 
     # Which session a call means
@@ -140,6 +141,8 @@ class StateManager:
         if session.is_active and session_id not in connection.stack:
             await self._put_on_stack(call, session)
             connection.unbriefed.add(session_id)
+            if self._connections.take_up(session_id, call.connection):
+                connection.remarks.append(_taken_over(session))
         return session
 
     # The stack
@@ -229,6 +232,11 @@ class StateManager:
             self.connection(call).damaged.append(error.message)
             return None
         return session if session and session.principal == call.principal else None
+
+
+def _taken_over(session: Session) -> str:
+    goal = " ".join(session.goal.split())
+    return f"Session {session.session_id!r} was begun on another connection. Its goal: {goal[:200]}"
 
 
 def _dropped_out(session: Session) -> str:

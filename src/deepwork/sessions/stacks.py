@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from deepwork.models.replies import StackEntry
 from deepwork.ports.call import Connection
+
+# Of so many sessions the server remembers which connection works on them.
+MAX_USERS = 10_000
 
 
 @dataclass
@@ -56,7 +60,20 @@ class Connections:
 
     def __init__(self) -> None:
         self._states: WeakKeyDictionary[Connection, ConnectionState] = WeakKeyDictionary()
+        self._users: OrderedDict[str, ref[Connection]] = OrderedDict()
 
     def of(self, connection: Connection) -> ConnectionState:
         """Give the state of a connection."""
         return self._states.setdefault(connection, ConnectionState())
+
+    def take_up(self, session_id: str, connection: Connection) -> bool:
+        """Note that a connection works on a session, and say whether it has taken it over.
+
+        It has if another connection of this server works on it, or none has yet. Where every request is a connection of
+        its own, the last one is gone by now, and nothing was taken over.
+        """
+        last = self._users.pop(session_id, None)
+        self._users[session_id] = ref(connection)
+        if len(self._users) > MAX_USERS:
+            self._users.popitem(last=False)
+        return last is None or last() not in (None, connection)

@@ -29,15 +29,19 @@ class Completion:
     """What completes a step.
 
     Attributes:
+        reported: The outputs as the agent wrote them, if their paths were resolved to others.
         override: Why the step is not reviewed.
+        notices: What the agent should know about its outputs.
         next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
             at the end of the workflow.
     """
 
     step_id: str
     outputs: Outputs
+    reported: Outputs | None = None
     notes: str | None = None
     override: str | None = None
+    notices: tuple[str, ...] = ()
     next_instructions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -124,7 +128,9 @@ def complete(session: Session, completion: Completion, *, now: str) -> Session:
     """Complete a step of the current entry; that of the primary step completes the entry and begins the next."""
     if completion.step_id == session.current_step_id:
         return _complete_entry(session, completion, now)
-    reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=session.current_step_id)
+    reply = RecordedReply(
+        status=StepStatus.NEXT_STEP, begun_step=session.current_step_id, notices=list(completion.notices)
+    )
     return _complete_step(session, completion, reply, now)
 
 
@@ -166,9 +172,28 @@ def next_entry(session: Session) -> list[str]:
     return following[0] if following else []
 
 
+def open_members(session: Session) -> list[str]:
+    """List the members of the current group, without its primary, that nobody has reported."""
+    members = entry_of(session.pinned, session.current_step_id)[1:]
+    return [member for member in members if session.step_progress[member].completed_at is None]
+
+
 def outputs_by_step(session: Session) -> dict[str, Outputs]:
     """Give what each step has made so far."""
     return {step_id: progress.outputs for step_id, progress in session.step_progress.items()}
+
+
+def merged_outputs(session: Session) -> Outputs:
+    """Merge what all steps have made so far."""
+    step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
+    return _merged(step_ids, outputs_by_step(session))
+
+
+def open_steps(session: Session) -> list[str]:
+    """List the steps that can be reported now."""
+    if not session.is_active or session.definition is None:
+        return []
+    return [*open_members(session), session.current_step_id]
 
 
 def with_progress(session: Session, progress: StepProgress) -> Session:
@@ -198,8 +223,10 @@ def record_all(
 
 
 def _complete_entry(session: Session, completion: Completion, now: str) -> Session:
-    unreported = _unreported_members(session)
-    notices = [f"Completed without outputs, never reported: {', '.join(unreported)}"] if unreported else []
+    unreported = open_members(session)
+    notices = list(completion.notices)
+    if unreported:
+        notices.append(f"Completed without outputs, never reported: {', '.join(unreported)}")
     if completion.next_instructions:
         first = next(iter(completion.next_instructions))
         reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=first, notices=notices)
@@ -218,23 +245,29 @@ def _complete_entry(session: Session, completion: Completion, now: str) -> Sessi
 def _final_reply(session: Session, completion: Completion, notices: list[str]) -> RecordedReply:
     step_ids = session.pinned.workflow.step_ids
     by_step = {**outputs_by_step(session), completion.step_id: completion.outputs}
-    merged: Outputs = {}  # of two steps with one output name the later wins
-    for step_id in step_ids:
-        merged.update(by_step.get(step_id, {}))
     steps = "step" if len(step_ids) == 1 else "steps"
     return RecordedReply(
         status=StepStatus.WORKFLOW_COMPLETE,
         summary=f"Workflow {session.workflow_name!r} completed: {len(step_ids)} {steps}.",
-        all_outputs=merged,
-        outputs_by_step={step_id: by_step.get(step_id, {}) for step_id in step_ids},
+        all_outputs=_merged(step_ids, by_step),
+        outputs_by_step=_told_apart(step_ids, by_step),
         notices=notices,
     )
 
 
-def _unreported_members(session: Session) -> list[str]:
-    """List the members of the current group, without its primary, that nobody has reported."""
-    members = entry_of(session.pinned, session.current_step_id)[1:]
-    return [member for member in members if session.step_progress[member].completed_at is None]
+def _merged(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> Outputs:
+    """Merge outputs by name; of two steps with one output name the later wins."""
+    merged: Outputs = {}
+    for step_id in step_ids:
+        merged.update(by_step.get(step_id, {}))
+    return merged
+
+
+def _told_apart(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> dict[str, Outputs] | None:
+    """Give the outputs of each step where two have an output of one name, so that merging loses one of them."""
+    outputs = {step_id: by_step.get(step_id, {}) for step_id in step_ids}
+    names = [name for step_outputs in outputs.values() for name in step_outputs]
+    return outputs if len(names) > len(set(names)) else None
 
 
 def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], now: str) -> Session:
@@ -249,18 +282,36 @@ def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], 
 
 def _complete_step(session: Session, completion: Completion, reply: RecordedReply, now: str) -> Session:
     step_id, override = completion.step_id, completion.override
+    if override:
+        kind, detail = _override(session, completion)
+        session = record(session, now, kind, step_id, detail)
     session = _update_progress(
         session,
         step_id,
         completed_at=now,
         outputs=completion.outputs,
+        reported=completion.reported,
         notes=completion.notes,
         override_reason=override,
         reply=reply,
     )
-    if override:
-        session = record(session, now, EventKind.OVERRIDE, step_id, {"reason": override})
     return record(session, now, EventKind.STEP_COMPLETED, step_id, {"outputs": completion.outputs})
+
+
+def _override(session: Session, completion: Completion) -> tuple[EventKind, dict[str, Any]]:
+    """Tell the report of a passed self-review from an override, and mark one before any review was asked for."""
+    last = next((entry.kind for entry in reversed(session.history) if _is_review(entry, completion.step_id)), None)
+    detail: dict[str, Any] = {"reason": completion.override}
+    if last == EventKind.REVIEW_HANDED_BACK:
+        return EventKind.SELF_REVIEW, detail
+    if last is None and session.pinned.steps[completion.step_id].reviews:
+        detail["before_review"] = True
+    return EventKind.OVERRIDE, detail
+
+
+def _is_review(entry: HistoryEntry, step_id: str) -> bool:
+    reviews = (EventKind.REVIEW_HANDED_BACK, EventKind.ATTEMPT, EventKind.VERDICT, EventKind.INFRASTRUCTURE)
+    return entry.step_id == step_id and entry.kind in reviews
 
 
 def _update_progress(session: Session, step_id: str, **update: Any) -> Session:

@@ -1,4 +1,4 @@
-"""Parts that do what a test tells them."""
+"""Fakes: parts that do what a test tells them to."""
 
 from __future__ import annotations
 

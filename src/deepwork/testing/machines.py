@@ -18,7 +18,7 @@ IDS = st.sampled_from(["s1", "s2", "s3", "s4"])
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Does to a store and to a dictionary the same, in any order, and compares.
+    """Does the same to a store and to a dictionary, in any order, and compares them.
 
     Override `place`, and let pytest collect the test case:
 
@@ -35,7 +35,7 @@ class StoreMachine(RuleBasedStateMachine):
     survives = True
 
     def place(self) -> Callable[[], StateStore]:
-        """Give a function that opens a store, always on the same data: none at first, and others than before."""
+        """Give a function that opens a store, always on the same data. Each call of `place` begins without data."""
         raise NotImplementedError("override the method `place`")
 
     @initialize()
@@ -50,18 +50,18 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(session=sessions(IDS))
     def save(self, session: Session) -> None:
-        """Save on what is there."""
+        """Save on the stored revision."""
         if session.session_id in self._gone:
-            return  # what becomes of an archived name is the store's affair
-        known = self._saved.get(session.session_id)
-        revision = self._call(self._store.save, session, expected=known.revision if known else None)
+            return  # whether an archived id can be used again is up to the store
+        stored = self._saved.get(session.session_id)
+        revision = self._call(self._store.save, session, expected=stored.revision if stored else None)
         self._saved[session.session_id] = session.model_copy(update={"revision": revision})
 
     @rule(session=sessions(IDS), expected=st.none() | st.integers(0, 20))
     def save_on_something_else(self, session: Session, expected: int | None) -> None:
         """Save on a revision that is not the stored one."""
-        known = self._saved.get(session.session_id)
-        if expected == (known.revision if known else None) or session.session_id in self._gone:
+        stored = self._saved.get(session.session_id)
+        if expected == (stored.revision if stored else None) or session.session_id in self._gone:
             return
         with pytest.raises(StaleSession):
             self._call(self._store.save, session, expected=expected)
@@ -74,16 +74,16 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(status=st.none() | st.sampled_from(SessionStatus), before=st.none() | times, limit=st.integers(1, 5))
     def find(self, status: SessionStatus | None, before: str | None, limit: int) -> None:
         """List sessions; of those changed at the same time any may come first."""
-        found: list[SessionSummary] = self._call(self._store.find, status=status, before=before, limit=limit)
+        listed: list[SessionSummary] = self._call(self._store.find, status=status, before=before, limit=limit)
         fitting = [
             summary
             for summary in (session.summary() for session in self._saved.values())
             if status in (None, summary.status) and (before is None or summary.updated_at < before)
         ]
         fitting.sort(key=lambda summary: summary.updated_at, reverse=True)
-        assert [one.updated_at for one in found] == [one.updated_at for one in fitting[:limit]]
-        assert all(one in fitting for one in found)
-        assert len({one.session_id for one in found}) == len(found)
+        assert [summary.updated_at for summary in listed] == [summary.updated_at for summary in fitting[:limit]]
+        assert all(summary in fitting for summary in listed)
+        assert len({summary.session_id for summary in listed}) == len(listed)
 
     @precondition(lambda self: type(self._store).archive is not StateStore.archive)
     @rule(session_id=IDS)

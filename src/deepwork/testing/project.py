@@ -19,7 +19,7 @@ Mapped = dict[str, Any]
 
 
 class Refused(Exception):
-    """A tool call that was answered with an error; its text is what the agent reads."""
+    """A tool call that was answered with an error, whose text the agent reads."""
 
 
 def output(kind: str = "file", *, required: bool = True) -> Mapped:
@@ -33,7 +33,7 @@ def review(run_each: str = "step", **more: Any) -> Mapped:
 
 
 def step(step_id: str, **more: Any) -> Mapped:
-    """Make a step with one output `<id>.md` and no review; anything can be given otherwise."""
+    """Make a step with one output `<id>.md` and no review; `more` replaces any of its keys."""
     return {
         "id": step_id,
         "name": step_id.title(),
@@ -74,6 +74,11 @@ class Agent:
         """Start a workflow and give `begin_step`."""
         reply = await self.call("start_workflow", goal="a goal", job_name=job, workflow_name=workflow, **more)
         return dict(reply["begin_step"])
+
+    async def where(self, **more: Any) -> str:
+        """Ask where a session is, and give what the agent is told."""
+        reply = await self.call("finished_step", outputs={}, step_id="?", **more)
+        return str(reply["feedback"] or reply["summary"])
 
     async def finish(self, outputs: Mapping[str, Any], **more: Any) -> Mapped:
         """Call `finished_step`."""
@@ -117,7 +122,7 @@ class DeepworkProject:
         Steps are `a` and `b` if none are given, and the one workflow is `main` with all of them.
         """
         chosen = list(steps) or [step("a"), step("b")]
-        flows = {"main": [one["id"] for one in chosen]} if workflows is None else workflows
+        flows = {"main": [job_step["id"] for job_step in chosen]} if workflows is None else workflows
         job_dir = (folder or self.jobs) / name
         content = {
             "name": name,
@@ -128,8 +133,8 @@ class DeepworkProject:
             "workflows": [{"name": flow, "summary": f"Does {flow}", "steps": list(ids)} for flow, ids in flows.items()],
             **more,
         }
-        for one in chosen:
-            self.write(job_dir / one["instructions_file"], f"Instructions for {one['id']}\n")
+        for job_step in chosen:
+            self.write(job_dir / job_step["instructions_file"], f"Instructions for {job_step['id']}\n")
         self.write(job_dir / "job.yml", yaml.safe_dump(content, sort_keys=False))
         return job_dir
 

@@ -1,4 +1,4 @@
-"""A session and a request to begin with; anything in them can be given otherwise."""
+"""A session and a review request for tests; a test replaces the fields that matter to it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Text of others, made fit for a terminal: what would steer it, or could not be seen, is written as an escape."""
+"""Text for terminals: characters that would control the terminal, or be invisible, are written as escapes."""
 
 from __future__ import annotations
 
 from unicodedata import category
 
 # Control and format characters, lone surrogates, and the separators of lines and of paragraphs.
-_OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def visible(text: str) -> str:
@@ -14,16 +14,10 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Write a text that may have lines: its line ends and tabs stay, everything else is as in `visible`."""
+    """Write a text of several lines: line ends and tabs stay, everything else is as in `visible`."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in lines)
 
 
 def _escaped(char: str) -> str:
-    return ascii(char)[1:-1] if category(char) in _OBEYED else char
-
-
-def quoted(value: object, limit: int = 60) -> str:
-    """Quote a value for a message: escaped, and cut where it is long."""
-    text = repr(value[:limit]) if isinstance(value, str) else ascii(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return ascii(char)[1:-1] if category(char) in _ESCAPED_CATEGORIES else char

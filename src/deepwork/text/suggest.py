@@ -1,4 +1,4 @@
-"""Did you mean: the valid name that is nearest to what was written."""
+"""Suggestions for unknown names: the valid name that is most similar."""
 
 from __future__ import annotations
 

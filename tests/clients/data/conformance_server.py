@@ -35,7 +35,7 @@ from mcp_types import (
 from deepwork.cli.logs import set_up_logging
 from deepwork.server import create_server
 from deepwork.server.http.app import run_http
-from deepwork.server.http.listen import Doors
+from deepwork.server.http.listen import ListenOptions
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -351,4 +351,4 @@ def complete(ref, argument, context):
 
 if __name__ == "__main__":
     set_up_logging("info", None)
-    run_http(server, "http", Doors(port=0))
+    run_http(server, "http", ListenOptions(port=0))

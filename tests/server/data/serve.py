@@ -1,6 +1,6 @@
-"""`deepwork serve` with doors as plugins may add them, and with the bounds that the environment names.
+"""`deepwork serve` with routes such as plugins may add, and with limits from the environment.
 
-LOWERED is of the form `BOUND=VALUE BOUND=VALUE`, so that tests reach a bound without waiting for it.
+LOWERED has the form `LIMIT=VALUE LIMIT=VALUE`, so that tests reach a limit without waiting for it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ import anyio.lowlevel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
-from deepwork.server import build
-from deepwork.server import drain as inflight
-from deepwork.server.http import app as http
-from deepwork.server.http import limits as bounds
+from deepwork.server import build, drain
+from deepwork.server.http import app, limits
 
 for name, value in (pair.split("=") for pair in os.environ.get("LOWERED", "").split()):
-    for module in (bounds, http, inflight):
+    for module in (limits, app, drain):
         if hasattr(module, name):
             setattr(module, name, float(value) if name.endswith("SECONDS") else int(value))
 
 
-async def here(request):
-    return PlainTextResponse("here")
+async def hello(request):
+    return PlainTextResponse("hello")
 
 
 async def size(request):
@@ -53,19 +51,27 @@ async def wait(path: str, seconds: float) -> str:
     return "waited"
 
 
-def with_doors(*args, **kwargs):
+async def wait_for(path: str, release: str) -> str:
+    """Say by a named pipe that the call has arrived, then wait for something in another one."""
+    await anyio.Path(path).write_text("arrived")
+    await anyio.Path(release).read_text()
+    return "waited"
+
+
+def with_routes(*args, **kwargs):
     server = make(*args, **kwargs)
     server.tool(wait)
-    server.custom_route("/custom", ["GET", "POST"])(here)
+    server.tool(wait_for)
+    server.custom_route("/custom", ["GET", "POST"])(hello)
     server._additional_http_routes += [
-        Mount("/mounted", routes=[Route("/", here), Route("/size", size, methods=["POST"])]),
+        Mount("/mounted", routes=[Route("/", hello), Route("/size", size, methods=["POST"])]),
         Route("/endless", endless),
         WebSocketRoute("/socket", echo),
     ]
     return server
 
 
-make, build.build_server = build.build_server, with_doors
+make, build.build_server = build.build_server, with_routes
 
 if __name__ == "__main__":
     from deepwork.cli.main import run

@@ -91,8 +91,8 @@ async def test_an_open_client_with_a_call_in_flight_does_not_hold_up_the_end(
 
 @pytest.mark.parametrize("transport", ["http", "sse"])
 def test_a_port_that_is_taken_is_a_clear_error(start, transport):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         process = start("--transport", transport, "--port", str(port))
         assert process.wait(30) == 1
     assert process.stderr.read() == (

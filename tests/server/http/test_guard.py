@@ -1,4 +1,4 @@
-"""The guard: who is let in, by Host, Origin and token, at every kind of door."""
+"""Which requests the guard refuses, by Host, Origin and token, on every kind of route."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ ORIGINS = {"none": None, "ours": "http://127.0.0.1:{port}", "foreign": "http://e
 TOKENS = {"none": None, "wrong": "Bearer nobodys-token-for-tests", "right": "Bearer alices-token-for-tests"}
 
 SOCKET = "a WebSocket"
-# Every kind of door: a method or a WebSocket, a path, and the answer of what is behind it.
-DOORS = {
+# Every kind of route: a method or a WebSocket, a path, and the answer of the route itself.
+ROUTES = {
     "http": [
         ("POST", "/mcp", 200),
         ("GET", "/mcp", 400),
@@ -110,39 +110,39 @@ def written(url, host, origin, token):
     return [f"{name}: {value.format(port=port)}" for name, value in values.items() if value]
 
 
-@pytest.mark.parametrize("transport", DOORS)
-def test_every_door_answers_by_the_table(listen_with_doors, token_file, knock, log_of, transport):
-    process, url = listen_with_doors(transport, "--token-file", token_file())
+@pytest.mark.parametrize("transport", ROUTES)
+def test_every_route_answers_by_the_table(listen_with_routes, token_file, knock, log_of, transport):
+    process, url = listen_with_routes(transport, "--token-file", token_file())
     assert len(set(TABLE)) == 36
-    wrong = {}
-    for method, path, own in DOORS[transport]:
+    differences = {}
+    for method, path, own in ROUTES[transport]:
         for host, origin, token, answer in TABLE:
-            found = knock(url, method, path, *written(url, host, origin, token))
-            wanted = own if answer == "through" else answer
-            challenged = found.headers.get("www-authenticate")
-            if (found.status, challenged) != (wanted, "Bearer" if wanted == 401 else None):
-                wrong[method, path, host, origin, token] = (found.status, challenged, "not", wanted)
-    assert wrong == {}
+            response = knock(url, method, path, *written(url, host, origin, token))
+            expected = own if answer == "through" else answer
+            challenged = response.headers.get("www-authenticate")
+            if (response.status, challenged) != (expected, "Bearer" if expected == 401 else None):
+                differences[method, path, host, origin, token] = (response.status, challenged, "not", expected)
+    assert differences == {}
     lines = log_of(process)
-    assert len([line for line in lines if "refused a request" in line]) == 32 * len(DOORS[transport])
+    assert len([line for line in lines if "refused a request" in line]) == 32 * len(ROUTES[transport])
     assert max(len(line) for line in lines) <= 500
     assert not [line for line in lines if "Traceback" in line or "ERROR" in line or "-for-tests" in line]
 
 
-@pytest.mark.parametrize("transport", DOORS)
-def test_without_tokens_every_door_answers_by_host_and_origin(listen_with_doors, knock, transport):
+@pytest.mark.parametrize("transport", ROUTES)
+def test_without_tokens_every_route_answers_by_host_and_origin(listen_with_routes, knock, transport):
     """A WebSocket from nowhere needs a token: foreign pages can open one and send no Origin that is checked."""
-    _, url = listen_with_doors(transport)
-    wrong = {}
-    for method, path, own in DOORS[transport]:
+    _, url = listen_with_routes(transport)
+    differences = {}
+    for method, path, own in ROUTES[transport]:
         for host, origin, token, answer in TABLE:
-            wanted = own if answer in (401, "through") else answer
+            expected = own if answer in (401, "through") else answer
             if method is SOCKET and origin == "none" and host != "foreign":
-                wanted = 403
-            found = knock(url, method, path, *written(url, host, origin, token))
-            if found.status != wanted:
-                wrong[method, path, host, origin, token] = (found.status, "not", wanted)
-    assert wrong == {}
+                expected = 403
+            response = knock(url, method, path, *written(url, host, origin, token))
+            if response.status != expected:
+                differences[method, path, host, origin, token] = (response.status, "not", expected)
+    assert differences == {}
 
 
 @pytest.mark.parametrize(
@@ -164,22 +164,22 @@ def test_without_tokens_every_door_answers_by_host_and_origin(listen_with_doors,
         ["Cookie: token=alices-token-for-tests"],
     ],
 )
-def test_other_credentials_are_no_token(listen_with_doors, token_file, knock, credentials):
-    _, url = listen_with_doors("http", "--token-file", token_file())
+def test_other_credentials_are_no_token(listen_with_routes, token_file, knock, credentials):
+    _, url = listen_with_routes("http", "--token-file", token_file())
     for method, path in (("GET", "/custom"), ("GET", "/custom?token=alices-token-for-tests"), (SOCKET, "/socket")):
         answer = knock(url, method, path, f"Host: {urlsplit(url).netloc}", *credentials)
         assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_scheme_of_a_token_may_be_in_any_case(listen_with_doors, token_file, knock, scheme):
-    _, url = listen_with_doors("http", "--token-file", token_file())
+def test_the_scheme_of_a_token_may_be_in_any_case(listen_with_routes, token_file, knock, scheme):
+    _, url = listen_with_routes("http", "--token-file", token_file())
     headers = [f"Host: {urlsplit(url).netloc}", f"Authorization: {scheme} bobs-token-for-tests"]
     assert knock(url, "GET", "/custom", *headers).status == 200
 
 
-def test_the_name_by_which_a_request_comes_has_to_be_one_of_the_server(listen_with_doors, knock):
-    _, url = listen_with_doors("http", "--allowed-host", "Agents.example")
+def test_the_name_by_which_a_request_comes_has_to_be_one_of_the_server(listen_with_routes, knock):
+    _, url = listen_with_routes("http", "--allowed-host", "Agents.example")
     port = urlsplit(url).port
     answers = {
         200: [
@@ -211,15 +211,17 @@ def test_the_name_by_which_a_request_comes_has_to_be_one_of_the_server(listen_wi
             "http://localhost",
         ],
     }
-    found = {name: knock(url, "GET", "/custom", f"Host: {name}").status for names in answers.values() for name in names}
-    assert found == {name: status for status, names in answers.items() for name in names}
+    statuses = {
+        name: knock(url, "GET", "/custom", f"Host: {name}").status for names in answers.values() for name in names
+    }
+    assert statuses == {name: status for status, names in answers.items() for name in names}
     assert knock(url, "GET", "/custom", version="1.0").status == 421
     assert knock(url, "GET", "/custom").status == 400
     assert knock(url, "GET", "/custom", "Host: localhost", "Host: evil.example").status == 400
 
 
-def test_pages_that_are_not_of_the_server_are_foreign(listen_with_doors, knock):
-    _, url = listen_with_doors("http", "--allowed-host", "agents.example")
+def test_pages_that_are_not_of_the_server_are_foreign(listen_with_routes, knock):
+    _, url = listen_with_routes("http", "--allowed-host", "agents.example")
     address = urlsplit(url)
     answers = {
         200: [
@@ -254,8 +256,8 @@ def test_pages_that_are_not_of_the_server_are_foreign(listen_with_doors, knock):
         assert knock(url, method, path, f"Host: {address.netloc}", *twice).status in (400, 403)
 
 
-def test_a_page_behind_a_proxy_is_ours_if_it_has_the_name_and_port_that_were_asked_for(listen_with_doors, knock):
-    _, url = listen_with_doors("http", "--allowed-host", "agents.example")
+def test_a_page_behind_a_proxy_is_ours_if_it_has_the_name_and_port_that_were_asked_for(listen_with_routes, knock):
+    _, url = listen_with_routes("http", "--allowed-host", "agents.example")
     origins = {
         "https://agents.example": 200,
         "https://agents.example:443": 200,
@@ -266,8 +268,8 @@ def test_a_page_behind_a_proxy_is_ours_if_it_has_the_name_and_port_that_were_ask
         assert knock(url, "GET", "/custom", "Host: agents.example", f"Origin: {origin}").status == status
 
 
-def test_what_is_refused_says_why_and_ends_the_connection(listen_with_doors, dial):
-    _, url = listen_with_doors("http")
+def test_what_is_refused_says_why_and_ends_the_connection(listen_with_routes, dial):
+    _, url = listen_with_routes("http")
     line = dial(url)
     line.ask("GET", "/custom", "Origin: http://evil.example")
     answer = line.answer()
@@ -276,8 +278,8 @@ def test_what_is_refused_says_why_and_ends_the_connection(listen_with_doors, dia
     assert line.is_closed()
 
 
-def test_a_refused_websocket_says_why_before_it_is_one(listen_with_doors, token_file, dial, upgrade):
-    _, url = listen_with_doors("http", "--token-file", token_file())
+def test_a_refused_websocket_says_why_before_it_is_one(listen_with_routes, token_file, dial, upgrade):
+    _, url = listen_with_routes("http", "--token-file", token_file())
     line = dial(url)
     line.ask("GET", "/socket", *upgrade)
     answer = line.answer()
@@ -288,11 +290,11 @@ def test_a_refused_websocket_says_why_before_it_is_one(listen_with_doors, token_
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "somewhere.example", "192.0.2.1"])
-@pytest.mark.parametrize("given", [[], ["--token-file"], ["--allowed-host"]])
+@pytest.mark.parametrize("names", [[], ["--token-file"], ["--allowed-host"]])
 @pytest.mark.parametrize("transport", ["http", "sse"])
-def test_off_loopback_it_starts_with_tokens_and_names_alone(start, token_file, transport, address, given):
+def test_off_loopback_it_starts_with_tokens_and_names_alone(start, token_file, transport, address, names):
     values = {"--token-file": token_file(), "--allowed-host": "agents.example"}
-    options = [word for option in given for word in (option, values[option])]
+    options = [word for option in names for word in (option, values[option])]
     process = start("--transport", transport, "--host", address, "--port", "0", *options)
     assert process.wait(30) == 1
     assert process.stderr.read() == (
@@ -302,19 +304,19 @@ def test_off_loopback_it_starts_with_tokens_and_names_alone(start, token_file, t
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
-def test_off_loopback_it_is_called_by_its_name_with_a_token(listen_with_doors, token_file, knock, address):
+def test_off_loopback_it_is_called_by_its_name_with_a_token(listen_with_routes, token_file, knock, address):
     options = ["--host", address, "--token-file", token_file(), "--allowed-host", "agents.example"]
-    _, url = listen_with_doors("http", *options)
+    _, url = listen_with_routes("http", *options)
     port = urlsplit(url).port
-    here = f"http://{'127.0.0.1' if address == '0.0.0.0' else '[::1]'}:{port}"
+    local_url = f"http://{'127.0.0.1' if address == '0.0.0.0' else '[::1]'}:{port}"
     token = "Authorization: Bearer alices-token-for-tests"
-    assert knock(here, "GET", "/custom", f"Host: agents.example:{port}", token).status == 200
-    assert knock(here, "GET", "/custom", f"Host: agents.example:{port}").status == 401
-    assert knock(here, "GET", "/custom", f"Host: other.example:{port}", token).status == 421
+    assert knock(local_url, "GET", "/custom", f"Host: agents.example:{port}", token).status == 200
+    assert knock(local_url, "GET", "/custom", f"Host: agents.example:{port}").status == 401
+    assert knock(local_url, "GET", "/custom", f"Host: other.example:{port}", token).status == 421
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "quoted"),
     [
         ("http://agents.example", "'http://agents.example'"),
         ("agents.example:8000", "'agents.example:8000'"),
@@ -323,11 +325,12 @@ def test_off_loopback_it_is_called_by_its_name_with_a_token(listen_with_doors, t
         ("a b", "'a b'"),
     ],
 )
-def test_a_name_is_a_bare_host_name(start, name, shown):
+def test_a_name_is_a_bare_host_name(start, name, quoted):
     process = start("--transport", "http", "--allowed-host", name)
     assert process.wait(30) == 1
     assert process.stderr.read() == (
-        f"Error: --allowed-host {shown} is no host name\nHint: Give the bare name: no scheme, no port, no wildcard.\n"
+        f"Error: --allowed-host {quoted} is not a host name\n"
+        "Hint: Give the bare name: no scheme, no port, no wildcard.\n"
     )
 
 
@@ -336,17 +339,17 @@ def test_an_address_that_is_none_is_a_clear_error(start, token_file, address):
     options = ["--host", address, "--token-file", token_file(), "--allowed-host", "agents.example"]
     process = start("--transport", "http", *options)
     assert process.wait(30) == 1
-    said = process.stderr.read()
-    assert said.startswith(f"Error: cannot listen on {address}:8000: ")
-    assert said.endswith("Hint: Choose another address with --host and --port; port 0 takes a free one.\n")
+    stderr = process.stderr.read()
+    assert stderr.startswith(f"Error: cannot listen on {address}:8000: ")
+    assert stderr.endswith("Hint: Choose another address with --host and --port; port 0 takes a free one.\n")
 
 
 @pytest.mark.parametrize(
     ("address", "listening", "table"),
     [("127.0.0.1", "0100007F", "tcp"), ("localhost", None, None), ("::1", "0" * 24 + "01000000", "tcp6")],
 )
-def test_on_loopback_it_listens_there_alone(listen_with_doors, knock, address, listening, table):
-    _, url = listen_with_doors("http", "--host", address)
+def test_on_loopback_it_listens_there_alone(listen_with_routes, knock, address, listening, table):
+    _, url = listen_with_routes("http", "--host", address)
     port = urlsplit(url).port
     assert knock(url, "GET", "/custom", f"Host: {urlsplit(url).netloc}").status == 200
     if table and sys.platform == "linux":

@@ -85,9 +85,11 @@ async def test_sessions_of_other_principals_are_unknown(serve, token_file, proje
         owners = {"alice": [hers, nested], "bob": [his], "local": [local]}
         files = {}
         for name, sessions in owners.items():
-            for one in sessions:
-                assert principal_of(project, one["session_id"]) == name
-                files[name, one["session_id"]] = (project.state / f"session_{one['session_id']}.json").read_bytes()
+            for session in sessions:
+                assert principal_of(project, session["session_id"]) == name
+                files[name, session["session_id"]] = (
+                    project.state / f"session_{session['session_id']}.json"
+                ).read_bytes()
         for name in ("alice", "bob"):
             async with connect(name) as agent:
                 unknown = await answers_about(agent, UNKNOWN)
@@ -129,7 +131,7 @@ async def test_the_list_in_errors_is_of_ones_own_sessions(serve, token_file, pro
             ):
                 assert "Active sessions of this project:" in text
                 assert f"- {own}  demo/main, step 'a'" in text
-                assert not [one for one in foreign if one in text]
+                assert not [session_id for session_id in foreign if session_id in text]
     async with project.stdio_agent() as local:
         text = await local.refused("finished_step", outputs={})
         assert locals_own in text
@@ -143,12 +145,12 @@ async def test_a_session_that_ended_is_told_to_its_principal_alone(serve, token_
     async with connect("alice") as alice:
         begin = await alice.start(workflow="other")
         await alice.finish({"b.md": "b.md"}, session_id=begin["session_id"], step_id="b")
-    said = {}
+    texts = {}
     for name in ("alice", "bob"):
         async with connect(name) as agent:
-            said[name] = await agent.refused("finished_step", outputs={"b.md": "b.md"})
-    assert "already completed" in said["alice"]
-    assert "already completed" not in said["bob"]
+            texts[name] = await agent.refused("finished_step", outputs={"b.md": "b.md"})
+    assert "already completed" in texts["alice"]
+    assert "already completed" not in texts["bob"]
 
 
 async def test_a_principal_goes_on_with_its_nested_stack_on_another_connection(serve, token_file, project):
@@ -201,7 +203,7 @@ async def test_two_tokens_of_one_name_are_one_principal(serve, token_file, proje
 
 async def test_without_tokens_http_goes_on_with_a_local_session_by_its_id_and_gets_no_list(serve, project):
     async with project.stdio_agent() as local:
-        begun = (await local.start())["session_id"]
+        session_id = (await local.start())["session_id"]
     connect = serve()
     async with connect() as nobody:
         for text in (
@@ -209,17 +211,17 @@ async def test_without_tokens_http_goes_on_with_a_local_session_by_its_id_and_ge
             await nobody.refused("finished_step", outputs={}, session_id=UNKNOWN),
             await nobody.refused("abort_workflow", explanation="e"),
         ):
-            assert begun not in text
+            assert session_id not in text
             assert UNLISTED in text
-        resource = await nobody.client.read_resource(f"deepwork://sessions/{begun}")
+        resource = await nobody.client.read_resource(f"deepwork://sessions/{session_id}")
         assert "# Resume demo/main" in resource[0].text
-        reply = await nobody.finish({"a.md": "a.md"}, session_id=begun, step_id="a")
+        reply = await nobody.finish({"a.md": "a.md"}, session_id=session_id, step_id="a")
         assert reply["begin_step"]["step_id"] == "b"
         own = (await nobody.start())["session_id"]
         assert principal_of(project, own) == "local"
     async with project.stdio_agent() as local:
         text = await local.refused("finished_step", outputs={})
-        assert begun in text
+        assert session_id in text
         assert own in text
 
 
@@ -326,10 +328,10 @@ async def test_replicas_without_state_need_no_stickiness(project, listen, mode):
     project.write("b.md")
     urls = [listen("http", "--stateless")[1] for _ in range(2)]
     async with (
-        Client(StreamableHttpTransport(urls[0]), mode=mode) as one,
-        Client(StreamableHttpTransport(urls[1]), mode=mode) as other,
+        Client(StreamableHttpTransport(urls[0]), mode=mode) as first_client,
+        Client(StreamableHttpTransport(urls[1]), mode=mode) as second_client,
     ):
-        first, second = Agent(one), Agent(other)
+        first, second = Agent(first_client), Agent(second_client)
         parent = (await first.start())["session_id"]
         child = (await second.start(workflow="other", parent_session_id=parent))["session_id"]
         reply = await first.finish({"b.md": "b.md"}, session_id=child, step_id="b")

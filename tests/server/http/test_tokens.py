@@ -17,10 +17,10 @@ def refusal(start):
     def refusal(path):
         process = start("--transport", "http", "--port", "0", "--token-file", str(path))
         assert process.wait(30) == 1
-        said = process.stderr.read()
-        assert TOKEN not in said
+        stderr = process.stderr.read()
+        assert TOKEN not in stderr
         assert process.stdout.read() == ""
-        return said
+        return stderr
 
     return refusal
 
@@ -47,7 +47,7 @@ def test_it_is_a_regular_file_of_a_sensible_size(refusal, token_file, tmp_path, 
         path = "/dev/zero"
     else:
         path = token_file(b"#" * (1024 * 1024 + 1))
-    assert refusal(path) == f"Error: token file {str(path)!r} is no regular file of at most 1 MiB\n"
+    assert refusal(path) == f"Error: token file {str(path)!r} is not a regular file of at most 1 MiB\n"
 
 
 def test_it_is_no_folder(refusal, tmp_path):
@@ -102,25 +102,24 @@ def test_a_line_that_is_no_name_and_token_is_named_by_its_number(refusal, token_
     path = token_file(f"# who may call\n\n{line}\n")
     assert refusal(path) == (
         f"Error: token file {path!r}, line 3: not of the form NAME TOKEN\n"
-        "Hint: NAME is of letters, digits and . _ @ -; for TOKEN take what `openssl rand -hex 32` prints.\n"
+        "Hint: NAME may contain letters, digits and . _ @ -; for TOKEN use what `openssl rand -hex 32` prints.\n"
     )
 
 
 def test_two_lines_have_two_tokens(refusal, token_file):
     path = token_file(f"alice {TOKEN}\nbob {TOKEN}\n")
     assert refusal(path) == (
-        f"Error: token file {path!r}, line 2: this token stands there twice\n"
-        "Hint: Give every line a token of its own.\n"
+        f"Error: token file {path!r}, line 2: this token is used twice\nHint: Give every line a token of its own.\n"
     )
 
 
 def test_comments_blank_lines_and_spaces_do_not_count_and_a_name_may_have_two_tokens(
-    listen_with_doors, token_file, dial
+    listen_with_routes, token_file, dial
 ):
     path = token_file(
         f"# now\r\n\r\n\t alice\t{TOKEN}  \r\nalice alices-next-token==\n  # bob\nb.o_b@x-1 a+token/of~bob_1"
     )
-    _, url = listen_with_doors("http", "--token-file", path)
+    _, url = listen_with_routes("http", "--token-file", path)
     answers = {}
     for token in (TOKEN, "alices-next-token==", "a+token/of~bob_1", "alices-next-token", "#", "now"):
         line = dial(url)
@@ -138,22 +137,22 @@ def test_a_short_token_is_warned_of_and_not_shown(start, token_file):
 
 
 @pytest.mark.parametrize("transport", ["http", "sse"])
-def test_no_token_is_logged(listen_with_doors, token_file, dial, log_of, tmp_path, transport):
+def test_no_token_is_logged(listen_with_routes, token_file, dial, log_of, tmp_path, transport):
     """At the lowest level, for right, wrong and misplaced tokens, on requests that are served, refused and broken."""
     log = tmp_path / "log.jsonl"
     options = ["--token-file", token_file(), "--log-level", "debug", "--log-json", str(log)]
-    process, url = listen_with_doors(transport, *options)
+    process, url = listen_with_routes(transport, *options)
     path = urlsplit(url).path
     for token in (TOKEN, "wrong-token-for-tests"):
-        for asked in ("/custom", path, "/nowhere", f"/custom?token={token}", f"/messages/?session_id={token}"):
+        for target in ("/custom", path, "/nowhere", f"/custom?token={token}", f"/messages/?session_id={token}"):
             for method in ("GET", "POST", "BAD METHOD"):
                 line = dial(url)
-                line.ask(method, asked, f"Authorization: Bearer {token}", "Content-Length: 2", body=b"{}")
+                line.ask(method, target, f"Authorization: Bearer {token}", "Content-Length: 2", body=b"{}")
                 line.answer()
                 line.socket.close()
-    said = "\n".join([*log_of(process), log.read_text()])
-    assert "Unauthorized" in said
-    assert "token-for-tests" not in said
+    logged = "\n".join([*log_of(process), log.read_text()])
+    assert "Unauthorized" in logged
+    assert "token-for-tests" not in logged
 
 
 @pytest.mark.parametrize("option", [["--token-file", "tokens"], ["--allowed-host", "agents.example"], ["--stateless"]])

@@ -84,8 +84,8 @@ class MixesReviews(GoodRunner):
     async def review(self, request):
         self.request = request
         await super().review(request)
-        asked = [name for task in self.request.tasks for name in task.criteria]
-        return NeedsWork("no", tuple(result(name, passed=False) for name in asked))
+        criteria = [name for task in self.request.tasks for name in task.criteria]
+        return NeedsWork("no", tuple(result(name, passed=False) for name in criteria))
 
 
 class WorksOnce(GoodRunner):
@@ -126,7 +126,7 @@ class BlocksEverybody(GoodRunner):
     breaks = "test_others_go_on_meanwhile"
 
     async def review(self, request):
-        time.sleep(1.5)
+        time.sleep(5.5)
         return await super().review(request)
 
 
@@ -135,7 +135,7 @@ class GoesOnWhenCancelled(GoodRunner):
 
     async def review(self, request):
         with anyio.CancelScope(shield=True):
-            await anyio.sleep(5.2)
+            await anyio.sleep(10.5)
         return await super().review(request)
 
 
@@ -169,19 +169,19 @@ class FailsStrangely(GoodRunner):
 
 
 class Fixtures:
-    made: type[GoodRunner]
+    runner_class: type[GoodRunner]
 
     @pytest.fixture
     async def runner(self):
-        return self.made()
+        return self.runner_class()
 
     @pytest.fixture
     async def broken_runner(self):
-        return self.made(broken=True)
+        return self.runner_class(broken=True)
 
 
 CONTRACTS = (ReviewRunnerContract,)
 for _runner in [GoodRunner, *GoodRunner.__subclasses__()]:
     globals()[f"Test{_runner.__name__}"] = type(
-        f"Test{_runner.__name__}", (Fixtures, *CONTRACTS), {"made": _runner, "breaks": _runner.breaks}
+        f"Test{_runner.__name__}", (Fixtures, *CONTRACTS), {"runner_class": _runner, "breaks": _runner.breaks}
     )

@@ -117,12 +117,12 @@ class SharesItsPlace(GoodSource):
 
     def load(self):
         """Walk through the jobs with one place for all threads."""
-        self.place, found = 0, []
+        self.place, jobs = 0, []
         while self.place < len(self.items):
-            found.append(self.items[self.place])
+            jobs.append(self.items[self.place])
             time.sleep(0.0001 if threading.current_thread() is not threading.main_thread() else 0)
             self.place += 1
-        return found
+        return jobs
 
 
 class HasGhosts(GoodSource):
@@ -167,19 +167,19 @@ class HidesBroken(GoodSource):
 
 
 class Fixtures:
-    made: type[GoodSource]
+    source_class: type[GoodSource]
 
     @pytest.fixture
     def source(self, tmp_path):
-        return self.made(tmp_path)
+        return self.source_class(tmp_path)
 
     @pytest.fixture
     def broken_source(self, tmp_path):
-        return self.made(tmp_path, broken=True)
+        return self.source_class(tmp_path, broken=True)
 
 
 CONTRACTS = (JobSourceContract,)
 for _source in [GoodSource, *GoodSource.__subclasses__()]:
     globals()[f"Test{_source.__name__}"] = type(
-        f"Test{_source.__name__}", (Fixtures, *CONTRACTS), {"made": _source, "breaks": _source.breaks}
+        f"Test{_source.__name__}", (Fixtures, *CONTRACTS), {"source_class": _source, "breaks": _source.breaks}
     )

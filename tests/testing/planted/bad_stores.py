@@ -41,7 +41,7 @@ class GoodStore(StateStore):
         return revision
 
     async def find(self, *, status=None, before=None, limit=10):
-        return self.choose([one.summary() for one in self.everything()], status, before, limit)
+        return self.choose([session.summary() for session in self.everything()], status, before, limit)
 
     async def damaged(self):
         with self.connect() as database:
@@ -82,9 +82,13 @@ class GoodStore(StateStore):
             except CorruptSession:
                 continue
 
-    def choose(self, found, status, before, limit):
-        found = [one for one in found if status in (None, one.status) and (before is None or one.updated_at < before)]
-        return sorted(found, key=lambda one: one.updated_at, reverse=True)[:limit]
+    def choose(self, summaries, status, before, limit):
+        fitting = [
+            summary
+            for summary in summaries
+            if status in (None, summary.status) and (before is None or summary.updated_at < before)
+        ]
+        return sorted(fitting, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
     def encode(self, session):
         return session.model_dump_json()
@@ -128,7 +132,8 @@ class SortsHistory(GoodStore):
     breaks = "test_history_keeps_its_order_whatever_the_clock_said"
 
     def encode(self, session):
-        return session.model_copy(update={"history": sorted(session.history, key=lambda one: one.at)}).model_dump_json()
+        history = sorted(session.history, key=lambda entry: entry.at)
+        return session.model_copy(update={"history": history}).model_dump_json()
 
 
 class KeepsOldFields(GoodStore):
@@ -248,8 +253,8 @@ class WritesAllSessionsAtOnce(GoodStore):
             everything = list(self.everything())
             await anyio.sleep(0.01)
             database.execute("DELETE FROM sessions")
-            for one in everything:
-                self.write(database, one, one.revision - 1)
+            for stored in everything:
+                self.write(database, stored, stored.revision - 1)
             return self.write(database, session, expected)
 
 
@@ -270,61 +275,61 @@ class SavesInTwoParts(GoodStore):
 class FirstChangedFirst(GoodStore):
     breaks = "test_the_last_changed_comes_first"
 
-    def choose(self, found, status, before, limit):
-        return super().choose(found, status, before, limit)[::-1]
+    def choose(self, summaries, status, before, limit):
+        return super().choose(summaries, status, before, limit)[::-1]
 
 
 class ListsInOrderOfCreation(GoodStore):
     breaks = "test_a_change_moves_a_session_to_the_front_at_once"
 
-    def choose(self, found, status, before, limit):
-        self.order = [*getattr(self, "order", []), *super().choose(found, status, before, limit)]
-        known = {one.session_id: one for one in self.order}
-        return list(known.values())
+    def choose(self, summaries, status, before, limit):
+        self.order = [*getattr(self, "order", []), *super().choose(summaries, status, before, limit)]
+        cached = {summary.session_id: summary for summary in self.order}
+        return list(cached.values())
 
 
 class FailsWhenEmpty(GoodStore):
     breaks = "test_nothing_is_found_in_an_empty_store"
 
-    def choose(self, found, status, before, limit):
-        return super().choose([*found, found[0]][:-1], status, before, limit)
+    def choose(self, summaries, status, before, limit):
+        return super().choose([*summaries, summaries[0]][:-1], status, before, limit)
 
 
 class SummarisesWrongly(GoodStore):
     breaks = "test_a_summary_says_what_the_session_says"
 
-    def choose(self, found, status, before, limit):
-        found = super().choose(found, status, before, limit)
-        return [one.model_copy(update={"principal": "local"}) for one in found]
+    def choose(self, summaries, status, before, limit):
+        summaries = super().choose(summaries, status, before, limit)
+        return [summary.model_copy(update={"principal": "local"}) for summary in summaries]
 
 
 class ShortensGoals(GoodStore):
     breaks = "test_a_long_goal_that_looks_like_stored_data_is_found_whole"
 
-    def choose(self, found, status, before, limit):
-        found = super().choose(found, status, before, limit)
-        return [one.model_copy(update={"goal": one.goal[:500]}) for one in found]
+    def choose(self, summaries, status, before, limit):
+        summaries = super().choose(summaries, status, before, limit)
+        return [summary.model_copy(update={"goal": summary.goal[:500]}) for summary in summaries]
 
 
 class IgnoresTheStatus(GoodStore):
     breaks = "test_only_the_asked_status_is_found"
 
-    def choose(self, found, status, before, limit):
-        return super().choose(found, None, before, limit)
+    def choose(self, summaries, status, before, limit):
+        return super().choose(summaries, None, before, limit)
 
 
 class BeforeMeansUpTo(GoodStore):
     breaks = "test_before_means_earlier_than_that_time"
 
-    def choose(self, found, status, before, limit):
-        return super().choose(found, status, before and before + "0", limit)
+    def choose(self, summaries, status, before, limit):
+        return super().choose(summaries, status, before and before + "0", limit)
 
 
 class CutsBeforeItSorts(GoodStore):
     breaks = "test_the_limit_keeps_the_last_changed"
 
-    def choose(self, found, status, before, limit):
-        return super().choose(found[:limit], status, before, limit)
+    def choose(self, summaries, status, before, limit):
+        return super().choose(summaries[:limit], status, before, limit)
 
 
 class GivesEverything(GoodStore):
@@ -337,8 +342,8 @@ class GivesEverything(GoodStore):
 class CutsBeforeItFilters(GoodStore):
     breaks = "test_the_limit_counts_what_the_filters_leave"
 
-    def choose(self, found, status, before, limit):
-        return super().choose(super().choose(found, None, None, limit), status, before, limit)
+    def choose(self, summaries, status, before, limit):
+        return super().choose(super().choose(summaries, None, None, limit), status, before, limit)
 
 
 class ArchivesNothing(GoodStore):
@@ -507,11 +512,11 @@ class LeavesItsLock(GoodStore):
 
 
 class Fixtures:
-    made: type[GoodStore]
+    store_class: type[GoodStore]
 
     @pytest.fixture
     def reopen(self, tmp_path):
-        return partial(self.made, tmp_path / "sessions.db")
+        return partial(self.store_class, tmp_path / "sessions.db")
 
     @pytest.fixture
     async def store(self, reopen):
@@ -539,5 +544,5 @@ class Fixtures:
 CONTRACTS = (StateStoreContract, StateStoreProcessesContract)
 for _store in [GoodStore, *GoodStore.__subclasses__()]:
     globals()[f"Test{_store.__name__}"] = type(
-        f"Test{_store.__name__}", (Fixtures, *CONTRACTS), {"made": _store, "breaks": _store.breaks}
+        f"Test{_store.__name__}", (Fixtures, *CONTRACTS), {"store_class": _store, "breaks": _store.breaks}
     )

@@ -1,4 +1,4 @@
-"""What `deepwork doctor` says of Claude Code."""
+"""The check of `deepwork doctor`: whether Claude Code is installed, and new enough."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deepwork_claude_runner.settings import ClaudeSettings
 
 SECONDS = 20
 
-# `--max-turns` is accepted and not in the help.
+# `--max-turns` is missing here, because Claude Code accepts it without listing it in its help.
 FLAGS = (
     *("--print", "--output-format", "--system-prompt", "--json-schema"),
     *(word for word in command.ISOLATED if word.startswith("--")),
@@ -20,34 +20,34 @@ FLAGS = (
 
 
 def examine(settings: ClaudeSettings, context: PluginContext) -> Iterator[Finding]:
-    """Ask the program for its version and its help; it is not told to do anything."""
+    """Ask the program for its version and its help, which starts no review."""
 
-    async def ask(flag: str) -> Completed:
+    async def run(flag: str) -> Completed:
         environment = command.environment(settings, context.environment)
         return await run_program(
             [settings.command, flag], cwd=context.project_root, environment=environment, seconds=SECONDS
         )
 
     try:
-        version, told = anyio.run(ask, "--version"), anyio.run(ask, "--help")
+        version, help_ = anyio.run(run, "--version"), anyio.run(run, "--help")
     except ProgramError as error:
         cure = "Install Claude Code, or set plugins.settings.claude_runner.command"
         yield Finding(Level.WARNING, f"the runner claude cannot work: {error.message}", cure)
         return
-    if version.returncode or told.returncode:
-        words = (version.stderr or told.stderr).decode("utf-8", "replace").strip()[:200]
-        text = f"{settings.command!r} does not tell its version and help: {words}"
+    if version.returncode or help_.returncode:
+        complaint = (version.stderr or help_.stderr).decode("utf-8", "replace").strip()[:200]
+        text = f"{settings.command!r} does not print its version and help: {complaint}"
         yield Finding(Level.WARNING, text, "claude update")
         return
-    known = told.stdout.decode("utf-8", "replace")
-    missing = [flag for flag in (*FLAGS, *_set(settings)) if flag not in known]
-    shown = version.stdout.decode("utf-8", "replace").strip()[:100]
+    help_text = help_.stdout.decode("utf-8", "replace")
+    missing = [flag for flag in (*FLAGS, *_flags_of(settings)) if flag not in help_text]
+    name = version.stdout.decode("utf-8", "replace").strip()[:100]
     if missing:
-        yield Finding(Level.WARNING, f"{shown} does not know {', '.join(missing)}", "claude update")
+        yield Finding(Level.WARNING, f"{name} does not know {', '.join(missing)}", "claude update")
     else:
-        yield Finding(Level.OK, f"{settings.command}: {shown}")
+        yield Finding(Level.OK, f"{settings.command}: {name}")
 
 
-def _set(settings: ClaudeSettings) -> list[str]:
-    wanted = {"--model": settings.model, "--max-budget-usd": settings.max_budget_usd}
-    return [flag for flag, value in wanted.items() if value]
+def _flags_of(settings: ClaudeSettings) -> list[str]:
+    values = {"--model": settings.model, "--max-budget-usd": settings.max_budget_usd}
+    return [flag for flag, value in values.items() if value]

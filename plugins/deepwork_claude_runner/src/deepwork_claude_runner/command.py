@@ -1,4 +1,4 @@
-"""How Claude Code is asked: its arguments, its environment, and what it reads on stdin."""
+"""How Claude Code is called: its arguments, its environment, and what it reads on stdin."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from deepwork.api import ReviewRequest, allowed_environment, verdict_schema
 from deepwork_claude_runner.settings import ClaudeSettings
 
-# One argument may have 128 KiB on Linux, and all of them share the room of the environment.
+# Linux allows 128 KiB for one argument, and a total for all arguments and the environment together.
 MAX_ARGUMENT = 32 * 1024
 
 OWN_ENVIRONMENT = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR")
 
-# No settings, hooks, MCP servers, skills or CLAUDE.md, of the user or of the project that is judged; tools that only
-# read, which without anybody to ask stay in the project; and no trace of the review among the user's own sessions.
+# No settings, hooks, MCP servers, skills or CLAUDE.md, neither of the user nor of the project that is judged. Only
+# tools that read, and only in the project, because in print mode nobody can permit more. No session is kept among the
+# user's own.
 ISOLATED = (
     *("--safe-mode", "--setting-sources", "", "--strict-mcp-config"),
     *("--tools", "Read,Grep,Glob", "--permission-mode", "default", "--no-session-persistence"),
@@ -37,7 +38,7 @@ Answer with `passed`, `feedback`, and in `criteria_results` every criterion once
 
 
 def arguments(settings: ClaudeSettings, request: ReviewRequest) -> list[str]:
-    """Give program and arguments: all flags before `-p --`, and the prompt on stdin."""
+    """Give the program and its arguments: all flags before `-p --`. The prompt is not among them but goes to stdin."""
     return [
         settings.command,
         *("--print", "--output-format", "json"),
@@ -52,13 +53,13 @@ def arguments(settings: ClaudeSettings, request: ReviewRequest) -> list[str]:
     ]
 
 
-def environment(settings: ClaudeSettings, everything: Mapping[str, str]) -> dict[str, str]:
-    """Give what it may see of the environment."""
-    return allowed_environment(everything, (*OWN_ENVIRONMENT, *settings.pass_env))
+def environment(settings: ClaudeSettings, variables: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables that the program may see."""
+    return allowed_environment(variables, (*OWN_ENVIRONMENT, *settings.pass_env))
 
 
 def system_prompt(request: ReviewRequest) -> str:
-    """Give role, rules, and the criteria if they fit."""
+    """Give the role, the rules, and the criteria if they are short enough for an argument."""
     whole = "\n".join([RULES, request.how_to_read, "", criteria(request)])
     if _fits(whole):
         return whole
@@ -66,17 +67,17 @@ def system_prompt(request: ReviewRequest) -> str:
 
 
 def schema(request: ReviewRequest) -> str:
-    """Give the JSON Schema of the answer; very long names of criteria are left out, and only checked afterwards."""
-    asked = verdict_schema(request.criteria)
-    text = json.dumps(asked)
+    """Give the JSON Schema of the answer. Names that are too long for an argument are only checked later."""
+    document = verdict_schema(request.criteria)
+    text = json.dumps(document)
     if not _fits(text):
-        asked["properties"]["criteria_results"]["items"]["properties"]["criterion"] = {"type": "string"}
-        text = json.dumps(asked)
+        document["properties"]["criteria_results"]["items"]["properties"]["criterion"] = {"type": "string"}
+        text = json.dumps(document)
     return text
 
 
 def prompt(request: ReviewRequest) -> str:
-    """Give what it reads on stdin."""
+    """Give what the program reads on stdin."""
     return "\n\n".join(_parts(request)) + "\n"
 
 
@@ -93,8 +94,8 @@ def _parts(request: ReviewRequest) -> Iterator[str]:
     if request.guidance:
         yield f"## What the author of the criteria adds\n\n{request.guidance}"
     if request.parameters:
-        asked = [f"- {name}: {description}" for name, description in request.parameters.items()]
-        yield "\n".join(["## What the step asked of its user", "", *asked])
+        parameters = [f"- {name}: {description}" for name, description in request.parameters.items()]
+        yield "\n".join(["## What the step asked of its user", "", *parameters])
     yield request.payload
     if request.notes:
         begin, end = (f"==================== {word} AUTHOR NOTES ====================" for word in ("BEGIN", "END"))

@@ -1,4 +1,4 @@
-"""The hooks."""
+"""The hooks: a review runner and a check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deepwork.api import Check, PluginContext, ReviewRunnerSpec
 @hookimpl
 def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec]:
     """The runner `claude`."""
-    from deepwork_claude_runner.cli import ClaudeCLI
+    from deepwork_claude_runner.runner import ClaudeCLI
     from deepwork_claude_runner.settings import ClaudeSettings
 
     settings = context.settings(ClaudeSettings)
@@ -25,7 +25,7 @@ def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec
 
 @hookimpl
 def deepwork_checks(context: PluginContext) -> Iterator[Check]:
-    """Whether the program is there and knows our flags."""
+    """Whether the program is installed and knows our flags."""
     from deepwork_claude_runner.check import examine
     from deepwork_claude_runner.settings import ClaudeSettings
 

@@ -15,11 +15,11 @@ class ClaudeSettings(BaseModel):
     Attributes:
         command: The program, by name or path.
         extra_arguments: Put before the last ones.
-        pass_env: Environment variables that it may see beside the usual ones; `*` at the end stands for any rest.
-        model: Its model; its own default if not given.
+        pass_env: Environment variables that it may see in addition; `*` at the end of a name stands for any rest.
+        model: The model; by default the one that Claude Code chooses.
         max_turns: How often it may look into files before it has to answer.
-        max_budget_usd: What one review may cost.
-        concurrency: How many may run at once, within the gate's own limit.
+        max_budget_usd: What one review may cost at most.
+        concurrency: How many may run at once, within the limit of the gate.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

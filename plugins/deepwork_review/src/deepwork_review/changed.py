@@ -1,4 +1,4 @@
-"""Which files a change touches, as git sees it."""
+"""Which files have changed: by git's word, or because somebody names them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 import anyio
 
 from deepwork.api import ArgumentError, PathRefused, resolve_inside
-from deepwork_review.git import Git, GitError, repository_of
-from deepwork_review.names import shown
+from deepwork_review.git import GitError
+from deepwork_review.names import printable
+from deepwork_review.working_tree import WorkingTree
 
-# Where origin's default branch, or ours, is found, the best first.
+# Refs of the default branch, the best first: origin's, then a local one.
 CANDIDATES = (
     "refs/remotes/origin/HEAD",
     "refs/remotes/origin/main",
@@ -28,7 +29,8 @@ OPTIONS = (
 )
 SUBMODULE = b"160000"
 
-_ODD_REF = re.compile(r"^-|[\x00-\x20\x7f:?*\[\\{}]|\.\.")
+# What could be read as an option, a range, or more than the name of a commit.
+_UNSAFE_REF = re.compile(r"^-|[\x00-\x20\x7f:?*\[\\{}]|\.\.")
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class Changes:
 
     Attributes:
         files: Changed files that exist, sorted.
-        deleted: Those that no longer do; of a renamed file the old name is one of them.
-        compared: With what, in words.
-        notes: What the reader has to know: what was left out, and why there may be more.
+        deleted: Changed files that no longer exist. A renamed file is here under its old name.
+        compared: What the files are compared with, in words.
+        notes: What was left out, and why there may be more.
         complete: Whether all changes are known. If not, an empty list means nothing.
     """
 
@@ -60,41 +62,44 @@ class Base:
     complete: bool = True
 
 
-async def changed_files(root: Path, git: Git, base_ref: str | None) -> Changes:
+async def changed_files(tree: WorkingTree, base_ref: str | None) -> Changes:
     """Ask git for all changes since a branch left its base: committed, staged, unstaged and untracked.
 
     Raises:
         ArgumentError: The base cannot be used.
         GitError: git gave no answer.
     """
-    base = await _find_base(git, base_ref)
-    outputs: dict[str, list[tuple[str, bool]]] = {}
+    base = await _find_base(tree, base_ref)
+    diffs: dict[str, list[tuple[str, bool]]] = {}
 
-    async def tree_of_work() -> None:
-        done = await git.try_run("diff", *OPTIONS, base.commit, "--")
-        # In a partial clone blobs may be missing, and we fetch nothing. This reads none, and may list too much.
-        output = await git.run("diff-index", *OPTIONS, base.commit, "--") if done.returncode else done.stdout
-        outputs["tree"] = list(_raw(output))
+    async def diff_files() -> None:
+        completed = await tree.try_run("diff", *OPTIONS, base.commit, "--")
+        if completed.returncode:
+            # In a partial clone contents may be missing, and we fetch nothing. `diff-index` does not read contents,
+            # so it may list files whose times alone have changed.
+            diffs["files"] = list(_parse_diff(await tree.run("diff-index", *OPTIONS, base.commit, "--")))
+        else:
+            diffs["files"] = list(_parse_diff(completed.stdout))
 
-    async def index() -> None:
-        outputs["staged"] = list(_raw(await git.run("diff", *OPTIONS, "--cached", base.commit, "--")))
+    async def diff_index() -> None:
+        diffs["index"] = list(_parse_diff(await tree.run("diff", *OPTIONS, "--cached", base.commit, "--")))
 
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tree_of_work)
-            tasks.start_soon(index)
-            tasks.start_soon(git.untracked)
+            tasks.start_soon(diff_files)
+            tasks.start_soon(diff_index)
+            tasks.start_soon(tree.untracked)
     except* GitError as group:
         raise group.exceptions[0] from None
-    tree, staged, untracked = outputs["tree"], outputs["staged"], await git.untracked()
-    notes = [*base.notes, *_left_out([*tree, *staged], untracked), *await _submodules(root, git)]
-    notes += _only_staged(tree, staged)
-    paths = {path for path, submodule in [*tree, *staged] if not submodule}
+    unstaged, staged, untracked = diffs["files"], diffs["index"], await tree.untracked()
+    tracked = [*unstaged, *staged]
+    notes = [*base.notes, *_left_out(tracked, untracked), *await _submodules(tree), *_only_staged(unstaged, staged)]
+    paths = {path for path, is_submodule in tracked if not is_submodule}
     paths |= {path for path in untracked if not path.endswith("/")}
-    here = _existing(root, paths)
+    existing = _existing(tree.root, paths)
     return Changes(
-        files=tuple(sorted(here)),
-        deleted=tuple(sorted(paths - here)),
+        files=tuple(sorted(existing)),
+        deleted=tuple(sorted(paths - existing)),
         compared=base.label,
         notes=tuple(notes),
         complete=base.complete,
@@ -102,10 +107,10 @@ async def changed_files(root: Path, git: Git, base_ref: str | None) -> Changes:
 
 
 def named_files(root: Path, names: Sequence[str]) -> Changes:
-    """Take the files that somebody names: normalised, in the project, and existing ones only.
+    """Count the files that somebody names as changed, as far as they are existing files in the project.
 
     Raises:
-        ArgumentError: None is left.
+        ArgumentError: None of them is.
     """
     files: set[str] = set()
     notes: list[str] = []
@@ -113,14 +118,15 @@ def named_files(root: Path, names: Sequence[str]) -> Changes:
         raise ArgumentError("files: none was named", hint="Leave it out to review all that has changed.")
     for name in names:
         try:
-            path = inside(root, name)
+            path = relative_path(root, name)
         except PathRefused as error:
-            notes.append(f"{shown(name)} {error.message} and was left out")
+            notes.append(f"{printable(name)} {error.message} and was left out")
             continue
-        if os.path.isdir(root / path) and not os.path.islink(root / path):  # those of Path raise for long names
-            notes.append(f"{shown(name)} is a folder and was left out; name its files")
+        # Not `Path.is_dir`: it raises for names that are too long.
+        if os.path.isdir(root / path) and not os.path.islink(root / path):
+            notes.append(f"{printable(name)} is a folder and was left out; name its files")
         elif not os.path.lexists(root / path):
-            notes.append(f"{shown(name)} does not exist and was left out")
+            notes.append(f"{printable(name)} does not exist and was left out")
         else:
             files.add(path)
     if not files:
@@ -128,11 +134,11 @@ def named_files(root: Path, names: Sequence[str]) -> Changes:
     return Changes(files=tuple(sorted(files)), notes=tuple(notes))
 
 
-def inside(root: Path, name: str) -> str:
-    """Write a path relative to the project; a link stays a link, and must lead to something in the project.
+def relative_path(root: Path, name: str) -> str:
+    """Write the path of a file relative to the project. A link is not followed, but must not lead out of the project.
 
     Raises:
-        PathRefused: It lies outside.
+        PathRefused: It lies outside, or is a folder.
     """
     resolve_inside(name, [root])
     parent, _ = resolve_inside(os.path.dirname(os.path.join(root, name.rstrip("/"))), [root])
@@ -142,52 +148,52 @@ def inside(root: Path, name: str) -> str:
     return os.path.relpath(parent / last, root)
 
 
-async def _find_base(git: Git, base_ref: str | None) -> Base:
-    head = await _commit(git, "HEAD")
+async def _find_base(tree: WorkingTree, base_ref: str | None) -> Base:
+    head = await _commit(tree, "HEAD")
     if head is None:
-        empty = (await git.run("hash-object", "-t", "tree", "--stdin")).decode().strip()
+        empty = (await tree.run("hash-object", "-t", "tree", "--stdin")).decode().strip()
         if base_ref:
             raise ArgumentError(f"the base {base_ref!r} cannot be used: there is no commit yet")
         return Base(empty, "nothing, for there is no commit yet")
     if base_ref:
-        return await _given_base(git, base_ref)
+        return await _named_base(tree, base_ref)
     format_ = "--format=%(refname)%00%(objectname)%00%(symref:short)"
-    lines = (await git.run("for-each-ref", format_, *CANDIDATES)).decode(errors="surrogateescape").splitlines()
-    found = {name: (commit, symref) for name, commit, symref in (line.split("\0") for line in lines)}
-    name = next((name for name in CANDIDATES if name in found), None)
+    lines = (await tree.run("for-each-ref", format_, *CANDIDATES)).decode(errors="surrogateescape").splitlines()
+    refs = {name: (commit, symref) for name, commit, symref in (line.split("\0") for line in lines)}
+    name = next((name for name in CANDIDATES if name in refs), None)
     if name is None:
-        return _no_base(head, "there is no default branch: neither of origin nor a local main or master", git)
-    commit, symref = found[name]
+        return _no_base(head, "there is no default branch: neither of origin nor a local main or master", tree)
+    commit, symref = refs[name]
     label = symref or name.split("/", 2)[2]
-    fork = await _merge_base(git, commit)
+    fork = await _merge_base(tree, commit)
     if fork is None:
-        return _no_base(head, f"no commit is known in which this branch left {label!r}", git)
-    return Base(fork, _label(label, fork), _shallow_note(git), complete=not git.shallow)
+        return _no_base(head, f"no commit is known in which this branch left {label!r}", tree)
+    return Base(fork, _label(label, fork), _shallow_note(tree), complete=not tree.shallow)
 
 
-async def _given_base(git: Git, base_ref: str) -> Base:
-    if _ODD_REF.search(base_ref):
-        raise ArgumentError(f"the base {base_ref!r} is no name of a branch, tag or commit")
-    commit = await _commit(git, base_ref)
+async def _named_base(tree: WorkingTree, base_ref: str) -> Base:
+    if _UNSAFE_REF.search(base_ref):
+        raise ArgumentError(f"the base {base_ref!r} is not the name of a branch, tag or commit")
+    commit = await _commit(tree, base_ref)
     if commit is None:
         raise ArgumentError(
             f"the base {base_ref!r} is not known to this repository", hint="Fetch it, or name another one."
         )
-    fork = await _merge_base(git, commit)
+    fork = await _merge_base(tree, commit)
     if fork is None:
-        hint = "`git fetch --unshallow` brings the whole history." if git.shallow else None
+        hint = "`git fetch --unshallow` brings the whole history." if tree.shallow else None
         raise ArgumentError(f"no commit is known in which this branch left {base_ref!r}", hint=hint)
-    return Base(fork, _label(base_ref, fork), _shallow_note(git), complete=not git.shallow)
+    return Base(fork, _label(base_ref, fork), _shallow_note(tree), complete=not tree.shallow)
 
 
-def _no_base(head: str, reason: str, git: Git) -> Base:
-    cure = "`git fetch --unshallow`" if git.shallow else "`git remote set-head origin --auto`, or set review.base"
+def _no_base(head: str, reason: str, tree: WorkingTree) -> Base:
+    cure = "`git fetch --unshallow`" if tree.shallow else "`git remote set-head origin --auto`, or set review.base"
     note = f"{reason}. Only uncommitted changes are covered, commits of this branch are NOT. Cure: {cure}"
     return Base(head, "the last commit only", (note,), complete=False)
 
 
-def _shallow_note(git: Git) -> tuple[str, ...]:
-    if not git.shallow:
+def _shallow_note(tree: WorkingTree) -> tuple[str, ...]:
+    if not tree.shallow:
         return ()
     return ("this is a shallow clone: changes before its first commit are not known. Cure: `git fetch --unshallow`",)
 
@@ -196,49 +202,50 @@ def _label(name: str, fork: str) -> str:
     return f"{name} (since {fork[:10]})"
 
 
-async def _commit(git: Git, ref: str) -> str | None:
-    found = await git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    return found.stdout.decode().strip() if found.returncode == 0 else None
+async def _commit(tree: WorkingTree, ref: str) -> str | None:
+    completed = await tree.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return completed.stdout.decode().strip() if completed.returncode == 0 else None
 
 
-async def _merge_base(git: Git, commit: str) -> str | None:
-    found = await git.try_run("merge-base", commit, "HEAD")
-    return found.stdout.decode().strip() if found.returncode == 0 else None
+async def _merge_base(tree: WorkingTree, commit: str) -> str | None:
+    completed = await tree.try_run("merge-base", commit, "HEAD")
+    return completed.stdout.decode().strip() if completed.returncode == 0 else None
 
 
 def _existing(root: Path, paths: set[str]) -> set[str]:
     return {path for path in paths if os.path.lexists(root / path)}
 
 
-def _raw(output: bytes) -> Iterator[tuple[str, bool]]:
-    """Read `git diff --raw -z`: path, and whether it is a submodule."""
+def _parse_diff(output: bytes) -> Iterator[tuple[str, bool]]:
+    """Read the output of `git diff --raw -z`: each path, and whether it is a submodule."""
     parts = iter(output.split(b"\0")[:-1])
-    for about in parts:
-        before, after, *_ = about.removeprefix(b":").split(b" ")
+    for modes in parts:
+        before, after, *_ = modes.removeprefix(b":").split(b" ")
         yield os.fsdecode(next(parts)), SUBMODULE in (before, after)
 
 
-def _left_out(diff: list[tuple[str, bool]], untracked: list[str]) -> Iterator[str]:
-    for path in sorted({path for path, submodule in diff if submodule}):
-        yield f"submodule {shown(path)} has changed and was left out: review it in its own repository"
+def _left_out(tracked: list[tuple[str, bool]], untracked: list[str]) -> Iterator[str]:
+    for path in sorted({path for path, is_submodule in tracked if is_submodule}):
+        yield f"submodule {printable(path)} has changed and was left out: review it in its own repository"
     for path in untracked:
         if path.endswith("/"):
-            yield f"{shown(path)} is a repository of its own and was left out"
+            yield f"{printable(path)} is a repository of its own and was left out"
 
 
-def _only_staged(tree: list[tuple[str, bool]], staged: list[tuple[str, bool]]) -> Iterator[str]:
-    for path in sorted({path for path, _ in staged} - {path for path, _ in tree}):
-        yield f"{shown(path)} is staged with other content than it has in the working tree; only the latter is reviewed"
+def _only_staged(unstaged: list[tuple[str, bool]], staged: list[tuple[str, bool]]) -> Iterator[str]:
+    for path in sorted({path for path, _ in staged} - {path for path, _ in unstaged}):
+        name = printable(path)
+        yield f"{name} is staged with other content than it has in the working tree; only the latter is reviewed"
 
 
-async def _submodules(root: Path, git: Git) -> list[str]:
-    """Say that there are submodules: git would have to run in them to see whether their files have changed."""
-    top = repository_of(root) or root
-    if not (top / ".gitmodules").is_file():
+async def _submodules(tree: WorkingTree) -> list[str]:
+    """Say which submodules there are: to see changes inside of them, git would have to run in each."""
+    file = tree.top / ".gitmodules"
+    if not file.is_file():
         return []
-    listed = await git.try_run("config", "-z", "--file", str(top / ".gitmodules"), "--get-regexp", r"\.path$")
-    paths = [os.fsdecode(entry.partition(b"\n")[2]) for entry in listed.stdout.split(b"\0")[:-1]]
-    below = sorted(path for path in paths if (top / path).is_relative_to(root))
+    completed = await tree.try_run("config", "-z", "--file", str(file), "--get-regexp", r"\.path$")
+    paths = [os.fsdecode(entry.partition(b"\n")[2]) for entry in completed.stdout.split(b"\0")[:-1]]
+    below = sorted(path for path in paths if (tree.top / path).is_relative_to(tree.root))
     if not below:
         return []
-    return [f"changes inside of submodules are not looked at: {', '.join(map(shown, below[:10]))}"]
+    return [f"changes inside of submodules are not looked at: {', '.join(map(printable, below[:10]))}"]

@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ConfigError, Level, PluginContext, open_context, visible, visible_lines
-from deepwork_review.answers import configured, outcome
-from deepwork_review.cache import INSTRUCTION_DAYS, PASS_DAYS, ReviewFolder
-from deepwork_review.discover import find_rules
-from deepwork_review.formatters import DEFAULT, FORMATTERS, formatter_for
-from deepwork_review.lint import lint as look
-from deepwork_review.names import shown
-from deepwork_review.plan import Plan, issue, make_plan, open_git
-from deepwork_review.why import explain
+from deepwork.api import ConfigError, Level, open_context, visible, visible_lines
+from deepwork_review.explanation import explain
+from deepwork_review.formatters import DEFAULT, FORMATTERS
+from deepwork_review.lint import lint as find_flaws
+from deepwork_review.names import printable
+from deepwork_review.plan import Plan, make_plan
+from deepwork_review.replies import configured_rules, review_list
+from deepwork_review.review_folder import INSTRUCTION_DAYS, PASS_DAYS, ReviewFolder
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -60,17 +59,16 @@ def review(
 ) -> None:
     """List the reviews that changed files need, and write their instructions.
 
-    Without --files or --stdin, all changes against the base are meant: committed, staged, unstaged and untracked.
+    Without --files or --stdin, these are all changes against the base: committed, staged, unstaged and untracked.
     """
     context = open_context("review", root, platform=platform)
     files = [*named, *(_read_names() if from_stdin else ())]
     chosen = files if named or from_stdin else None
     plan = anyio.run(partial(make_plan, context, files=chosen, base_ref=base_ref))
-    issue(context, plan)
-    for line in plan.warnings:
-        click.echo(f"Warning: {visible(line)}", err=True)
-    text = outcome(plan, platform)
-    click.echo(json.dumps(_report(plan, platform), indent=2) if as_json else visible_lines(text))
+    plan.issue()
+    _warn(plan.warnings)
+    text = review_list(plan)
+    click.echo(json.dumps(_report(plan), indent=2) if as_json else visible_lines(text))
 
 
 @click.group(epilog="Example: deepwork reviews lint")
@@ -84,16 +82,16 @@ def reviews() -> None:
 @_json
 def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
     """List the rules of all .deepreview files, or those that match one of FILES."""
-    context = open_context("review", root)
-    found = configured(context, anyio.run(_rules, context), files or None)
+    rules = anyio.run(configured_rules, open_context("review", root), files or None)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(rules, indent=2))
     else:
-        for one in found:
-            click.echo(f"{_bold(one['name'])}  ({visible(one['defining_file'])})  {visible(_line(one['description']))}")
-        if not found:
+        for rule in rules:
+            description = visible(_one_line(rule["description"]))
+            click.echo(f"{_bold(rule['name'])}  ({visible(rule['defining_file'])})  {description}")
+        if not rules:
             click.echo("No rules.", err=True)
-    return 1 if any(one["name"].startswith("PARSE_ERROR:") for one in found) else 0
+    return 1 if any(rule["name"].startswith("PARSE_ERROR:") for rule in rules) else 0
 
 
 @reviews.command()
@@ -102,9 +100,9 @@ def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
 def lint(root: str, *, as_json: bool) -> int:
     """Check all rules: errors, globs that match nothing, excludes without effect, files that are missing.
 
-    Exits with 1 if there are errors; warnings are none.
+    Exits with 1 if there are errors; warnings do not count.
     """
-    rules, flaws = anyio.run(look, open_context("review", root))
+    rules, flaws = anyio.run(find_flaws, open_context("review", root))
     errors = sum(flaw.level is Level.ERROR for flaw in flaws)
     if as_json:
         findings = [{"level": flaw.level.value, "text": flaw.text} for flaw in flaws]
@@ -124,18 +122,17 @@ def lint(root: str, *, as_json: bool) -> int:
 @_project
 @_json
 def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: bool) -> None:
-    """Say which rules apply to FILE, and for each review whether it has passed or what has changed since."""
+    """Show which rules apply to FILE, and for each review whether it has passed or what has changed since."""
     context = open_context("review", root, platform=platform)
-    found = anyio.run(partial(explain, context, file, base_ref=base_ref))
+    explanation = anyio.run(partial(explain, context, file, base_ref=base_ref))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(explanation, indent=2))
         return
-    for line in found["warnings"]:
-        click.echo(f"Warning: {visible(line)}", err=True)
-    if found["note"]:
-        click.echo(visible(found["note"]))
-    for one in found["reviews"]:
-        click.echo(f"{_bold(one['name'])}  ({visible(one['rule'])})\n    {visible(one['state'])}")
+    _warn(explanation["warnings"])
+    if explanation["note"]:
+        click.echo(visible(explanation["note"]))
+    for entry in explanation["reviews"]:
+        click.echo(f"{_bold(entry['name'])}  ({visible(entry['rule'])})\n    {visible(entry['state'])}")
 
 
 @reviews.command()
@@ -143,42 +140,43 @@ def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: b
 @click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what is older.")
 @click.option("--passes", is_flag=True, help="Remove passes of that age too, so that their reviews are done again.")
 def clean(root: str, days: float | None, *, passes: bool) -> None:
-    """Remove old instructions and passes; without options those that are removed by themselves too."""
-    context = open_context("review", root)
-    age = INSTRUCTION_DAYS if days is None else days
-    kept = (PASS_DAYS if days is None else days) if passes or days is None else float("inf")
-    removed = ReviewFolder(context.workspace).clean(instructions_days=age, pass_days=kept)
+    """Remove old instructions and passes; without options, those that every review removes anyway."""
+    folder = ReviewFolder(open_context("review", root).workspace)
+    if days is None:
+        removed = folder.clean(instruction_days=INSTRUCTION_DAYS, pass_days=PASS_DAYS)
+    else:
+        removed = folder.clean(instruction_days=days, pass_days=days if passes else float("inf"))
     click.echo(f"{removed} files removed.")
 
 
-async def _rules(context: PluginContext) -> Any:
-    return await find_rules(context.project_root, await open_git(context))
+def _warn(warnings: list[str]) -> None:
+    for line in warnings:
+        click.echo(f"Warning: {visible(line)}", err=True)
 
 
 def _read_names() -> list[str]:
     if sys.stdin.isatty():
-        raise ConfigError("--stdin was given, and stdin is a terminal", hint="Pipe the file names in.")
+        raise ConfigError("--stdin needs input, but stdin is a terminal", hint="Pipe the file names in.")
     content = sys.stdin.buffer.read()
     names = content.split(b"\0") if b"\0" in content else content.splitlines()
     return [os.fsdecode(name) for name in names if name]
 
 
-def _report(plan: Plan, platform: str) -> dict[str, Any]:
-    formatter = formatter_for(platform)
+def _report(plan: Plan) -> dict[str, Any]:
     return {
         "compared": plan.changes.compared,
-        "changed": list(map(shown, plan.changes.files)),
-        "deleted": list(map(shown, plan.changes.deleted)),
+        "changed": list(map(printable, plan.changes.files)),
+        "deleted": list(map(printable, plan.changes.deleted)),
         "tasks": [
             {
-                **formatter.fields(one.task),
-                "review_id": one.identity.review_id,
-                "rule": shown(one.material.rule.place),
-                "files": list(map(shown, one.material.paths)),
+                **plan.formatter.fields(review.task),
+                "review_id": review.identity.review_id,
+                "rule": printable(review.material.rule.place),
+                "files": list(map(printable, review.material.paths)),
             }
-            for one in plan.open
+            for review in plan.pending
         ],
-        "passed": [one.identity.review_id for one in plan.reviews if one.passed],
+        "passed": [review.identity.review_id for review in plan.reviews if review.record],
         "warnings": plan.warnings,
     }
 
@@ -187,5 +185,5 @@ def _bold(name: str) -> str:
     return click.style(visible(name), bold=True)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

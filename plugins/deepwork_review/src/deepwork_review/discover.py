@@ -1,4 +1,4 @@
-"""Where the rules are, and which files there are at all."""
+"""Finds the files of a project, and the rules among them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from deepwork_review.git import Git
 from deepwork_review.rules import FILE_NAME, BrokenFile, Rule, read_rules
+from deepwork_review.working_tree import WorkingTree
 
-# Other people's files, and what tools have made.
+# Folders of other people's code, and of files that tools write.
 SKIPPED = frozenset(
     (
         *(".git", "node_modules", "bower_components", "vendor", "third_party", "site-packages", "__pycache__"),
@@ -27,8 +27,8 @@ MAX_WALK_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Listing:
-    """Files of a project, relative to it, and what has to be said about the search."""
+class FileListing:
+    """Files of a project, relative to it, and what the search has left out."""
 
     files: list[str]
     notes: tuple[str, ...] = ()
@@ -43,78 +43,78 @@ class RuleBook:
     notes: tuple[str, ...] = ()
 
 
-async def find_rules(root: Path, git: Git | None) -> RuleBook:
+async def find_rules(root: Path, tree: WorkingTree | None) -> RuleBook:
     """Find and read all `.deepreview` files.
 
     Raises:
         GitError: git gave no answer.
     """
-    if git:
-        tracked = await git.paths("ls-files", "-z", "--cached", "--", f":(glob)**/{FILE_NAME}")
-        untracked = [path for path in await git.untracked() if posixpath.basename(path) == FILE_NAME]
-        found = Listing(sorted({*tracked, *untracked}))
+    if tree:
+        tracked = await tree.paths("ls-files", "-z", "--cached", "--", f":(glob)**/{FILE_NAME}")
+        untracked = [path for path in await tree.untracked() if posixpath.basename(path) == FILE_NAME]
+        listing = FileListing(sorted({*tracked, *untracked}))
     else:
-        found = await to_thread.run_sync(walk, root)
-    return await to_thread.run_sync(_read_all, root, found)
+        listing = await to_thread.run_sync(walk, root)
+    return await to_thread.run_sync(_read_all, root, listing)
 
 
-async def find_files(root: Path, git: Git | None) -> Listing:
-    """List all files: with git those that are tracked or could be."""
-    if git:
-        everything = await git.paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        return Listing(sorted({path for path in everything if not path.endswith("/") and not _skipped(path)}))
+async def find_files(root: Path, tree: WorkingTree | None) -> FileListing:
+    """List all files; in a git repository those that are not ignored."""
+    if tree:
+        paths = await tree.paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        return FileListing(sorted({path for path in paths if not path.endswith("/") and not _is_skipped(path)}))
     return await to_thread.run_sync(walk, root)
 
 
-def walk(root: Path) -> Listing:
-    """List the files below a folder, without following links, into nobody else's repository, and within limits."""
+def walk(root: Path) -> FileListing:
+    """List the files below a folder within limits, without following links or entering other repositories."""
     files: list[str] = []
     notes: list[str] = []
     folders = [""]
     deadline = time.monotonic() + MAX_WALK_SECONDS
-    entries = 0
+    entry_count = 0
     while folders:
         folder = folders.pop()
-        if entries > MAX_ENTRIES or time.monotonic() > deadline:
-            notes.append(f"the search was cut off after {entries:,} entries: what lies deeper was not looked at")
+        if entry_count > MAX_ENTRIES or time.monotonic() > deadline:
+            notes.append(f"the search was cut off after {entry_count:,} entries: what lies deeper was not looked at")
             break
         try:
             with os.scandir(root / folder) as scan:
-                found = list(scan)
+                entries = list(scan)
         except OSError as error:
             notes.append(f"{folder or '.'} cannot be listed: {error.strerror}")
             continue
-        entries += len(found)
-        if folder and any(one.name == ".git" for one in found):
+        entry_count += len(entries)
+        if folder and any(entry.name == ".git" for entry in entries):
             notes.append(f"{folder}/ is a repository of its own and was left out")
             continue
-        for one in found:
-            path = f"{folder}/{one.name}" if folder else one.name
-            if one.is_dir(follow_symlinks=False):
-                if not _skipped_name(one.name):
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not _is_skipped_name(entry.name):
                     folders.append(path)
-            elif one.is_file(follow_symlinks=False) or one.is_symlink():
+            elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                 files.append(path)
-    return Listing(sorted(files), tuple(notes))
+    return FileListing(sorted(files), tuple(notes))
 
 
-def _read_all(root: Path, found: Listing) -> RuleBook:
-    here = [path for path in found.files if posixpath.basename(path) == FILE_NAME]
-    notes = list(found.notes)
-    vendored = [path for path in here if _skipped(path)]
+def _read_all(root: Path, listing: FileListing) -> RuleBook:
+    rule_files = [path for path in listing.files if posixpath.basename(path) == FILE_NAME]
+    notes = list(listing.notes)
+    vendored = [path for path in rule_files if _is_skipped(path)]
     if vendored:
-        shown = ", ".join(vendored[:5]) + (", …" if len(vendored) > 5 else "")
-        notes.append(f"rules in folders of other people's code were left out: {shown}")
+        names = ", ".join(vendored[:5]) + (", …" if len(vendored) > 5 else "")
+        notes.append(f"rules in folders of other people's code were left out: {names}")
     rules: list[Rule] = []
     broken: list[BrokenFile] = []
-    for path in _deepest_first(set(here) - set(vendored)):
+    for path in _deepest_first(set(rule_files) - set(vendored)):
         if not _exists(root / path):
-            continue  # deleted, and git still has it
-        read = read_rules(root, path)
-        if isinstance(read, BrokenFile):
-            broken.append(read)
+            continue  # git lists files that were deleted and not yet committed.
+        contents = read_rules(root, path)
+        if isinstance(contents, BrokenFile):
+            broken.append(contents)
         else:
-            rules += read
+            rules += contents
     return RuleBook(tuple(rules), tuple(broken), tuple(notes))
 
 
@@ -129,9 +129,9 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _skipped(path: str) -> bool:
-    return any(map(_skipped_name, path.split("/")[:-1]))
+def _is_skipped(path: str) -> bool:
+    return any(map(_is_skipped_name, path.split("/")[:-1]))
 
 
-def _skipped_name(name: str) -> bool:
+def _is_skipped_name(name: str) -> bool:
     return name in SKIPPED or name.endswith(".egg-info")

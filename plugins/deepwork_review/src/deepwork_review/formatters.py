@@ -1,4 +1,4 @@
-"""How a list of reviews is written for an agent's platform."""
+"""Lists of reviews, written for the platform of the agent that reads them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT = "claude"
 
 @dataclass(frozen=True)
 class Task:
-    """One review as an agent starts it; `agent` is the persona that the rule has for the platform."""
+    """One review as an agent starts it; `agent` is the persona that the rule names for the platform."""
 
     name: str
     description: str
@@ -23,14 +23,22 @@ class Task:
 
 @dataclass(frozen=True)
 class Formatter:
-    """The words of one platform; the four fields of a task are the same on all."""
+    """The words of one platform. The four fields of a task are the same on all platforms.
 
+    Attributes:
+        platform: The name of the platform.
+        lead: The first line of a list.
+        agent: Who reviews if the rule names nobody.
+        prompt: What a reviewer is told, with `{path}` for the file of instructions.
+    """
+
+    platform: str
     lead: str
     agent: str
     prompt: str
 
     def fields(self, task: Task) -> dict[str, str]:
-        """Give a task's fields."""
+        """Give the fields of a task."""
         return {
             "name": task.name,
             "description": task.description,
@@ -52,18 +60,19 @@ class Formatter:
         )
 
 
-FORMATTERS = {
-    "claude": Formatter(
-        lead="Invoke the following list of Tasks in parallel:",
-        agent="general-purpose",
-        prompt="@{path}",
-    ),
-    "generic": Formatter(
-        lead="Have each of these reviews done by a reviewer of its own, in parallel where you can:",
-        agent="reviewer",
-        prompt="Follow the instructions in {path}",
-    ),
-}
+CLAUDE = Formatter(
+    platform=DEFAULT,
+    lead="Invoke the following list of Tasks in parallel:",
+    agent="general-purpose",
+    prompt="@{path}",
+)
+GENERIC = Formatter(
+    platform="generic",
+    lead="Have each of these reviews done by a reviewer of its own, in parallel where you can:",
+    agent="reviewer",
+    prompt="Follow the instructions in {path}",
+)
+FORMATTERS = {formatter.platform: formatter for formatter in (CLAUDE, GENERIC)}
 
 
 def formatter_for(platform: str) -> Formatter:
@@ -73,8 +82,8 @@ def formatter_for(platform: str) -> Formatter:
         ToolError: There is none for this platform.
     """
     if platform not in FORMATTERS:
-        known = ", ".join(sorted(FORMATTERS))
-        raise ToolError(f"reviews are not written for platform {platform!r}", hint=f"Supported: {known}.")
+        supported = ", ".join(sorted(FORMATTERS))
+        raise ToolError(f"reviews are not written for platform {platform!r}", hint=f"Supported: {supported}.")
     return FORMATTERS[platform]
 
 

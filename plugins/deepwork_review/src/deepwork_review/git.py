@@ -1,4 +1,4 @@
-"""The one way in which git is run: a repository cannot make it run anything else."""
+"""Runs git so that the configuration of a repository cannot make it run any other program."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-
-import anyio
+from typing import Self
 
 from deepwork.api import Completed, ProgramError, ToolError, run_program
 
 SECONDS = 60.0
 MAX_OUTPUT = 256 * 1024 * 1024
 
-# What a repository's own configuration could say otherwise. Names with "" are switched off.
+# Settings of a repository that would run programs, reach the network or hide changes. "" switches one off.
 OVERRIDES = {
     "core.askPass": "",
     "core.fsmonitor": "false",
@@ -28,27 +27,33 @@ OVERRIDES = {
     "safe.bareRepository": "explicit",
     "submodule.recurse": "false",
 }
-KEPT = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME")
+# Variables that git gets from our own environment. None of them starts with GIT_.
+PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME")
 
 
 class GitError(ToolError):
-    """git could not answer, and nothing may be concluded from that."""
+    """git gave no answer, so nothing may be concluded from it."""
 
 
 class Git:
-    """git in one folder.
+    """git, run in the folder of one project. Made by `open`.
 
-    Args:
-        root: The project's folder, from which all paths count.
-        environment: Where the program is looked for, and the user's home.
+    Attributes:
+        root: The project's folder; git prints paths relative to it.
+        top: The root of the working tree in which the project lies.
+        shallow: Whether the repository is a shallow clone.
     """
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
-        self._root = root
-        path = os.pathsep.join(part for part in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(part))
+        self.root = root
+        self.top = root
+        self.shallow = False
+        folders = environment.get("PATH", "").split(os.pathsep)
+        # A relative folder in PATH could be one of the repository's own.
+        path = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
         self._program = shutil.which("git", path=path)
         self._environment = {
-            **{name: environment[name] for name in KEPT if name in environment},
+            **{name: environment[name] for name in PASSED_ON if name in environment},
             "PATH": path,
             "LC_ALL": "C",
             "GIT_ALLOW_PROTOCOL": "",
@@ -60,56 +65,34 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             **_as_environment(OVERRIDES),
         }
-        self.shallow = False
-        self._untracked: list[str] | None = None
-        self._listing = anyio.Lock()
 
-    async def open(self) -> bool:
-        """Look whether the project lies in a working tree, and make its filters harmless; False if it does not.
+    @classmethod
+    async def open(cls, root: Path, environment: Mapping[str, str]) -> Self | None:
+        """Give git for a project, with all filters of its repository switched off; None outside of a working tree.
+
+        Args:
+            root: The project's folder, absolute and free of links.
+            environment: Its `PATH` is searched for the program; `HOME` and a few more variables are passed on.
 
         Raises:
-            GitError: There is a repository that git cannot or will not use.
+            GitError: There is a repository, but git cannot or will not use it.
         """
-        marked = repository_of(self._root) is not None
-        if self._program is None:
-            if marked:
-                raise GitError("git is not installed, and without it the changes of a repository are unknown")
-            return False
-        asked = ("rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel")
-        found = await self.try_run(*asked)
-        if found.returncode:
-            said = _said(found)
-            if not marked and "not a git repository" in said:
-                return False
-            raise GitError(f"git cannot use this repository: {said}", hint="Mend that, or name the files.")
-        shallow, inside, top = found.stdout.decode(errors="surrogateescape").rstrip("\n").split("\n", 2)
-        if inside != "true" or not self._root.is_relative_to(_resolved(top)):
-            raise GitError("the repository's working tree is not where the project is (core.worktree?)")
-        self.shallow = shallow == "true"
-        await self._blank_filters()
-        return True
+        git = cls(root, environment)
+        if not await git._find_working_tree():
+            return None
+        await git._switch_off_filters()
+        return git
 
     async def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Run a command that has to succeed, and give what it prints.
+        """Run a command that has to succeed, and return what it prints.
 
         Raises:
-            GitError: It does not.
+            GitError: It fails, does not end in time, or prints too much.
         """
-        done = await self.try_run(*arguments, stdin=stdin)
-        if done.returncode:
-            raise GitError(f"`git {arguments[0]}` failed: {_said(done)}")
-        return done.stdout
-
-    async def paths(self, *arguments: str) -> list[str]:
-        """Run a command that prints paths, each with a NUL."""
-        return [os.fsdecode(name) for name in (await self.run(*arguments)).split(b"\0")[:-1]]
-
-    async def untracked(self) -> list[str]:
-        """List what is neither tracked nor ignored; repositories in the project end with `/`. Asked only once."""
-        async with self._listing:
-            if self._untracked is None:
-                self._untracked = await self.paths("ls-files", "-z", "--others", "--exclude-standard")
-        return self._untracked
+        completed = await self.try_run(*arguments, stdin=stdin)
+        if completed.returncode:
+            raise GitError(f"`git {arguments[0]}` failed: {_reason(completed)}")
+        return completed.stdout
 
     async def try_run(self, *arguments: str, stdin: bytes = b"") -> Completed:
         """Run a command that may fail.
@@ -120,7 +103,7 @@ class Git:
         try:
             return await run_program(
                 [self._program or "git", "--no-pager", "--no-optional-locks", *arguments],
-                cwd=self._root,
+                cwd=self.root,
                 environment=self._environment,
                 seconds=SECONDS,
                 stdin=stdin,
@@ -129,35 +112,64 @@ class Git:
         except ProgramError as error:
             raise GitError(error.message.replace(repr(self._program), f"`git {arguments[0]}`")) from None
 
-    async def _blank_filters(self) -> None:
-        """Switch off the programs that convert files: which there are, only the configuration says."""
-        listed = await self.try_run("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-        names = {name.decode(errors="surrogateescape").rpartition(".")[0] for name in listed.stdout.split(b"\0")[:-1]}
+    async def paths(self, *arguments: str) -> list[str]:
+        """Run a command that ends each path it prints with a NUL, and return the paths.
+
+        Raises:
+            GitError: It fails.
+        """
+        return [os.fsdecode(path) for path in (await self.run(*arguments)).split(b"\0")[:-1]]
+
+    async def _find_working_tree(self) -> bool:
+        has_repository = _has_repository(self.root)
+        if self._program is None:
+            if has_repository:
+                raise GitError("git is not installed, and without it the changes of a repository are unknown")
+            return False
+        completed = await self.try_run(
+            "rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel"
+        )
+        if completed.returncode:
+            reason = _reason(completed)
+            if not has_repository and "not a git repository" in reason:
+                return False
+            raise GitError(f"git cannot use this repository: {reason}", hint="`git status` must work in the project.")
+        # The path comes last, because it may contain line ends.
+        shallow, inside, top = completed.stdout.decode(errors="surrogateescape").rstrip("\n").split("\n", 2)
+        self.shallow, self.top = shallow == "true", _resolved(top)
+        if inside != "true" or not self.root.is_relative_to(self.top):
+            raise GitError("the repository's working tree is not where the project is (core.worktree?)")
+        return True
+
+    async def _switch_off_filters(self) -> None:
+        """Switch off the programs that convert files. Their names are free, so the configuration must be read."""
+        completed = await self.try_run("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+        keys = completed.stdout.decode(errors="surrogateescape").split("\0")[:-1]
         blanks = {
             f"{name}.{key}": value
-            for name in names
+            for name in {key.rpartition(".")[0] for key in keys}
             for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
         }
         self._environment |= _as_environment({**OVERRIDES, **blanks})
 
 
-def repository_of(root: Path) -> Path | None:
-    """Find the folder that has the `.git` of a project, without asking git."""
-    return next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+def _has_repository(root: Path) -> bool:
+    """Say whether there is a repository, also one that git would refuse."""
+    return any(os.path.lexists(folder / ".git") for folder in (root, *root.parents))
 
 
-def _resolved(path: str) -> str:
-    return os.path.realpath(path)
+def _resolved(path: str) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Write settings as git reads them from the environment, where any name can stand."""
-    written = {"GIT_CONFIG_COUNT": str(len(settings))}
+    """Write settings as git reads them from the environment: unlike `-c`, it allows `=` in a name."""
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
-        written |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return written
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
-def _said(done: Completed) -> str:
-    text = done.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-    return " ".join(text.split())[:500] or f"exit code {done.returncode}"
+def _reason(completed: Completed) -> str:
+    text = completed.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+    return " ".join(text.split())[:500] or completed.ending

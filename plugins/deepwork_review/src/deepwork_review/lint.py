@@ -1,53 +1,57 @@
-"""What is wrong in rules that can be read, and in those that cannot."""
+"""Checks all rules: those that cannot be read, and those that would not do what they seem to say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
-from deepwork.api import Check, DeepWorkError, Finding, Level, PathRefused, PluginContext, read_regular
+from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext
 from deepwork_review.discover import RuleBook, find_files, find_rules
 from deepwork_review.formatters import FORMATTERS
 from deepwork_review.match import Matcher
-from deepwork_review.names import shown
-from deepwork_review.plan import MAX_REFERENCE_BYTES, open_git
+from deepwork_review.material import MAX_REFERENCE_BYTES
+from deepwork_review.names import printable
 from deepwork_review.precomputed import command_of
-from deepwork_review.rules import Rule, why
+from deepwork_review.project_files import UnusableFile, read_text
+from deepwork_review.rules import Rule
+from deepwork_review.working_tree import WorkingTree
 
-# Files between two looks whether one has matched.
-SOME = 1000
+# Files that are matched before the search looks whether it can stop.
+BATCH = 1000
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """One thing that is wrong; `text` begins with `file:line:` where it concerns a line."""
+    """One error or warning; `text` starts with `file:line:` where it concerns a line."""
 
     level: Level
     text: str
 
 
 async def lint(context: PluginContext) -> tuple[RuleBook, list[Flaw]]:
-    """Look at every rule, against all files of the project.
+    """Check every rule against all files of the project.
 
     Raises:
         GitError: git gave no answer.
     """
-    root, git = context.project_root, await open_git(context)
-    rules = await find_rules(root, git)
-    listing = await find_files(root, git)
+    root = context.project_root
+    tree = await WorkingTree.open(root, context.environment)
+    rules = await find_rules(root, tree)
+    listing = await find_files(root, tree)
     flaws = [Flaw(Level.ERROR, line) for broken in rules.broken for line in broken.message.splitlines()]
     flaws += [Flaw(Level.WARNING, note) for note in (*rules.notes, *listing.notes) if note]
     for rule in rules.rules:
-        for text in await to_thread.run_sync(_flaws, context, rule, listing.files):
-            flaws.append(Flaw(Level.WARNING, f"{shown(rule.file)}:{rule.line}: rule {rule.name!r}: {text}"))
+        for text in await to_thread.run_sync(_flaws, root, rule, listing.files):
+            flaws.append(Flaw(Level.WARNING, f"{printable(rule.file)}:{rule.line}: rule {rule.name!r}: {text}"))
     return rules, list(dict.fromkeys(flaws))
 
 
 def check(context: PluginContext) -> Check:
-    """Make the check for `deepwork doctor`: what is broken, and how much there is."""
+    """Make the check for `deepwork doctor`: the number of rules, and their flaws."""
 
     def run() -> Iterator[Finding]:
         try:
@@ -65,8 +69,8 @@ def check(context: PluginContext) -> Check:
     return Check("reviews", run)
 
 
-def _flaws(context: PluginContext, rule: Rule, files: Sequence[str]) -> list[str]:
-    return [*_flaws_of_globs(rule, files), *_flaws_of_review(context, rule)]
+def _flaws(root: Path, rule: Rule, files: Sequence[str]) -> list[str]:
+    return [*_flaws_of_globs(rule, files), *_flaws_of_review(root, rule)]
 
 
 def _flaws_of_globs(rule: Rule, files: Sequence[str]) -> Iterator[str]:
@@ -79,31 +83,26 @@ def _flaws_of_globs(rule: Rule, files: Sequence[str]) -> Iterator[str]:
     for glob in match.exclude:
         if not _any_match(Matcher(rule.folder, [glob]), candidates):
             yield f"exclude {glob!r} excludes nothing that is included"
-    if candidates and not Matcher(rule.folder, match.include, match.exclude).select(candidates):
+    if candidates and not rule.matcher().select(candidates):
         yield "the excludes leave no file"
 
 
-def _flaws_of_review(context: PluginContext, rule: Rule) -> Iterator[str]:
+def _flaws_of_review(root: Path, rule: Rule) -> Iterator[str]:
     review = rule.body.review
     for platform in review.agent:
         if platform not in FORMATTERS:
             yield f"agent {platform!r} is for a platform that reviews are not written for"
     for reference in review.reference_files:
-        path = f"{rule.folder}/{reference.path}" if rule.folder else reference.path
         try:
-            read_regular(path, [context.project_root], limit=MAX_REFERENCE_BYTES).decode()
-        except FileNotFoundError:
-            yield f"reference file {reference.path!r} does not exist"
-        except UnicodeDecodeError:
-            yield f"reference file {reference.path!r} is not UTF-8"
-        except (PathRefused, OSError) as error:
-            yield f"reference file {reference.path!r} {why(error)}"
+            read_text(root, rule.beside(reference.path), limit=MAX_REFERENCE_BYTES)
+        except UnusableFile as error:
+            yield f"reference file {reference.path!r} {error}"
     if review.precomputed_info_for_reviewer_bash_command:
         try:
-            command_of(context.project_root, rule)
+            command_of(root, rule)
         except ValueError as error:
             yield str(error)
 
 
 def _any_match(matcher: Matcher, files: Sequence[str]) -> bool:
-    return any(matcher.select(files[start : start + SOME]) for start in range(0, len(files), SOME))
+    return any(matcher.select(files[start : start + BATCH]) for start in range(0, len(files), BATCH))

@@ -1,4 +1,4 @@
-"""Whether a rule is about a file: globs by wcmatch, the same for changed and unchanged files."""
+"""Whether a rule applies to a file: globs, translated by wcmatch and bounded in time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FLAGS = wcmatch.GLOBSTAR | wcmatch.DOTGLOB | wcmatch.BRACE | wcmatch.CASE | wcma
 MAX_LENGTH = 256
 MAX_GLOBSTARS = 4
 MAX_ALTERNATIVES = 64
-# Ways in which the `**` of a glob may lie on a path; 250,000 take some 20 ms.
+# In how many ways the `**` of a glob may divide a path; to try 250,000 takes about 20 ms.
 MAX_WAYS = 250_000
 MAX_SECONDS = 2.0
-# Files between two looks at the clock.
+# Files that are matched between two readings of the clock.
 BATCH = 16
 AFTER_SLASH = chr(ord("/") + 1)
 
@@ -27,29 +27,29 @@ _STARS_WITHIN = re.compile(r"\*\*+")
 
 
 class Globs:
-    """Some globs of one rule, as one regular expression that wcmatch has written.
+    """Globs of one rule, as one regular expression.
 
     Attributes:
         match: Matches a whole path with any of the globs.
-        globstars: The most `**` in one of them. From two on, their ways to lie on a path multiply.
+        globstars: The most `**` in one of them. From two on, the ways in which they may divide a path multiply.
     """
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
-        written = [regex for pattern in patterns for regex in _regexes(pattern)]
-        self.match = re.compile("|".join(written) or r"(?!)").fullmatch
+        regexes = [regex for pattern in patterns for regex in _regexes(pattern)]
+        self.match = re.compile("|".join(regexes) or r"(?!)").fullmatch
         self.globstars = max((normal(pattern).count("**") for pattern in patterns), default=0)
-        self._count = len(written)
+        self._count = len(regexes)
 
     def ways(self, depth: int) -> int:
-        """Say how often a path could have to be looked at in the worst case."""
+        """Say how many ways to divide a path must be tried in the worst case."""
         return comb(depth, self.globstars) * self._count
 
 
 class Matcher:
-    """The globs of one rule, with the time that they may take in all.
+    """The globs of one rule, with the time that they may take in total.
 
     Attributes:
-        gave_up: Why a file was counted as matching without being tried, once that has happened.
+        gave_up: Why files were counted as matching without being tried; None if all were tried.
     """
 
     def __init__(self, folder: str, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
@@ -57,28 +57,28 @@ class Matcher:
         self._include = compiled(tuple(include))
         self._exclude = compiled(tuple(exclude))
         self._risky = max(self._include.globstars, self._exclude.globstars) > 1
-        self._left = MAX_SECONDS
+        self._seconds_left = MAX_SECONDS
         self.gave_up: str | None = None
 
     def matches(self, path: str) -> bool:
-        """Say whether the rule is about a file of the project. In doubt it is."""
+        """Say whether the rule applies to a file of the project; True if that would take too long to find out."""
         return bool(self.select([path]))
 
     def select(self, paths: Sequence[str]) -> list[str]:
-        """Choose the files that the rule is about, of paths that are sorted."""
+        """Choose the files to which the rule applies. The paths must be sorted."""
         first = bisect_left(paths, self._prefix)
         last = bisect_left(paths, self._prefix[:-1] + AFTER_SLASH) if self._prefix else len(paths)
-        found: list[str] = []
+        selected: list[str] = []
         for start in range(first, last, BATCH):
             batch = paths[start : min(start + BATCH, last)]
-            if self._left < 0:
+            if self._seconds_left < 0:
                 self.gave_up = f"its globs took longer than {MAX_SECONDS:g} s"
-                found += batch
+                selected += batch
                 continue
-            began = time.perf_counter()
-            found += filter(self._decide if self._risky else self._match, batch)
-            self._left -= time.perf_counter() - began
-        return found
+            started = time.perf_counter()
+            selected += filter(self._decide if self._risky else self._match, batch)
+            self._seconds_left -= time.perf_counter() - started
+        return selected
 
     def _decide(self, path: str) -> bool:
         depth = path.count("/") + 1 - self._prefix.count("/")
@@ -99,7 +99,7 @@ def compiled(patterns: tuple[str, ...]) -> Globs:
 
 
 def refuse_glob(glob: str) -> str:
-    """Give a glob back that can be matched in bounded time.
+    """Return a glob if it can be matched in bounded time.
 
     Raises:
         ValueError: It cannot.
@@ -119,11 +119,11 @@ def refuse_glob(glob: str) -> str:
 
 
 def normal(glob: str) -> str:
-    """Write a glob as wcmatch wants it.
+    """Write a glob in wcmatch's dialect.
 
-    A leading `/` or `./` says what is true anyway: a rule's globs begin in its folder. Repeated `**/` are one. A `**`
-    beside other characters, as in `**.py`, crosses folders as it did in 0.9.3; together with classes or braces, which
-    0.9.3 did not know, it is a `*`.
+    A leading `/` or `./` is dropped, because a rule's globs start in its folder anyway. Repeated `**/` become one. A
+    `**` next to other characters, as in `**.py`, crosses folders as it did in version 0.9.3; together with classes or
+    braces, which 0.9.3 did not have, it is a `*`.
     """
     glob = re.sub(r"^(\./|/)+", "", glob)
     glob = re.sub(r"(?<![^/])(\*\*+/)+", "**/", glob)

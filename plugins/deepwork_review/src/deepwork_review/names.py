@@ -1,4 +1,4 @@
-"""File names as people and agents read them, whatever they hold."""
+"""File names as people and agents read them, whatever characters they contain."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 EXPLANATION = "Names written as $'…' have unusual characters; a shell such as bash understands them as they stand."
 
 
-def shown(name: str) -> str:
-    """Write a name so that it is one line, hides nothing and can be pasted into a shell."""
+def printable(name: str) -> str:
+    """Write a name in one line, with every character visible, so that it can be pasted into a shell."""
     return name if is_plain(name) else f"$'{''.join(map(_escaped, name))}'"
 
 

@@ -1,4 +1,4 @@
-"""What this plugin adds: three tools, two commands, one check."""
+"""The hooks: three tools, two commands and one check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule's command tells reviewers. It runs only where the user trusts exactly this command."""
+"""Runs the commands of rules, whose output reviewers read. A command runs only if the user trusts exactly it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,32 @@ from pathlib import Path
 
 import anyio
 
-from deepwork.api import PathRefused, PluginContext, ProgramError, read_regular, run_program
-from deepwork_review.rules import Rule, why
+from deepwork.api import PluginContext, ProgramError, run_program
+from deepwork_review.project_files import MissingFile, UnusableFile, read_file
+from deepwork_review.rules import Rule
 
 SECONDS = 60.0
-AT_ONCE = 8
+CONCURRENCY = 8
 MAX_OUTPUT = 256 * 1024
 MAX_SCRIPT = 4 * 1024 * 1024
-KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME")
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME")
 
 
 async def precompute(context: PluginContext, rules: Sequence[Rule]) -> tuple[dict[str, str], list[str]]:
-    """Run the commands of rules, and give what each has printed by the rule's place, and what users have to know."""
+    """Run the commands of rules.
+
+    Returns:
+        What each has printed, by the rule's place, and a note for each that did not run or failed.
+    """
     texts: dict[str, str] = {}
     notes: list[str] = []
-    limiter = anyio.CapacityLimiter(AT_ONCE)
+    limiter = anyio.CapacityLimiter(CONCURRENCY)
 
     async def run(rule: Rule) -> None:
         async with limiter:
             texts[rule.place], problem = await _run(context, rule)
         if problem:
-            notes.append(f"rule {rule.name!r} ({rule.place}): {problem}")
+            notes.append(f"{rule.label}: {problem}")
 
     async with anyio.create_task_group() as tasks:
         for rule in rules:
@@ -41,38 +46,38 @@ async def precompute(context: PluginContext, rules: Sequence[Rule]) -> tuple[dic
 
 
 def command_of(root: Path, rule: Rule) -> tuple[list[str], str]:
-    """Split a rule's command into a script of the project with its arguments, and digest the script.
+    """Split a rule's command into a script of the project and its arguments, and digest the script.
 
     Raises:
-        ValueError: It names no such file.
+        ValueError: The command does not start with a script of the project.
     """
-    written = rule.body.review.precomputed_info_for_reviewer_bash_command or ""
-    words = shlex.split(written)
+    words = shlex.split(rule.body.review.precomputed_info_for_reviewer_bash_command or "")
     if not words:
         raise ValueError("the command is empty")
+    script = posixpath.join(rule.folder, words[0])
     try:
-        script = posixpath.join(rule.folder, words[0])
-        content = read_regular(script, [root], limit=MAX_SCRIPT)
-    except FileNotFoundError:
-        raise ValueError(f"the command {words[0]!r} is no file beside {rule.file}") from None
-    except (PathRefused, OSError) as error:
-        raise ValueError(f"the command {words[0]!r} {why(error)}") from None
+        content = read_file(root, script, limit=MAX_SCRIPT)
+    except MissingFile:
+        raise ValueError(f"the command {words[0]!r} is not a file beside {rule.file}") from None
+    except UnusableFile as error:
+        raise ValueError(f"the command {words[0]!r} {error}") from None
     program = os.path.realpath(root / script)
-    start = [program] if os.access(program, os.X_OK) else ["bash", program]
-    return [*start, *words[1:]], sha256(content).hexdigest()
+    interpreter = [] if os.access(program, os.X_OK) else ["bash"]
+    return [*interpreter, program, *words[1:]], sha256(content).hexdigest()
 
 
 async def _run(context: PluginContext, rule: Rule) -> tuple[str, str | None]:
+    """Run the command of a rule; give the text for reviewers, and what the user has to know."""
     try:
         arguments, digest = command_of(context.project_root, rule)
     except ValueError as error:
         return f"(nothing: {error})", str(error)
     label = f"command of rule {rule.name} in {rule.file}"
-    written = rule.body.review.precomputed_info_for_reviewer_bash_command
-    if not context.trusts(label, {"command": written, "sha256 of the script": digest}):
+    command = rule.body.review.precomputed_info_for_reviewer_bash_command
+    if not context.trusts(label, {"command": command, "sha256 of the script": digest}):
         return "(nothing: the user has not trusted this command)", "its command was not run; see `deepwork trust`"
     try:
-        done = await run_program(
+        completed = await run_program(
             arguments,
             cwd=context.project_root,
             environment=_environment(context.environment),
@@ -81,12 +86,12 @@ async def _run(context: PluginContext, rule: Rule) -> tuple[str, str | None]:
         )
     except ProgramError as error:
         return f"(nothing: {error.message})", error.message
-    text = done.stdout.decode(errors="replace")
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()[-2000:]
-        return f"{text}\n(the command failed with exit code {done.returncode})\n{said}", "its command failed"
+    text = completed.stdout.decode(errors="replace")
+    if completed.returncode:
+        complaint = completed.stderr.decode(errors="replace").strip()[-2000:]
+        return f"{text}\n(the command failed with exit code {completed.returncode})\n{complaint}", "its command failed"
     return text, None
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name] for name in KEPT if name in environment}
+    return {name: environment[name] for name in PASSED_ON if name in environment}

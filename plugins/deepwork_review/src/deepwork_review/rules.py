@@ -1,4 +1,4 @@
-"""What people write in a `.deepreview` file, and how it is read."""
+"""The shape of `.deepreview` files, and how they are read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
 
-from deepwork.api import Document, DocumentError, PathRefused, Problem, read_document, read_regular
-from deepwork_review.match import refuse_glob
+from deepwork.api import Document, DocumentError, Problem, read_document
+from deepwork_review.match import Matcher, refuse_glob
+from deepwork_review.project_files import UnusableFile, read_file, read_text
 
 FILE_NAME = ".deepreview"
 MAX_FILE = 4 * 1024 * 1024
@@ -39,39 +40,39 @@ Glob = Annotated[str, AfterValidator(refuse_glob)]
 Persona = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
 
 
-class _Written(BaseModel):
+class _Block(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Match(_Written):
-    """Which files a rule is about."""
+class Match(_Block):
+    """Which files a rule applies to."""
 
     include: Annotated[list[Glob], Field(min_length=1, max_length=MAX_GLOBS)]
     exclude: Annotated[list[Glob], Field(max_length=MAX_GLOBS)] = []
     deletions: Annotated[bool, Field(strict=True)] = False
 
 
-class InstructionFile(_Written):
-    """Instructions that stand in a file of their own."""
+class InstructionFile(_Block):
+    """Instructions in a file of their own."""
 
     file: Annotated[str, Field(min_length=1)]
 
 
-class AdditionalContext(_Written):
-    """What a reviewer is told beside the files."""
+class AdditionalContext(_Block):
+    """What a reviewer is told in addition to the files."""
 
     all_changed_filenames: Annotated[bool, Field(strict=True)] = False
     unchanged_matching_files: Annotated[bool, Field(strict=True)] = False
 
 
-class ReferenceFile(_Written):
-    """A file whose content stands in the instructions."""
+class ReferenceFile(_Block):
+    """A file whose content is copied into the instructions."""
 
     path: Annotated[str, Field(min_length=1)]
     description: str | None = None
 
 
-class ReviewBlock(_Written):
+class ReviewBlock(_Block):
     """How matched files are reviewed."""
 
     strategy: Strategy
@@ -82,7 +83,7 @@ class ReviewBlock(_Written):
     precomputed_info_for_reviewer_bash_command: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
 
 
-class RuleBody(_Written):
+class RuleBody(_Block):
     """One rule."""
 
     description: Annotated[str, Field(max_length=256)]
@@ -96,12 +97,12 @@ class RuleFile(RootModel[dict[Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$", 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, and where it stands.
+    """A rule, and where it is written.
 
     Attributes:
         file: Its `.deepreview` file, relative to the project.
         line: The line of its name.
-        instructions: Their text, wherever it stands.
+        instructions: Their text, also if the rule names a file for them.
     """
 
     name: str
@@ -112,18 +113,31 @@ class Rule:
 
     @property
     def folder(self) -> str:
-        """Its file's folder, relative to the project: empty for the project itself."""
+        """The folder of its file, relative to the project; empty for the project itself."""
         return posixpath.dirname(self.file)
 
     @property
     def place(self) -> str:
-        """Where it stands, as editors read it."""
+        """Its file and line, as editors read them."""
         return f"{self.file}:{self.line}"
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"rule {self.name!r} ({self.place})"
 
     @property
     def title(self) -> str:
         """Its name, with the last part of its folder."""
         return f"{posixpath.basename(self.folder)}/{self.name}" if self.folder else self.name
+
+    def beside(self, path: str) -> str:
+        """Give the path, relative to the project, of a file that the rule names relative to its own folder."""
+        return f"{self.folder}/{path}" if self.folder else path
+
+    def matcher(self) -> Matcher:
+        """Make a new matcher. Each counts the time that it takes, so nobody shares one."""
+        return Matcher(self.folder, self.body.match.include, self.body.match.exclude)
 
 
 @dataclass(frozen=True)
@@ -135,45 +149,33 @@ class BrokenFile:
 
 
 def read_rules(root: Path, file: str) -> list[Rule] | BrokenFile:
-    """Read one file; whatever is wrong with it is told, and concerns no other file."""
+    """Read one file. If anything in it is invalid none of its rules count, and other files are unaffected."""
     try:
-        document, written = _parse(read_regular(file, [root], limit=MAX_FILE))
-        return [_rule(root, file, document, name, body) for name, body in written.items()]
+        document, bodies = _parse(read_file(root, file, limit=MAX_FILE))
+        return [_rule(root, file, document, name, body) for name, body in bodies.items()]
     except DocumentError as error:
         return BrokenFile(file, error.at(file))
-    except (PathRefused, OSError) as error:
-        return BrokenFile(file, f"{file}: {why(error)}")
+    except UnusableFile as error:
+        return BrokenFile(file, f"{file}: {error}")
 
 
 @lru_cache(maxsize=1024)
 def _parse(content: bytes) -> tuple[Document, dict[str, RuleBody]]:
-    """Parse a file once for as long as it stays as it is."""
+    """Parse a file; calls with the same content share the result."""
     document = read_document(content)
     return document, document.validate(RuleFile).root
 
 
-def why(error: PathRefused | OSError) -> str:
-    """Say why a file cannot be used, without naming a place of this machine."""
-    return error.message if isinstance(error, PathRefused) else (error.strerror or "cannot be read")
-
-
 def _rule(root: Path, file: str, document: Document, name: str, body: RuleBody) -> Rule:
-    given = body.review.instructions
-    if isinstance(given, str):
-        text = given
-    else:
+    instructions = body.review.instructions
+    if isinstance(instructions, InstructionFile):
         line = document.line(name, "review", "instructions", "file")
-        text = _read_text(root, posixpath.join(posixpath.dirname(file), given.file), given.file, line)
-    return Rule(name, file, document.line(name) or 1, body, text)
+        instructions = _instructions(root, file, instructions.file, line)
+    return Rule(name, file, document.line(name) or 1, body, instructions)
 
 
-def _read_text(root: Path, path: str, shown: str, line: int | None) -> str:
+def _instructions(root: Path, file: str, name: str, line: int | None) -> str:
     try:
-        return read_regular(path, [root], limit=MAX_INSTRUCTIONS).decode()
-    except UnicodeDecodeError:
-        problem = "is not UTF-8"
-    except FileNotFoundError:
-        problem = "does not exist"
-    except (PathRefused, OSError) as error:
-        problem = why(error)
-    raise DocumentError(Problem(f"the instructions file {shown!r} {problem}", line))
+        return read_text(root, posixpath.join(posixpath.dirname(file), name), limit=MAX_INSTRUCTIONS)
+    except UnusableFile as error:
+        raise DocumentError(Problem(f"the instructions file {name!r} {error}", line)) from None

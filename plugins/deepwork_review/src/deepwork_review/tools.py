@@ -1,4 +1,4 @@
-"""The three tools, as agents see them. What does the work is imported at the first call, not while a server starts."""
+"""The three tools, as agents see them. Their parts are imported at the first call, so that servers start fast."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from deepwork.api import PluginContext, ToolCall, ToolSet, ToolSpec
 
 INSTRUCTIONS = (
     "Reviews: before you call a change finished, get_review_instructions tells which reviews it needs. Have each done "
-    "by a reviewer of its own, mend what they find, and ask again until nothing is left."
+    "by a reviewer of its own, fix what they find, and ask again until nothing is left."
 )
 Files = Annotated[list[str] | None, Field(max_length=10_000)]
 
 
 def tool_set(context: PluginContext) -> ToolSet:
-    """Bind the tools to a project."""
+    """Make the tools for a project."""
 
     async def get_review_instructions(
         files: Annotated[Files, Field(description="Only these. Default: all that has changed against the base")] = None,
     ) -> str:
         """List the reviews that changed files need by the rules in .deepreview files. Run all, in parallel."""
-        from deepwork_review.answers import instructions
+        from deepwork_review.replies import needed_reviews
 
-        return await instructions(context, files)
+        return await needed_reviews(context, files)
 
     async def get_configured_reviews(
         only_rules_matching_files: Annotated[Files, Field(description="Only rules that match one of these")] = None,
     ) -> list[dict[str, str]]:
         """List the review rules of .deepreview files: name, description and where each stands."""
-        from deepwork_review.answers import rules_for
+        from deepwork_review.replies import configured_rules
 
-        return await rules_for(context, only_rules_matching_files)
+        return await configured_rules(context, only_rules_matching_files)
 
     def mark_review_as_passed(
         call: ToolCall,
@@ -40,7 +40,7 @@ def tool_set(context: PluginContext) -> ToolSet:
         summary: Annotated[str | None, Field(description="What the review found, in a sentence")] = None,
     ) -> str:
         """Record that a review found nothing to change. It is left out until something that matters to it changes."""
-        from deepwork_review.cache import ReviewFolder
+        from deepwork_review.review_folder import ReviewFolder
 
         by = f"{call.client.name} {call.client.version}" if call.client else "an unnamed client"
         ReviewFolder(context.workspace).mark(review_id, by[:200], summary)

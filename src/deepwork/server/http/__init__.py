@@ -1,1 +1,1 @@
-"""MCP over HTTP, behind a guard and limits of our own."""
+"""MCP over HTTP: who may call, what a request may cost, and what FastMCP serves."""

@@ -1,4 +1,4 @@
-"""MCP over HTTP: our guard and our bounds around what FastMCP serves, on a socket of ours, with an end in order."""
+"""MCP over HTTP: FastMCP's application behind our own checks and limits, and a server that ends in order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from types import FrameType
 from typing import Any, Literal
 
@@ -13,81 +15,100 @@ import anyio
 import fastmcp
 import uvicorn
 from fastmcp import FastMCP
-from fastmcp.server.http import StarletteWithLifespan, StreamableHTTPASGIApp
+from fastmcp.server.http import StreamableHTTPASGIApp
 from sse_starlette.sse import AppStatus
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deepwork.errors import ConfigError
-from deepwork.server.drain import InFlight
-from deepwork.server.http.bodies import Bodies
+from deepwork.loading.manager import Provided
+from deepwork.ports.records import HttpApp
+from deepwork.server.drain import PendingCalls
+from deepwork.server.http.bodies import BodyCheck
 from deepwork.server.http.guard import Guard, Refusal, refuse
 from deepwork.server.http.limits import (
     MAX_CONNECTIONS,
     MAX_FRAME,
     MAX_HEADERS,
     MAX_SESSIONS,
-    Bounds,
-    PatientProtocol,
-    SocketProtocol,
+    HttpProtocol,
+    RequestLimits,
+    WebSocketProtocol,
 )
-from deepwork.server.http.listen import Doors
+from deepwork.server.http.listen import ListenOptions
+from deepwork.server.http.plugins import PREFIX, PluginApps
 
 log = logging.getLogger("deepwork.server")
 
 
-class Stack:
-    """The application that is served: from the outside in the guard, the bounds, and FastMCP."""
+class HttpApplication:
+    """The ASGI application: `Guard`, then `RequestLimits`, then `BodyCheck`, then what is served.
+
+    Args:
+        app: What is served beside the plugins' applications; it gets the lifespan.
+        path: Where clients find it.
+        message_path: Where it takes messages of MCP; None if it takes none.
+        options: Who may call.
+        apps: The applications of plugins.
+    """
 
     def __init__(
-        self, server: FastMCP[Any], transport: Literal["http", "sse"], doors: Doors, *, stateless: bool = False
+        self, app: Starlette, path: str, message_path: str | None, options: ListenOptions, apps: PluginApps
     ) -> None:
-        self._app: StarletteWithLifespan = server.http_app(
-            transport=transport, stateless_http=stateless, host_origin_protection=False
-        )
-        self.path: str = self._app.state.path
-        self._posts = self.path if transport == "http" else fastmcp.settings.message_path
-        self._guarded: ASGIApp = Guard(Bounds(Bodies(self._count, self._posts)), doors.names, doors.tokens)
-        self._calls = InFlight()
+        self.path = path
+        self._app = app
+        self._apps = apps
+        self._message_path = message_path
+        served: ASGIApp = BodyCheck(self._count, message_path) if message_path else self._count
+        self._guarded: ASGIApp = Guard(RequestLimits(served), options.allowed_hosts, options.tokens)
+        self._calls = PendingCalls()
         self._is_ending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection of any kind."""
+        """Serve one request, one WebSocket, or the lifespan of the application."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, self._starting(send))
+            await self._app(scope, receive, self._limit_on_startup(send))
         else:
             await self._guarded(scope, receive, send)
 
     async def drain(self) -> None:
-        """Take no further calls, and give those under way a moment."""
+        """Refuse further requests, and wait a moment for the calls that are not answered yet."""
         self._is_ending = True
         await self._calls.drain()
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_ending:
             await refuse(scope, receive, send, Refusal(503, "The server is ending; call again in a moment."))
-        elif scope["type"] == "websocket" and scope["path"].startswith(self._posts):
-            # The SDK's handler of messages would be asked, and take it for a POST.
+        elif scope["path"].startswith(PREFIX):
+            await self._counted(self._apps, scope, receive, send)
+        elif scope["type"] == "websocket" and self._message_path and scope["path"].startswith(self._message_path):
+            # The SDK's handler of messages would treat the WebSocket as a POST.
             await refuse(scope, receive, send, Refusal(404, "Not found: no WebSocket is served here."))
-        elif scope["type"] == "http" and scope["method"] == "POST":
-            key = object()
-            self._calls.add(key)
-            try:
-                await self._app(scope, receive, send)
-            finally:
-                self._calls.discard(key)
         else:
-            await self._app(scope, receive, send)
+            await self._counted(self._app, scope, receive, send)
 
-    def _starting(self, send: Send) -> Send:
+    async def _counted(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, and let the end of the server wait a moment for the answer to a POST."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        key = object()
+        self._calls.add(key)
+        try:
+            await app(scope, receive, send)
+        finally:
+            self._calls.discard(key)
+
+    def _limit_on_startup(self, send: Send) -> Send:
         async def send_started(message: Any) -> None:
             if message["type"] == "lifespan.startup.complete":
-                self._bound_sessions()
+                self._limit_sessions()
             await send(message)
 
         return send_started
 
-    def _bound_sessions(self) -> None:
-        """Lower the SDK's own bound, for which FastMCP has no parameter."""
+    def _limit_sessions(self) -> None:
+        """Lower the SDK's own limit of open sessions, for which FastMCP has no parameter."""
         for route in self._app.routes:
             manager = getattr(getattr(route, "endpoint", None), "session_manager", None)
             if isinstance(getattr(route, "endpoint", None), StreamableHTTPASGIApp) and manager is not None:
@@ -95,74 +116,110 @@ class Stack:
 
 
 class _WebServer(uvicorn.Server):
-    """Ends in order at SIGTERM and SIGINT; further ones do nothing, so that a save is not cut short."""
+    """Ends in order at SIGTERM and SIGINT. Further signals do nothing, so that a save is not interrupted."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, application: HttpApplication) -> None:
         super().__init__(
             uvicorn.Config(
-                stack,
+                application,
                 lifespan="on",
-                http=PatientProtocol,
-                ws=SocketProtocol,
+                http=HttpProtocol,
+                ws=WebSocketProtocol,
                 ws_max_size=MAX_FRAME,
                 h11_max_incomplete_event_size=MAX_HEADERS,
                 limit_concurrency=MAX_CONNECTIONS,
                 proxy_headers=False,
-                log_config=None,  # logging stays ours
+                log_config=None,  # uvicorn must not replace our logging
                 access_log=False,
-                timeout_graceful_shutdown=0.3,  # type: ignore[arg-type]  # fractions do
+                timeout_graceful_shutdown=0.3,  # type: ignore[arg-type]  # uvicorn accepts fractions too
             )
         )
-        self._stack = stack
+        self._application = application
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.should_exit = True
-        # What is cut off from here on, open event streams above all, is meant to be.
+        # We close open event streams on purpose from here on; silence uvicorn's errors about them.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        await self._stack.drain()
+        await self._application.drain()
         await super().shutdown(sockets)
 
 
-def run_http(server: FastMCP[Any], transport: Literal["http", "sse"], doors: Doors, *, stateless: bool = False) -> None:
+def run_http(
+    server: FastMCP[Any],
+    transport: Literal["http", "sse"],
+    options: ListenOptions,
+    apps: Iterable[Provided[HttpApp]] = (),
+    *,
+    stateless: bool = False,
+) -> None:
     """Serve until SIGTERM or SIGINT.
 
+    Args:
+        server: What is served over MCP.
+        transport: How clients of MCP connect.
+        options: Where to listen, and who may call.
+        apps: What plugins serve beside it.
+        stateless: Whether nothing is kept between requests.
+
     Raises:
-        ConfigError: The address is not there, in use, or may not be taken.
+        ConfigError: The address does not exist, is in use, or may not be used.
     """
-    listener = _listen(doors)
-    stack = Stack(server, transport, doors, stateless=stateless)
-    web = _WebServer(stack)
-    # It would cut off answers that are still to come.
+    app = server.http_app(transport=transport, stateless_http=stateless, host_origin_protection=False)
+    path: str = app.state.path
+    message_path = path if transport == "http" else fastmcp.settings.message_path
+    _run(HttpApplication(app, path, message_path, options, PluginApps(apps)), options)
+
+
+def run_apps(
+    apps: Iterable[Provided[HttpApp]],
+    options: ListenOptions,
+    lifespan: Callable[[Any], AbstractAsyncContextManager[Any]],
+) -> None:
+    """Serve the applications of plugins alone, until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigError: The address does not exist, is in use, or may not be used.
+    """
+    plugin_apps = PluginApps(apps)
+    path = next(iter(plugin_apps.paths()), PREFIX)
+    _run(HttpApplication(Starlette(lifespan=lifespan), path, None, options, plugin_apps), options)
+
+
+def _run(application: HttpApplication, options: ListenOptions) -> None:
+    listener = _listen(options)
+    web_server = _WebServer(application)
+    # sse_starlette would close event streams at the first signal, before pending answers are sent.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
-    logging.getLogger("mcp.server.sse").setLevel(logging.CRITICAL)  # it repeats what it refuses, however long
+    # This logger repeats every message that it refuses, however long the message is.
+    logging.getLogger("mcp.server.sse").setLevel(logging.CRITICAL)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, web.handle_exit)
+        signal.signal(number, web_server.handle_exit)
     host, port = listener.getsockname()[:2]
-    log.info("listening on http://%s:%d%s", f"[{host}]" if ":" in host else host, port, stack.path)
-    anyio.run(web.serve, [listener])
+    log.info("listening on http://%s:%d%s", f"[{host}]" if ":" in host else host, port, application.path)
+    anyio.run(web_server.serve, [listener])
 
 
-def _listen(doors: Doors) -> socket.socket:
+def _listen(options: ListenOptions) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(
-            doors.host, doors.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.create_server(address[:2], family=family)
-        # Connections inherit it; without it an answer waits for the client's acknowledgement of its beginning.
+        # Connections inherit this option. Without it the rest of an answer waits until its beginning is acknowledged.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except (OSError, UnicodeError) as error:
         raise ConfigError(
-            f"cannot listen on {doors.host}:{doors.port}: {_why(error)}",
+            f"cannot listen on {options.host}:{options.port}: {_reason(error)}",
             hint="Choose another address with --host and --port; port 0 takes a free one.",
         ) from None
 
 
-def _why(error: OSError | UnicodeError) -> str:
+def _reason(error: OSError | UnicodeError) -> str:
     if isinstance(error, UnicodeError):
-        return "this is no host name"
+        return "this is not a host name"
     return (error.strerror if isinstance(error, socket.gaierror) else None) or os.strerror(error.errno or 0)

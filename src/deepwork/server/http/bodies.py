@@ -1,4 +1,4 @@
-"""The bodies of POSTs, read before the SDK reads them: what is no message is answered as on stdio."""
+"""Checks the body of a POST before the SDK reads it: a body that is not a message is answered as on stdio."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deepwork.server.frames import BadFrame, read_frame
 
 
-class Bodies:
-    """Answers what is no message; lets everything else through as it came.
+class BodyCheck:
+    """Answers bodies that are not messages, and passes every other request on unchanged.
 
-    The SDK takes requests whose id is of a wrong type for notifications, and writes a traceback for bodies that its
-    SSE transport cannot read.
+    The SDK takes a request whose id has a wrong type for a notification, and its SSE transport writes a traceback for
+    a body that it cannot read.
     """
 
     def __init__(self, app: ASGIApp, path: str) -> None:
@@ -20,7 +20,7 @@ class Bodies:
         self._path = path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, whose body has to come in one piece."""
+        """Serve one request. Its body must arrive in one piece, as `RequestLimits` passes it on."""
         if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].startswith(self._path):
             await self._app(scope, receive, send)
             return

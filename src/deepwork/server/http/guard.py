@@ -1,4 +1,4 @@
-"""The guard in front of everything that HTTP serves: Host, Origin and token, before anybody else sees the request."""
+"""Checks Host, Origin and token of every HTTP request before any other layer sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ log = logging.getLogger("deepwork.server")
 
 
 class Refusal(NamedTuple):
-    """Why a request goes no further; one that `reads_on` lets its client send the rest, so that it gets to read why."""
+    """Status and text with which a request is refused.
+
+    With `reads_on` the connection stays open, because some clients read no answer before they have sent their body.
+    """
 
     status: int
     text: str
@@ -29,10 +32,10 @@ class Refusal(NamedTuple):
 
 
 class Guard:
-    """Lets through what is addressed to this server, comes from no foreign page, and has a token if one is asked for.
+    """Passes on a request that names this server, comes from no foreign page, and has a token if one is required.
 
-    Whoever has a token is known to the SDK as a user from here on, so that a session of the transport can only be
-    used with a token of its owner.
+    The owner of the token becomes the user of the request. The SDK then lets only the user who opened a session of the
+    transport use it.
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], tokens: Tokens | None) -> None:
@@ -55,11 +58,13 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _admit(self, scope: Scope) -> str | Refusal | None:
-        """Name the principal of a request, None where no tokens are asked for, or say why it is refused."""
+        """Return the principal of a request (None where no token is required), or why the request is refused."""
         hosts, origins, credentials = (_headers(scope, name) for name in (b"host", b"origin", b"authorization"))
         host = _split(f"//{hosts[0]}") if len(hosts) == 1 else None
         if host is None or host.name not in self._hosts:
-            return Refusal(421, "Misdirected request: this server has another name. --allowed-host NAME gives it one.")
+            return Refusal(
+                421, "Misdirected request: this host name is not allowed; allow it with --allowed-host NAME."
+            )
         if origins and not (len(origins) == 1 and self._is_ours(origins[0], host, scope)):
             return Refusal(403, "Forbidden: requests of foreign web pages are refused.")
         if self._tokens is None:
@@ -71,7 +76,7 @@ class Guard:
         return principal or Refusal(401, "Unauthorized: send the header Authorization: Bearer TOKEN with your token.")
 
     def _is_ours(self, origin: str, host: _Address, scope: Scope) -> bool:
-        """Say whether a page is one of this server: its name is ours, and its port the one asked for, or ours."""
+        """True if the Origin's host is allowed and its port is the Host header's or our own listening port."""
         page = _split(origin)
         if page is None or page.scheme not in _DEFAULT_PORTS or page.name not in self._hosts:
             return False
@@ -87,7 +92,7 @@ class _Address(NamedTuple):
 
 
 def _split(address: str) -> _Address | None:
-    """Take an origin or a Host header apart; None if it is something else."""
+    """Parse an origin or a Host header; None if it is neither."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -98,12 +103,12 @@ def _split(address: str) -> _Address | None:
     return _Address(parts.scheme, parts.hostname, port)
 
 
-def _headers(scope: Scope, wanted: bytes) -> list[str]:
-    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
+def _headers(scope: Scope, header: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
-    """Answer with a status and a line of text, and end the connection: its body is not waited for."""
+    """Answer with a status and a line of text, and close the connection without waiting for the rest of the request."""
     body = f"{refusal.text}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
     if not refusal.reads_on:

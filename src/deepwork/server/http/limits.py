@@ -1,4 +1,4 @@
-"""What one client of HTTP may cost: the size and the time of its requests, and how many may be half-open."""
+"""Limits of what HTTP clients may cost: size and time of a request, and how many connections may wait for one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ BODY_SECONDS = 30
 WRITE_SECONDS = 60
 
 
-class Bounds:
+class RequestLimits:
     """Gives a request body `BODY_SECONDS` to arrive, refuses it above `MAX_BODY`, and counts WebSockets.
 
-    Nothing behind it sees a request whose body is not there.
+    The layers behind it see a request only when its whole body has arrived.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -35,9 +35,9 @@ class Bounds:
         self._sockets = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request once its body is there, or one WebSocket."""
+        """Serve one request when its body has arrived, or one WebSocket."""
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADERS:
-            # h11 counts only as long as they are not all there.
+            # h11 limits only incomplete headers; complete ones are checked here.
             await refuse(scope, receive, send, Refusal(431, f"Too large: headers have at most {MAX_HEADERS} bytes."))
             return
         if scope["type"] == "websocket":
@@ -72,8 +72,8 @@ class _TooLarge(Exception):
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes | None:
-    """Read a body; None if its sender has gone."""
-    # No other form of number gets past h11.
+    """Read a body; None if the client has disconnected."""
+    # `int` cannot fail: h11 has already refused a length that is not a number.
     if any(name == b"content-length" and int(value) > MAX_BODY for name, value in scope["headers"]):
         raise _TooLarge
     body = bytearray()
@@ -89,93 +89,93 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Give the body that was read, then what else comes."""
-    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    """Return the body that was read, then whatever arrives after it."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
-        return first.pop() if first else await receive()
+        return pending.pop() if pending else await receive()
 
     return replay
 
 
-class _Reading(asyncio.Protocol):
-    """Ends the connection of a client that for `WRITE_SECONDS` reads nothing of what it was sent."""
+class _WriteTimeout(asyncio.Protocol):
+    """Closes the connection of a client that has read nothing of its answer for `WRITE_SECONDS`."""
 
     loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
-    _too_late: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
 
     def pause_writing(self) -> None:
-        """Begin to wait for the client."""
+        """Start the timer: the client does not read."""
         super().pause_writing()
-        self._too_late = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
+        self._write_timer = self.loop.call_later(WRITE_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on: it has read."""
-        if self._too_late:
-            self._too_late.cancel()
+        """Stop the timer: the client has read."""
+        if self._write_timer:
+            self._write_timer.cancel()
         super().resume_writing()
 
 
-class SocketProtocol(_Reading, WebSocketsSansIOProtocol):
-    """A WebSocket that can be refused without complaints in the log."""
+class WebSocketProtocol(_WriteTimeout, WebSocketsSansIOProtocol):
+    """A WebSocket that can be refused without an error in the log."""
 
     async def send(self, message: Any) -> None:
-        """Send; an answer instead of a WebSocket ends the handshake too, which uvicorn does not notice."""
+        """Send a message. A refusal ends the handshake too; uvicorn does not notice that and would log an error."""
         await super().send(message)
         self.handshake_complete = self.handshake_complete or self.close_sent
 
 
-class PatientProtocol(_Reading, H11Protocol):
-    """HTTP/1.1 whose clients have `HEADER_SECONDS` for their headers.
+class HttpProtocol(_WriteTimeout, H11Protocol):
+    """HTTP/1.1 that gives a client `HEADER_SECONDS` to send the headers of its request.
 
-    A connection waits from its beginning, or the end of an answer, until a request is there with its body. Of too
-    many that wait, the one that has waited longest has to go.
+    A connection counts as waiting from its start, or the end of the last answer, until a request has arrived with its
+    body. When more than `MAX_WAITING` wait, the one that has waited longest is closed.
     """
 
-    _waiting: ClassVar[dict[PatientProtocol, asyncio.TimerHandle]] = {}
+    _waiting: ClassVar[dict[HttpProtocol, asyncio.TimerHandle]] = {}
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a request that is there is no longer waited for, nor is anything on a WebSocket."""
+        """Read; stop waiting when a whole request has arrived, or when the connection has become a WebSocket."""
         super().data_received(data)
-        is_there = self._is_asked() and not self.cycle.more_body
-        if is_there or self.transport.get_protocol() is not self:
+        is_complete = self._has_request() and not self.cycle.more_body
+        if is_complete or self.transport.get_protocol() is not self:
             self._end_wait()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, if it is not there yet."""
+        """Start to wait for the next request, if it has not arrived yet."""
         super().on_response_complete()
-        if not self._is_asked() and not self.transport.is_closing():
+        if not self._has_request() and not self.transport.is_closing():
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop waiting."""
         self._end_wait()
         super().connection_lost(exc)
 
-    def give_way(self) -> None:
-        """End the connection; it no longer counts from now on, not only when the event loop gets to know."""
+    def close_now(self) -> None:
+        """Close the connection, and stop counting it at once: `connection_lost` is called only later."""
         self._end_wait()
         self.transport.abort()
 
-    def _is_asked(self) -> bool:
-        """Say whether the headers of a request are there that is not answered yet."""
+    def _has_request(self) -> bool:
+        """True if the headers of a request have arrived and its answer is not complete."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _wait(self) -> None:
         self._end_wait()
         if len(self._waiting) >= MAX_WAITING:
-            next(iter(self._waiting)).give_way()
-        self._waiting[self] = self.loop.call_later(HEADER_SECONDS, self._give_up)
+            next(iter(self._waiting)).close_now()
+        self._waiting[self] = self.loop.call_later(HEADER_SECONDS, self._on_timeout)
 
-    def _give_up(self) -> None:
-        # The time of a body is measured where it is read.
-        if not self._is_asked():
+    def _on_timeout(self) -> None:
+        # While a body arrives, `RequestLimits` measures the time.
+        if not self._has_request():
             self.transport.abort()
 
     def _end_wait(self) -> None:

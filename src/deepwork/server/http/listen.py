@@ -1,4 +1,4 @@
-"""Where a server listens, and whom it lets in."""
+"""Where a server listens over HTTP, and who may call it."""
 
 from __future__ import annotations
 
@@ -17,47 +17,48 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doors:
-    """Where a server listens and whom it lets in.
+class ListenOptions:
+    """Where a server listens, and who may call it.
 
     Attributes:
         host: The address to listen on.
         port: The port; 0 takes a free one.
-        names: What may stand in a Host header, besides this machine's own names.
+        allowed_hosts: Names that a Host header may contain, besides those of the loopback address.
         tokens: Who may call; everybody on this machine if None.
     """
 
     host: str = LOOPBACK
     port: int = 8000
-    names: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     tokens: Tokens | None = None
 
 
-def doors(host: str, port: int, names: Iterable[str], token_file: Path | None) -> Doors:
-    """Check where to listen and whom to let in.
+def listen_options(host: str, port: int, allowed_hosts: Iterable[str], token_file: Path | None) -> ListenOptions:
+    """Check where to listen and who may call, and read the token file.
 
     Raises:
-        ConfigError: Others than this machine could call without a token or by any name, or the token file is not right.
+        ConfigError: Other machines could call without a token or by any host name, or the token file is invalid.
     """
-    names = tuple(names)
-    for name in names:
+    allowed_hosts = tuple(allowed_hosts)
+    for name in allowed_hosts:
         if not _HOST_NAME.fullmatch(name):
             raise ConfigError(
-                f"--allowed-host {name!r} is no host name", hint="Give the bare name: no scheme, no port, no wildcard."
+                f"--allowed-host {name!r} is not a host name",
+                hint="Give the bare name: no scheme, no port, no wildcard.",
             )
     if is_loopback(host):
-        names = (host, *names)
-    elif token_file is None or not names:
+        allowed_hosts = (host, *allowed_hosts)
+    elif token_file is None or not allowed_hosts:
         raise ConfigError(
             f"on {host!r} other machines can reach this server, so it needs --token-file and --allowed-host",
             hint="Write lines NAME TOKEN into a file of mode 600, and name the host as clients address it.",
         )
     tokens = read_tokens(token_file) if token_file else None
-    return Doors(host=host, port=port, names=names, tokens=tokens)
+    return ListenOptions(host=host, port=port, allowed_hosts=allowed_hosts, tokens=tokens)
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine can reach a server that listens there."""
+    """True if only this machine can reach a server that listens on this address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,8 +1,7 @@
-"""MCP over stdin and stdout, with an end that is always clean.
+"""MCP over stdin and stdout, with a clean shutdown.
 
-FastMCP's own stdio server reads in a thread that no signal can end, and drops lines that it cannot read. Here the
-descriptors are read and written by the event loop, so closed stdin, SIGTERM and SIGINT end the server at once, and
-every line is answered.
+FastMCP's own stdio server reads in a thread that signals cannot end, and drops lines that it cannot read. This one
+reads and writes in the event loop: closed stdin, SIGTERM and SIGINT end it at once, and every line is answered.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from deepwork.server.drain import InFlight
+from deepwork.server.drain import PendingCalls
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
 
 _CHUNK = 256 * 1024
@@ -30,13 +29,13 @@ log = logging.getLogger("deepwork.server")
 
 
 class Wire:
-    """The two ends of the protocol: a message a line."""
+    """Reads messages from stdin and writes messages to stdout, one message a line."""
 
     def __init__(self, stdin: int, stdout: int) -> None:
         self._stdin = stdin
         self._stdout = stdout
-        self._writing = anyio.Lock()
-        self._unanswered = InFlight()
+        self._write_lock = anyio.Lock()
+        self._unanswered = PendingCalls()
         self._scope = anyio.CancelScope()
 
     @asynccontextmanager
@@ -45,7 +44,7 @@ class Wire:
     ) -> AsyncIterator[
         tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
     ]:
-        """Give what the SDK reads from and writes to."""
+        """Return the streams that the SDK reads from and writes to."""
         to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
@@ -60,7 +59,7 @@ class Wire:
                 try:
                     message = read_frame(line)
                 except BadFrame as error:
-                    log.debug("answered a line that is no message: %s", error)
+                    log.debug("answered a line that is not a message: %s", error)
                     await self._write(error.answer())
                     continue
                 self._note(message)
@@ -69,21 +68,21 @@ class Wire:
 
     async def _write_messages(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with from_server:
-            async for sent in from_server:
-                await self._write(sent.message)
-                if isinstance(sent.message, JSONRPCResponse | JSONRPCError):
-                    self._unanswered.discard(sent.message.id)
+            async for outgoing in from_server:
+                await self._write(outgoing.message)
+                if isinstance(outgoing.message, JSONRPCResponse | JSONRPCError):
+                    self._unanswered.discard(outgoing.message.id)
 
     def _note(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCRequest):
             self._unanswered.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-            cancelled = (message.params or {}).get("requestId")
-            if isinstance(cancelled, str | int):
-                self._unanswered.discard(cancelled)
+            request_id = (message.params or {}).get("requestId")
+            if isinstance(request_id, str | int):
+                self._unanswered.discard(request_id)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """Give line by line, blank ones left out, until stdin is closed; of a line that is too long, the beginning."""
+        """Yield each line that is not blank until stdin is closed; of a line that is too long, only the beginning."""
         pending = bytearray()
         while chunk := await self._chunk():
             *lines, rest = chunk.split(b"\n")
@@ -98,12 +97,12 @@ class Wire:
             yield bytes(pending)
 
     async def _write(self, message: JSONRPCMessage) -> None:
-        """Write all of a message; wait, without blocking anybody, while the client does not read.
+        """Write a whole message, and let other tasks run while the client does not read.
 
-        A client that has closed its end is gone, and with it everything that it waits for.
+        If the client has closed its end, nobody waits for answers any more, so the server ends.
         """
         view = memoryview(_encoded(message) + b"\n")
-        async with self._writing:
+        async with self._write_lock:
             while view:
                 try:
                     view = view[os.write(self._stdout, view) :]
@@ -124,7 +123,7 @@ class Wire:
 def _encoded(message: JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except ValueError:  # text that is no Unicode, from a plugin say
+    except ValueError:  # a plugin returned text with a lone surrogate, for instance
         log.warning("an answer could not be written as JSON in UTF-8: %.200r", message)
         error = ErrorData(code=INTERNAL_ERROR, message="The answer could not be written as JSON in UTF-8")
         return JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=error).model_dump_json().encode()
@@ -138,11 +137,11 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int) -> None:
     try:
         anyio.run(_serve, server, stdin, stdout)
     finally:
-        # From here on nothing is under way that a late signal should end.
+        # Everything is closed by now: a late signal would only change the exit code.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
-        for descriptor, was in blocking:
-            os.set_blocking(descriptor, was)
+        for descriptor, was_blocking in blocking:
+            os.set_blocking(descriptor, was_blocking)
 
 
 async def _serve(server: FastMCP[Any], stdin: int, stdout: int) -> None:
@@ -153,7 +152,7 @@ async def _serve(server: FastMCP[Any], stdin: int, stdout: int) -> None:
 
 
 def end_on_signals(scope: anyio.CancelScope) -> None:
-    """Cancel a scope at SIGTERM and SIGINT; further ones do nothing, so that a save is not cut short."""
+    """Cancel a scope at SIGTERM and SIGINT. Further signals do nothing, so that a save is not interrupted."""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -164,8 +163,8 @@ def end_on_signals(scope: anyio.CancelScope) -> None:
 async def _speak(server: FastMCP[Any], wire: Wire) -> None:
     """Run the server on the wire.
 
-    FastMCP has no public way to give it streams, so two private names are used; where they are gone, its own
-    stdio server does the work, less nimbly at the end.
+    FastMCP has no public way to give it streams, so two private names are used. If a release of FastMCP lacks them, its
+    own stdio server is used, which ends less promptly.
     """
     lifespan = getattr(server, "_lifespan_manager", None)
     protocol = getattr(server, "_mcp_server", None)

@@ -27,7 +27,7 @@ class Contract:
         """
         super().__init_subclass__(**more)
         for name, original in _promised(cls).items():
-            if getattr(cls, name) is not original and not _excused(getattr(cls, name)):
+            if getattr(cls, name) is not original and not _is_excused(getattr(cls, name)):
                 raise TypeError(
                     f"{cls.__name__}.{name} overrides a test of a contract; only an "
                     "@pytest.mark.xfail(reason=...) may, which says how the implementation falls short"
@@ -40,7 +40,7 @@ class Contract:
 
 
 def _promised(cls: type) -> dict[str, Any]:
-    """Find the tests of the contracts that a class inherits; contracts are named so."""
+    """Find the tests that a class inherits from contracts: classes whose names end with `Contract`."""
     return {
         name: test
         for contract in reversed(cls.__mro__[1:])
@@ -50,6 +50,6 @@ def _promised(cls: type) -> dict[str, Any]:
     }
 
 
-def _excused(test: Any) -> bool:
+def _is_excused(test: Any) -> bool:
     marks = getattr(test, "pytestmark", ())
     return any(mark.name == "xfail" and mark.kwargs.get("reason") for mark in marks)

@@ -1,4 +1,4 @@
-"""A process of `PluginContract`: it loads one plugin, or all but that one, and reports what that did."""
+"""A program of `PluginContract`: it loads one plugin, or all others, and reports what that has imported and started."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def main(name: str, blocked: str, report: str) -> None:
     if blocked:
         PluginManager(blocked=[blocked], candidates=candidates)
     else:
-        module = next(one for one in candidates if one.name == name).load().__name__
-    found = {
+        module = next(candidate for candidate in candidates if candidate.name == name).load().__name__
+    result = {
         "module": module,
         "modules": sorted(set(sys.modules) - before),
         "threads": [thread.name for thread in threading.enumerate()[1:]],
     }
-    Path(report).write_text(json.dumps(found), encoding="utf-8")
+    Path(report).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class JobSourceContract(Contract):
         for job in _jobs(source):
             assert source.find(job.name) == job
 
-    @pytest.mark.parametrize("name", UNKNOWN, ids=lambda given: repr(given[:12]))
+    @pytest.mark.parametrize("name", UNKNOWN, ids=lambda name: repr(name[:12]))
     def test_an_unknown_job_is_none(self, source: JobSource, name: str) -> None:
         assert source.find(name) is None
 
@@ -68,9 +68,9 @@ class JobSourceContract(Contract):
 
     def test_every_workflow_has_steps_of_its_job(self, source: JobSource) -> None:
         for job in _jobs(source):
-            known = {step.id for step in job.definition.steps}
+            step_ids = {step.id for step in job.definition.steps}
             for workflow in job.definition.workflows:
-                assert set(workflow.step_ids) <= known, f"{job.name}/{workflow.name}"
+                assert set(workflow.step_ids) <= step_ids, f"{job.name}/{workflow.name}"
 
     def test_every_step_has_its_instructions_in_the_folder_of_the_job(self, source: JobSource) -> None:
         for job in _jobs(source):
@@ -87,14 +87,14 @@ class JobSourceContract(Contract):
         assert capfd.readouterr().out == ""
 
     def test_a_broken_job_is_an_error_beside_the_good_ones(self, broken_source: JobSource) -> None:
-        found = list(broken_source.load())
-        errors = [item for item in found if isinstance(item, JobLoadError)]
+        items = list(broken_source.load())
+        errors = [item for item in items if isinstance(item, JobLoadError)]
         assert len(errors) == 1
         assert errors[0].message.strip()
-        assert any(isinstance(item, Job) for item in found)
+        assert any(isinstance(item, Job) for item in items)
 
     def test_a_broken_job_is_found_as_an_error(self, broken_source: JobSource) -> None:
-        """It is not taken for a job that is not there."""
+        """The error is not mistaken for a missing job."""
         [error] = [item for item in broken_source.load() if isinstance(item, JobLoadError)]
         assert isinstance(broken_source.find(error.job_name), JobLoadError)
 

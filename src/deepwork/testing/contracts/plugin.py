@@ -122,7 +122,7 @@ class PluginContract(Contract):
     def test_its_tools_are_named_and_described(self, project: Project, plugins: PluginManager) -> None:
         for tool_set in _mine(self, project.tool_sets(project.engine()).demand()):
             for tool in tool_set.tools:
-                assert TOOL_NAME.fullmatch(f"{tool_set.prefix or ''}{tool.name}"), f"{tool.name!r} is no name of a tool"
+                assert TOOL_NAME.fullmatch(f"{tool_set.prefix or ''}{tool.name}"), f"{tool.name!r} cannot name a tool"
                 assert tool.title, f"tool {tool.name!r} has no title"
                 assert inspect.getdoc(tool.fn), f"tool {tool.name!r} has no docstring, which agents would read"
 

@@ -85,18 +85,18 @@ class StateStoreProcessesContract(Contract):
         async with reopen() as store:
             await store.save(a_session(), expected=None)
         for turn, delay in enumerate(DELAYS):
-            seen = await _killed(reopen, f"turn{turn}", after=3 + 4 * turn, delay=delay)
+            acknowledged = await _killed(reopen, f"turn{turn}", after=3 + 4 * turn, delay=delay)
             async with reopen() as store:
                 marks = [mark for mark in _marks(await _whole(store)) if mark.startswith(f"turn{turn} ")]
-            assert marks[: len(seen)] == seen
-            assert len(marks) <= len(seen) + 1, "more was stored than can have been saved"
+            assert marks[: len(acknowledged)] == acknowledged
+            assert len(marks) <= len(acknowledged) + 1, "more was stored than can have been saved"
 
     async def test_a_kill_locks_nobody_out(self, reopen: Callable[[], StateStore]) -> None:
         async with reopen() as store:
             await store.save(a_session(), expected=None)
         for turn, delay in enumerate(DELAYS):
             await _killed(reopen, f"turn{turn}", after=1, delay=delay)
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 async with reopen() as store:
                     session = await _whole(store)
                     await store.save(session, expected=session.revision)
@@ -104,7 +104,7 @@ class StateStoreProcessesContract(Contract):
 
 @contextmanager
 def _saver(reopen: Callable[[], StateStore], name: str, entries: int) -> Iterator[subprocess.Popen[str]]:
-    """Start a process that appends entries, each acknowledged by a line; it is killed if it is left over."""
+    """Start a process that appends entries, each acknowledged by a line; it is killed at the end, if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-P", str(SAVER), pickle.dumps(reopen).hex(), name, str(entries)],
         stdin=subprocess.PIPE,
@@ -126,8 +126,8 @@ async def _begin(*processes: subprocess.Popen[str]) -> None:
     for process in processes:
         assert process.stdout
         with anyio.fail_after(SECONDS):
-            said = await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True)
-        assert said == "ready\n", "a process could not open the store; its errors are above"
+            line = await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True)
+        assert line == "ready\n", "a process could not open the store; its errors are above"
     for process in processes:
         assert process.stdin
         process.stdin.write("go\n")
@@ -138,27 +138,27 @@ async def _acknowledged(process: subprocess.Popen[str]) -> list[str]:
     """Wait for the end of a process, and give its acknowledgements."""
     assert process.stdout
     with anyio.fail_after(SECONDS):
-        said = await to_thread.run_sync(process.stdout.read, abandon_on_cancel=True)
+        output = await to_thread.run_sync(process.stdout.read, abandon_on_cancel=True)
         code = await to_thread.run_sync(process.wait, abandon_on_cancel=True)
     assert code == 0, "a process that was to save has failed; its errors are above"
-    return said.splitlines()
+    return output.splitlines()
 
 
 async def _killed(reopen: Callable[[], StateStore], name: str, *, after: int, delay: float) -> list[str]:
-    """Start a process, kill it in the midst of its work, and give what it has acknowledged."""
+    """Start a process, kill it in the middle of its work, and give what it has acknowledged."""
     with _saver(reopen, name, 10_000) as process:
         assert process.stdout
-        seen: list[str] = []
+        lines: list[str] = []
         await _begin(process)
         with anyio.fail_after(SECONDS):
-            while len(seen) < after:
-                seen.append(await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True))
-                assert seen[-1], "a process that was to save has failed; its errors are above"
+            while len(lines) < after:
+                lines.append(await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True))
+                assert lines[-1], "a process that was to save has failed; its errors are above"
         await anyio.sleep(delay)
         process.send_signal(signal.SIGKILL)
         rest = await to_thread.run_sync(process.stdout.read)
-        # The last line may be cut off: then it was never said.
-        return [line.strip() for line in [*seen, *rest.splitlines(keepends=True)] if line.endswith("\n")]
+        # The last line may be cut off: then it is not an acknowledgement.
+        return [line.strip() for line in [*lines, *rest.splitlines(keepends=True)] if line.endswith("\n")]
 
 
 async def _whole(store: StateStore) -> Session:

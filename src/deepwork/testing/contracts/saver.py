@@ -1,7 +1,7 @@
-"""A process of `StateStoreProcessesContract`: it appends to a session's history, entry by entry.
+"""A program of `StateStoreProcessesContract`: it appends to a session's history, entry by entry.
 
-It says that it is ready, and begins when it is told to, so that several begin together. Every entry is acknowledged by
-a line on stdout, once the store says that it is saved.
+It prints that it is ready, and begins when it reads a line, so that several can begin together. It acknowledges every
+entry by a line on stdout, once the store has saved it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import anyio
 from deepwork.api import HistoryEntry, StaleSession, StateStore
 
 
-async def main(*given: str) -> None:
+async def main(*arguments: str) -> None:
     """Append entries to the session `s1`; a stale save is tried again on what is there now."""
-    pickled, name, entries = given
-    async with pickle.loads(bytes.fromhex(pickled))() as store:
+    pickled_store, name, entries = arguments
+    async with pickle.loads(bytes.fromhex(pickled_store))() as store:
         print("ready", flush=True)  # noqa: T201 - the parent waits for it
         sys.stdin.readline()
         for number in range(int(entries)):

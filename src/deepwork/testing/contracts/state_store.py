@@ -40,7 +40,7 @@ TEXT = "Größe, 数据, 🧭, \u202eright to left, e\u0301, 'quotes\" \\ %s {} 
 class StateStoreContract(Contract):
     """Override `store`; override the other fixtures for what your store can do besides.
 
-    The store of each test is empty, and entered.
+    The store of each test is empty, and inside of its `async with`.
     """
 
     @pytest.fixture
@@ -110,8 +110,8 @@ class StateStoreContract(Contract):
 
     async def test_history_keeps_its_order_whatever_the_clock_said(self, store: StateStore) -> None:
         entries = [HistoryEntry(at=at(minute), kind="step_begun") for minute in (5, 9, 2, 2, 7)]
-        await store.save(a_session(history=entries[:2]), expected=None)
-        await store.save(a_session(history=entries), expected=1)
+        revision = await store.save(a_session(history=entries[:2]), expected=None)
+        await store.save(a_session(history=entries), expected=revision)
         assert [entry.at for entry in (await _loaded(store)).history] == [entry.at for entry in entries]
 
     async def test_what_is_taken_out_of_a_session_is_gone(self, store: StateStore) -> None:
@@ -123,7 +123,7 @@ class StateStoreContract(Contract):
         await store.save(a_session("s1"), expected=None)
         assert await store.load("s2") is None
 
-    @pytest.mark.parametrize("session_id", HOSTILE_IDS, ids=lambda given: repr(given[:12]))
+    @pytest.mark.parametrize("session_id", HOSTILE_IDS, ids=lambda session_id: repr(session_id[:12]))
     async def test_an_id_that_nobody_could_have_made_is_none(self, store: StateStore, session_id: str) -> None:
         await store.save(a_session("s1"), expected=None)
         assert await store.load(session_id) is None
@@ -171,7 +171,7 @@ class StateStoreContract(Contract):
         with pytest.raises(StaleSession):
             await store.save(a_session(goal="third", updated_at=at(2)), expected=first)
         assert await _loaded(store) == a_session(goal="second", updated_at=at(1))
-        assert [one.updated_at for one in await store.find()] == [at(1)]
+        assert [summary.updated_at for summary in await store.find()] == [at(1)]
         await store.save(a_session(goal="fourth"), expected=second)
 
     async def test_a_change_of_what_does_not_exist_is_refused(self, store: StateStore) -> None:
@@ -217,14 +217,14 @@ class StateStoreContract(Contract):
     async def test_the_last_changed_comes_first(self, store: StateStore) -> None:
         for session_id, minute in (("s1", 3), ("s2", 5), ("s3", 1), ("s4", 4)):
             await store.save(a_session(session_id, updated_at=at(minute)), expected=None)
-        assert await _found(store) == ["s2", "s4", "s1", "s3"]
+        assert await _listed(store) == ["s2", "s4", "s1", "s3"]
 
     async def test_a_change_moves_a_session_to_the_front_at_once(self, store: StateStore) -> None:
         revision = await store.save(a_session("s1", updated_at=at(1)), expected=None)
         await store.save(a_session("s2", updated_at=at(2)), expected=None)
-        assert await _found(store) == ["s2", "s1"]
+        assert await _listed(store) == ["s2", "s1"]
         await store.save(a_session("s1", updated_at=at(3)), expected=revision)
-        assert await _found(store) == ["s1", "s2"]
+        assert await _listed(store) == ["s1", "s2"]
 
     async def test_nothing_is_found_in_an_empty_store(self, store: StateStore) -> None:
         assert list(await store.find()) == []
@@ -247,33 +247,33 @@ class StateStoreContract(Contract):
         await store.save(session, expected=None)
         assert await store.find() == [session.summary()]
 
-    async def test_only_the_asked_status_is_found(self, store: StateStore) -> None:
+    async def test_only_the_asked_status_is_listed(self, store: StateStore) -> None:
         for minute, status in enumerate(SessionStatus):
             await store.save(a_session(status.value, status=status, updated_at=at(minute)), expected=None)
         for status in SessionStatus:
-            assert await _found(store, status=status) == [status.value]
+            assert await _listed(store, status=status) == [status.value]
 
     async def test_before_means_earlier_than_that_time(self, store: StateStore) -> None:
         for minute in (1, 2, 3):
             await store.save(a_session(f"s{minute}", updated_at=at(minute)), expected=None)
-        assert await _found(store, before=at(3)) == ["s2", "s1"]
-        assert await _found(store, before=at(1)) == []
+        assert await _listed(store, before=at(3)) == ["s2", "s1"]
+        assert await _listed(store, before=at(1)) == []
 
     async def test_the_limit_keeps_the_last_changed(self, store: StateStore) -> None:
         for minute in (2, 5, 1, 4, 3):
             await store.save(a_session(f"s{minute}", updated_at=at(minute)), expected=None)
-        assert await _found(store, limit=2) == ["s5", "s4"]
+        assert await _listed(store, limit=2) == ["s5", "s4"]
 
     async def test_the_limit_is_ten_unless_told(self, store: StateStore) -> None:
         for minute in range(12):
             await store.save(a_session(f"s{minute}", updated_at=at(minute)), expected=None)
-        assert await _found(store) == [f"s{minute}" for minute in range(11, 1, -1)]
+        assert await _listed(store) == [f"s{minute}" for minute in range(11, 1, -1)]
 
     async def test_the_limit_counts_what_the_filters_leave(self, store: StateStore) -> None:
         for minute in range(9):
             status = SessionStatus.ACTIVE if minute % 3 else SessionStatus.COMPLETED
             await store.save(a_session(f"s{minute}", status=status, updated_at=at(minute)), expected=None)
-        assert await _found(store, status=SessionStatus.COMPLETED, before=at(6), limit=2) == ["s3", "s0"]
+        assert await _listed(store, status=SessionStatus.COMPLETED, before=at(6), limit=2) == ["s3", "s0"]
 
     # Archives, for stores that have one
 
@@ -282,14 +282,14 @@ class StateStoreContract(Contract):
         await store.save(a_session(status=SessionStatus.COMPLETED), expected=None)
         await store.archive("s1")
         assert await store.load("s1") is None
-        assert await _found(store) == []
+        assert await _listed(store) == []
 
     async def test_archiving_leaves_other_sessions(self, store: StateStore) -> None:
         _needs_archive(store)
         for session_id in ("s1", "s2", "s11"):
             await store.save(a_session(session_id, status=SessionStatus.COMPLETED), expected=None)
         await store.archive("s1")
-        assert sorted(await _found(store)) == ["s11", "s2"]
+        assert sorted(await _listed(store)) == ["s11", "s2"]
         assert await _loaded(store, "s11") == a_session("s11", status=SessionStatus.COMPLETED)
 
     # Several servers, for stores that can be reopened
@@ -297,26 +297,26 @@ class StateStoreContract(Contract):
     async def test_another_server_sees_a_save_at_once(
         self, store: StateStore, reopen: Callable[[], StateStore]
     ) -> None:
-        async with reopen() as other:
+        async with reopen() as second_store:
             revision = await store.save(a_session(), expected=None)
-            assert await _loaded(other) == a_session()
+            assert await _loaded(second_store) == a_session()
             await store.save(a_session(goal="second"), expected=revision)
-            assert (await _loaded(other)).goal == "second"
+            assert (await _loaded(second_store)).goal == "second"
 
     async def test_another_server_finds_a_save_at_once(
         self, store: StateStore, reopen: Callable[[], StateStore]
     ) -> None:
-        async with reopen() as other:
-            assert await _found(other) == []
+        async with reopen() as second_store:
+            assert await _listed(second_store) == []
             await store.save(a_session(), expected=None)
-            assert await _found(other) == ["s1"]
+            assert await _listed(second_store) == ["s1"]
 
     async def test_a_save_that_another_server_made_stale_is_refused(
         self, store: StateStore, reopen: Callable[[], StateStore]
     ) -> None:
-        async with reopen() as other:
+        async with reopen() as second_store:
             revision = await store.save(a_session(), expected=None)
-            await other.save(a_session(goal="theirs"), expected=revision)
+            await second_store.save(a_session(goal="theirs"), expected=revision)
             with pytest.raises(StaleSession):
                 await store.save(a_session(goal="mine"), expected=revision)
             assert (await _loaded(store)).goal == "theirs"
@@ -328,7 +328,7 @@ class StateStoreContract(Contract):
             await first.save(a_session("s1"), expected=None)
         await store.save(a_session("s2"), expected=None)
         async with reopen() as second:
-            assert sorted(await _found(second)) == ["s1", "s2"]
+            assert sorted(await _listed(second)) == ["s1", "s2"]
             assert await _loaded(second, "s1") == a_session("s1")
 
     # Past the store
@@ -354,7 +354,7 @@ class StateStoreContract(Contract):
         await store.save(a_session("s1"), expected=None)
         await store.save(a_session("s2"), expected=None)
         await spoil("s1")
-        assert "s2" in await _found(store)
+        assert "s2" in await _listed(store)
         assert await _loaded(store, "s2") == a_session("s2")
 
     async def test_a_damaged_session_is_named(self, store: StateStore, spoil: Callable[[str], Awaitable[None]]) -> None:
@@ -369,7 +369,7 @@ class StateStoreContract(Contract):
 
 async def _stored(store: StateStore, session_id: str = "s1") -> Session:
     session = await store.load(session_id)
-    assert session is not None, f"session {session_id!r} is not there"
+    assert session is not None, f"session {session_id!r} is missing"
     return session
 
 
@@ -382,7 +382,7 @@ async def _loaded(store: StateStore, session_id: str = "s1") -> Session:
     return _plain(await _stored(store, session_id))
 
 
-async def _found(store: StateStore, **filters: Any) -> list[str]:
+async def _listed(store: StateStore, **filters: Any) -> list[str]:
     return [summary.session_id for summary in await store.find(**filters)]
 
 

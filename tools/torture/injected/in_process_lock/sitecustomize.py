@@ -1,23 +1,34 @@
-"""A planted bug: the lock around a save keeps out the threads of this process, and no other process."""
+"""A planted bug: the lock around a save keeps out the threads of this process, and no other process.
+
+A pause between the comparison and the write lets other processes come between them, on any machine.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from deepwork import api
-from deepwork.builtin import json_store
-from deepwork.files import locks
+from deepwork.api import Folder
 
+_PAUSE = 0.01
 _locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 @contextmanager
-def _locked(_folder: int, name: str, **_: object) -> Iterator[None]:
+def _locked(_folder: Folder, name: str, **_: object) -> Iterator[None]:
     with _locks[name]:
         yield
 
 
-locks.locked = api.locked = json_store.locked = _locked
+def _replace_late(*arguments: Any, **options: Any) -> None:
+    time.sleep(_PAUSE)
+    _real_replace(*arguments, **options)
+
+
+_real_replace = Folder.replace
+Folder.locked = _locked  # type: ignore[method-assign]
+Folder.replace = _replace_late  # type: ignore[method-assign]

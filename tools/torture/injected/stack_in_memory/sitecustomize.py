@@ -9,7 +9,7 @@ from deepwork.sessions.manager import StateManager
 
 
 async def _target(self: StateManager, call: Any, session_id: str | None) -> Any:
-    if session_id and session_id not in self._ids(call):
+    if session_id and session_id not in self.connection(call).stack:
         raise UnknownSession(f"Session {session_id!r} not found")
     return await _real_target(self, call, session_id)
 

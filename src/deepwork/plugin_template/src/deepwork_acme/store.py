@@ -12,6 +12,7 @@ from typing import Self
 from anyio import to_thread
 from deepwork.api import (
     CorruptSession,
+    Folder,
     PathRefused,
     Session,
     SessionStatus,
@@ -20,7 +21,6 @@ from deepwork.api import (
     StateStore,
     StorageError,
     Workspace,
-    open_folder,
 )
 
 FILE = "acme.db"
@@ -59,14 +59,14 @@ class AcmeStore(StateStore):
 
     async def damaged(self) -> list[str]:
         """Name the rows that cannot be read."""
-        found = await to_thread.run_sync(self._summaries)
-        return [f"session {session_id} in {FILE}" for session_id, summary in found.items() if summary is None]
+        summaries = await to_thread.run_sync(self._summaries)
+        return [f"session {session_id} in {FILE}" for session_id, summary in summaries.items() if summary is None]
 
     def _create(self) -> None:
         with _in_words(), suppress(FileExistsError):
             self._workspace.prepare_state_dir()
-            with open_folder(self._workspace.state_dir, inside=self._workspace.root) as folder:
-                os.close(os.open(FILE, os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder))
+            with Folder.open(self._workspace.state_dir, inside=self._workspace.root) as folder:
+                os.close(os.open(FILE, os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder.descriptor))
         with self._database() as database:
             database.execute(TABLE)
 
@@ -98,13 +98,12 @@ class AcmeStore(StateStore):
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        folder, root = self._workspace.state_dir, self._workspace.root
+        state_dir = self._workspace.state_dir
         with _in_words():
-            with open_folder(folder, inside=root) as opened:
-                mode = os.stat(FILE, dir_fd=opened, follow_symlinks=False).st_mode
-            if not stat.S_ISREG(mode):
-                raise PathRefused(f"{FILE} is not a regular file")
-            address = f"{(folder / FILE).as_uri()}?mode=rw"
+            with Folder.open(state_dir, inside=self._workspace.root) as folder:
+                if not stat.S_ISREG(folder.status(FILE).st_mode):
+                    raise PathRefused(f"{FILE} is not a regular file")
+            address = f"{(state_dir / FILE).as_uri()}?mode=rw"
             with closing(sqlite3.connect(address, uri=True, timeout=10, isolation_level=None)) as database:
                 yield database
 

@@ -63,7 +63,7 @@ class AcmeStore(StateStore):
 
     async def find(self, *, status=None, before=None, limit=10):
         summaries = (session.summary() for session in self._sessions.values())
-        return [one for one in summaries if status in (None, one.status)][:limit]
+        return [summary for summary in summaries if status in (None, summary.status)][:limit]
 
     async def __aenter__(self):
         self._note("opened")

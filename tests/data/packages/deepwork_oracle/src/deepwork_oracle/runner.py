@@ -1,4 +1,4 @@
-"""Asks the program `oracle`: rules and work on stdin, a verdict as JSON on stdout."""
+"""Runs the program `oracle`: rules and work on stdin, a verdict as JSON on stdout."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class OracleRunner(ReviewRunner):
         self._environment = allowed_environment(environment, ("ORACLE_*",))
 
     async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
-        """Ask once."""
-        asked = [f"{name}: {question}" for name, question in request.criteria.items()]
-        rules = ["Judge strictly by these criteria.", *asked, request.how_to_read, request.guidance or ""]
+        """Run the program once."""
+        criteria = [f"{name}: {question}" for name, question in request.criteria.items()]
+        rules = ["Judge strictly by these criteria.", *criteria, request.how_to_read, request.guidance or ""]
         completed = await run_program(
             [self._command, "--json-schema", json.dumps(verdict_schema(request.criteria))],
             cwd=request.project_root,

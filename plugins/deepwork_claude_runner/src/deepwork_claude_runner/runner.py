@@ -1,4 +1,4 @@
-"""The runner: one Claude Code process for each review."""
+"""The runner `claude`: one process of Claude Code for each review."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from deepwork.api import (
     RunnerUnavailable,
     run_program,
 )
-from deepwork_claude_runner import command, reply
+from deepwork_claude_runner import command, output
 from deepwork_claude_runner.settings import ClaudeSettings
 
 MAX_OUTPUT = 8 * 1024 * 1024
 
 
 class ClaudeCLI(ReviewRunner):
-    """Asks Claude Code in print mode, isolated from its user's own set-up."""
+    """Runs Claude Code in print mode, isolated from the settings of its user.
 
-    def __init__(self, settings: ClaudeSettings, everything: Mapping[str, str]) -> None:
+    Args:
+        settings: The settings of the plugin.
+        environment: The environment of the server, of which the program sees only a part.
+    """
+
+    def __init__(self, settings: ClaudeSettings, environment: Mapping[str, str]) -> None:
         self._settings = settings
-        self._environment = everything
+        self._environment = environment
 
     async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
-        """Have one review judged.
+        """Have the work of one review judged.
 
         Raises:
             RunnerError: There is no verdict; the error says why.
@@ -43,6 +48,6 @@ class ClaudeCLI(ReviewRunner):
                 max_output=MAX_OUTPUT,
             )
         except ProgramMissing as error:
-            cure = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
-            raise RunnerUnavailable(error.message, hint=cure) from error
-        return reply.verdict(completed)
+            hint = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
+            raise RunnerUnavailable(error.message, hint=hint) from error
+        return output.verdict(completed)

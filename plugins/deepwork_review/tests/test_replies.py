@@ -114,7 +114,7 @@ async def test_a_file_name_cannot_pretend_to_be_instructions(repo, review_ids):
     assert all(line.isprintable() for line in answer.replace("\t", "").splitlines())
 
 
-async def test_each_review_that_has_passed_is_left_out_and_that_is_said(repo):
+async def test_the_reply_counts_the_reviews_that_have_passed(repo):
     repo.rule(include=["*.py"])
     repo.write("a.py")
     repo.write("b.py")
@@ -130,7 +130,7 @@ async def test_each_review_that_has_passed_is_left_out_and_that_is_said(repo):
         )
 
 
-async def test_a_missing_reference_file_is_told_to_agent_and_reviewer(repo, review_ids):
+async def test_agent_and_reviewer_learn_of_a_missing_reference_file(repo, review_ids):
     repo.rule(include=["*.py"], reference_files=[{"path": "gone.md"}])
     repo.write("a.py")
     answer = await repo.ask()
@@ -153,22 +153,22 @@ def context_of(repo):
 
 def test_a_command_runs_only_when_the_user_trusts_exactly_it(repo):
     precomputing(repo, 'touch ran; echo "$1 in $PWD; $SECRET"')
-    done = repo.run("review")
-    assert "Warning: rule 'rule' (src/.deepreview:1): its command was not run; see `deepwork trust`" in done.stderr
+    completed = repo.run("review")
+    assert "Warning: rule 'rule' (src/.deepreview:1): its command was not run; see `deepwork trust`" in completed.stderr
     assert not (repo.root / "ran").exists()
     assert "the user has not trusted this command" in context_of(repo)
     trusted = repo.run("trust", "--yes")
     assert "review: command of rule rule in src/.deepreview" in trusted.stdout
     assert repo.run("reviews", "clean", "--older-than", "0").stdout == "2 files removed.\n"
-    done = repo.run("review", env={"SECRET": "secret"})
-    assert done.stderr == ""
+    completed = repo.run("review", env={"SECRET": "secret"})
+    assert completed.stderr == ""
     assert f"two words in {repo.root}; \n" in context_of(repo)
     repo.write("src/info.sh", "touch ran_again")
     assert "its command was not run" in repo.run("review").stderr
     assert not (repo.root / "ran_again").exists()
 
 
-def test_a_command_that_fails_is_told(repo):
+def test_a_command_that_fails_is_reported(repo):
     precomputing(repo, "echo some; echo why >&2; exit 3")
     repo.run("review")
     repo.run("trust", "--yes")
@@ -178,14 +178,14 @@ def test_a_command_that_fails_is_told(repo):
 
 
 @pytest.mark.parametrize("command", ["../../etc/passwd", "gone.sh", "$(touch x)", "'unbalanced"])
-def test_a_command_that_is_no_file_of_the_project_is_told(repo, command):
+def test_a_command_that_is_not_a_file_of_the_project_is_reported(repo, command):
     precomputing(repo, "echo", command)
-    done = repo.run("review")
-    assert done.returncode == 0
-    assert "Warning: rule 'rule' (src/.deepreview:1): " in done.stderr
+    completed = repo.run("review")
+    assert completed.returncode == 0
+    assert "Warning: rule 'rule' (src/.deepreview:1): " in completed.stderr
 
 
-async def test_the_client_learns_of_the_tools_what_they_do(repo):
+async def test_the_tools_are_described_to_clients(repo):
     async with repo.reviewer() as agent:
         tools = {tool.name: tool for tool in await agent.client.list_tools()}
         assert {"get_review_instructions", "get_configured_reviews", "mark_review_as_passed"} <= set(tools)
@@ -198,11 +198,11 @@ def test_the_command_reviews_files_that_are_named_or_come_from_stdin(repo):
     for name in ("a.py", "b c.py", "d\ne.py"):
         repo.write(name)
     named = json.loads(repo.run("review", "--files", "a.py", "--files", "b c.py", "--json").stdout)
-    assert [one["files"] for one in named["tasks"]] == [["a.py"], ["b c.py"]]
+    assert [task["files"] for task in named["tasks"]] == [["a.py"], ["b c.py"]]
     lines = json.loads(repo.run("review", "--stdin", "--json", stdin="a.py\nb c.py\n").stdout)
     assert lines["tasks"] == named["tasks"]
     nul = json.loads(repo.run("review", "--stdin", "--json", stdin="a.py\0d\ne.py\0").stdout)
-    assert [one["files"] for one in nul["tasks"]] == [["a.py"], [r"$'d\x0ae.py'"]]
+    assert [task["files"] for task in nul["tasks"]] == [["a.py"], [r"$'d\x0ae.py'"]]
     generic = repo.run("review", "--instructions-for", "generic").stdout
     assert generic.startswith("Have each of these reviews done")
 
@@ -215,16 +215,16 @@ async def test_the_command_never_waits_on_a_pipe(repo):
             [sys.executable, "-m", "deepwork", "review"], cwd=repo.root
         )  # stdin stays open
         async with process:
-            shown = b"".join([chunk async for chunk in process.stdout])
-    assert b'name: "rule review of a.py"' in shown
+            output = b"".join([chunk async for chunk in process.stdout])
+    assert b'name: "rule review of a.py"' in output
 
 
 def test_the_command_fails_when_nothing_can_be_concluded(repo):
     assert repo.run("review").returncode == 0
     repo.write(".deepreview", "nonsense")
-    done = repo.run("review")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "Error: no rules could be read:" in done.stderr
+    completed = repo.run("review")
+    assert (completed.returncode, completed.stdout) == (1, "")
+    assert "Error: no rules could be read:" in completed.stderr
     repo.write("src/.deepreview", "r: {description: d, match: {include: [x]}, review: {strategy: individual, instruc")
     assert repo.run("review", "--instructions-for", "emacs").returncode == 1
 
@@ -237,18 +237,20 @@ def test_what_a_terminal_would_obey_is_shown_escaped_and_given_to_programs_as_it
     repo.rule(include=["*.md"], description=EVIL)
     repo.rule("empty", folder=EVIL, include=["*.nothing"], reference_files=[{"path": EVIL}])
     for command in (["review"], ["reviews", "list"], ["reviews", "lint"], ["reviews", "why", f"{EVIL}.md"], ["doctor"]):
-        done = repo.run(*command)
-        assert all(line.isprintable() for line in (done.stdout + done.stderr).replace("\t", "").splitlines()), command
+        completed = repo.run(*command)
+        assert all(
+            line.isprintable() for line in (completed.stdout + completed.stderr).replace("\t", "").splitlines()
+        ), command
     assert r"(.deepreview:1)  x\x1b[31m\x07\x9b2J\u202e\u200b" in repo.run("reviews", "list").stdout
     assert EVIL in [rule["description"] for rule in json.loads(repo.run("reviews", "list", "--json").stdout)]
 
 
 def test_rules_are_listed(repo):
     repo.rule(include=["*.py"], description="About\n Python")
-    done = repo.run("reviews", "list")
-    assert (done.returncode, done.stdout) == (0, "rule  (.deepreview:1)  About Python\n")
+    completed = repo.run("reviews", "list")
+    assert (completed.returncode, completed.stdout) == (0, "rule  (.deepreview:1)  About Python\n")
     assert repo.run("reviews", "list", "x.md").stderr == "No rules.\n"
     repo.write("src/.deepreview", "nonsense")
-    done = repo.run("reviews", "list", "--json")
-    assert done.returncode == 1
-    assert json.loads(done.stdout)[1]["name"] == "PARSE_ERROR:src/.deepreview"
+    completed = repo.run("reviews", "list", "--json")
+    assert completed.returncode == 1
+    assert json.loads(completed.stdout)[1]["name"] == "PARSE_ERROR:src/.deepreview"

@@ -1,0 +1,96 @@
+"""What Claude Code prints: one JSON document on stdout, also for errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from deepwork.api import (
+    BadVerdict,
+    Completed,
+    NeedsWork,
+    Passed,
+    RunnerError,
+    RunnerUnavailable,
+    Usage,
+    read_verdict,
+)
+
+MAX_QUOTED = 500
+
+LIMITS = {
+    "error_max_turns": "Raise plugins.settings.claude_runner.max_turns.",
+    "error_max_budget_usd": "Raise plugins.settings.claude_runner.max_budget_usd.",
+}
+
+
+def verdict(completed: Completed) -> Passed | NeedsWork:
+    """Read the verdict.
+
+    Raises:
+        RunnerError: There is none; the error says why.
+    """
+    result = _result(completed)
+    if result.get("is_error") or completed.returncode:
+        raise _refusal(result, completed)
+    if "structured_output" not in result:
+        raise BadVerdict(f"Claude gave no structured answer, but said: {_quoted(result.get('result'))}")
+    return read_verdict(result["structured_output"], _usage(result))
+
+
+def _result(completed: Completed) -> dict[str, Any]:
+    """Find the result: the document itself, or the last message of that type where it is a list."""
+    try:
+        document = json.loads(completed.stdout.decode())
+    except (ValueError, RecursionError):
+        if completed.returncode:
+            raise _failure(completed) from None
+        raise BadVerdict(f"Claude printed no JSON: {_quoted(completed.stdout)}") from None
+    messages = document if isinstance(document, list) else [document]
+    objects = [message for message in messages if isinstance(message, dict)]
+    results = [message for message in objects if message.get("type", "result") == "result"]
+    if results:
+        return results[-1]
+    if completed.returncode:
+        raise _failure(completed)
+    raise BadVerdict(f"Claude's answer holds no result: {_quoted(completed.stdout)}")
+
+
+def _refusal(result: dict[str, Any], completed: Completed) -> RunnerError:
+    errors = result.get("errors")
+    reason = "; ".join(map(str, errors)) if isinstance(errors, list) and errors else result.get("result")
+    if not reason:
+        return _failure(completed)
+    text = _quoted(reason)
+    if "log" in text.lower() and "in" in text.lower().split():
+        hint = "The user has to log in: run `claude` once, or set ANTHROPIC_API_KEY for the server."
+        return RunnerUnavailable(f"Claude is not logged in: {text}", hint=hint)
+    return RunnerError(f"Claude gave up: {text}", hint=LIMITS.get(str(result.get("subtype"))))
+
+
+def _failure(completed: Completed) -> RunnerError:
+    return RunnerError(f"Claude {completed.ending}: {_quoted(completed.stderr or completed.stdout)}")
+
+
+def _usage(result: dict[str, Any]) -> Usage:
+    counts, models = _mapping(result.get("usage")), _mapping(result.get("modelUsage"))
+    cost = result.get("total_cost_usd")
+    # `input_tokens` leaves out what the model reads from its cache or writes there.
+    inputs = [counts.get(name) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")]
+    output = counts.get("output_tokens")
+    return Usage(
+        model=", ".join(map(str, models)) or None,
+        input_tokens=sum(count for count in inputs if isinstance(count, int)) if counts else None,
+        output_tokens=output if isinstance(output, int) else None,
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _quoted(value: Any) -> str:
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value or "")
+    text = text.strip() or "nothing"
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"

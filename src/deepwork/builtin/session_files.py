@@ -1,0 +1,146 @@
+"""The files of the store `json`: `session_<id>.json` in an open folder, each readable by a person."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from deepwork.api import SCHEMA_VERSION, CorruptSession, Folder, Session
+
+# What tells one content of a file from the next: every save makes a new file.
+Stamp = tuple[int, int, int, int]
+
+DAMAGED = ".corrupt"
+# A listing needs no more of a file than what stands before this field.
+AFTER_HEAD = "instance_id"
+
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_FILE = re.compile(rf"session_({_ID.pattern})\.json")
+_HEAD_BYTES = 4096
+_HEAD_END = f',\n  "{AFTER_HEAD}":'.encode()
+_FILE_END = b"\n}\n"
+
+
+class _Head(BaseModel):
+    """What is read first: of a file of a newer release the rest may make no sense."""
+
+    schema_version: int = 0
+    revision: Any = 0
+    session_id: Any = None
+
+
+class SessionCache:
+    """The sessions that were read or written last. Each counts for as long as its file has the same stamp."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._sessions: dict[str, tuple[Stamp, Session]] = {}
+        self._lock = Lock()
+
+    def get(self, session_id: str, stamp: Stamp) -> Session | None:
+        """Give a session if its file has this stamp."""
+        cached_stamp, session = self._sessions.get(session_id, (None, None))
+        return session if cached_stamp == stamp else None
+
+    def put(self, session_id: str, stamp: Stamp, session: Session) -> None:
+        """Remember a session; the one that was remembered longest ago makes room."""
+        with self._lock:
+            self._sessions.pop(session_id, None)
+            self._sessions[session_id] = stamp, session
+            if len(self._sessions) > self._size:
+                del self._sessions[next(iter(self._sessions))]
+
+
+def is_id(session_id: str) -> bool:
+    """Say whether an id can stand in the name of a file."""
+    return _ID.fullmatch(session_id) is not None
+
+
+def file_name(session_id: str) -> str:
+    """Name the file of a session."""
+    return f"session_{session_id}.json"
+
+
+def stored_ids(folder: Folder) -> list[str]:
+    """List the sessions that have a file."""
+    return [match[1] for match in map(_FILE.fullmatch, folder.names()) if match]
+
+
+def stamp_of(folder: Folder, session_id: str) -> Stamp:
+    """Read the stamp of a session's file."""
+    status = folder.status(file_name(session_id))
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def read_session(folder: Folder, session_id: str) -> Session | None:
+    """Read a session; None if it has no file. A damaged file is set aside, never taken for a missing one.
+
+    Raises:
+        CorruptSession: The file cannot be read.
+    """
+    content = folder.read(file_name(session_id))
+    if content is None:
+        return None
+    _read_versions(folder, session_id, content)
+    try:
+        return Session.model_validate_json(content, extra="allow")
+    except ValueError as error:
+        raise _set_aside(folder, session_id, error) from None
+
+
+def read_for_listing(folder: Folder, session_id: str) -> Session | None:
+    """Read as much of a session as `Session.summary` needs: the head, if the file is whole and of this release."""
+    with folder.open_file(file_name(session_id)) as file:
+        descriptor = file.fileno()
+        end = os.fstat(descriptor).st_size - len(_FILE_END)
+        head, separator, _ = os.read(descriptor, _HEAD_BYTES).partition(_HEAD_END)
+        is_whole = bool(separator) and os.pread(descriptor, len(_FILE_END), max(0, end)) == _FILE_END
+    if is_whole:
+        with suppress(ValueError):
+            return Session.model_validate_json(head + b"\n}")
+    return read_session(folder, session_id)
+
+
+def read_revision(folder: Folder, session_id: str) -> int | None:
+    """Read the revision of a session's file; None if it has none.
+
+    Raises:
+        CorruptSession: The file cannot be read.
+    """
+    content = folder.read(file_name(session_id))
+    return None if content is None else _read_versions(folder, session_id, content).revision
+
+
+def _read_versions(folder: Folder, session_id: str, content: bytes) -> _Head:
+    """Read what says whether the rest can be read; a file that is not JSON, or another session's, is set aside."""
+    try:
+        head = _Head.model_validate_json(content)
+    except ValueError as error:
+        raise _set_aside(folder, session_id, error) from None
+    if head.schema_version > SCHEMA_VERSION:
+        raise CorruptSession(
+            f"Session {session_id!r} was written by a newer release (schema_version {head.schema_version}; this one "
+            f"knows {SCHEMA_VERSION}); it was left as it is",
+            hint="Install that release to go on with this session.",
+        )
+    if head.session_id != session_id:
+        raise _set_aside(folder, session_id, ValueError(f"it is of session {head.session_id!r}"))
+    return head
+
+
+def _set_aside(folder: Folder, session_id: str, error: Exception) -> CorruptSession:
+    name = file_name(session_id)
+    new_name = f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S}{DAMAGED}"
+    with suppress(FileNotFoundError):  # another process has set it aside at the same time
+        folder.rename(name, new_name)
+    reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    return CorruptSession(
+        f"The file of this session is damaged ({reason}) and was renamed to .deepwork/tmp/{new_name}",
+        hint="Look into it for what was done, then start_workflow anew.",
+    )

@@ -1,0 +1,100 @@
+"""A document that was read: its data, the line of each value, and its validation by a model."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Location, Problem, inside, keys_at, location_in
+from deepwork.text.shorten import quoted
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+
+
+class Document:
+    """A parsed document that still knows on which line each value stands."""
+
+    def __init__(self, data: Any, root: yaml.Node | None) -> None:
+        self.data = data
+        self._root = root
+
+    def line(self, *location: str | int) -> int | None:
+        """Find the line of the value at this location, or of the nearest value above it."""
+        node, line = self._root, self._root.start_mark.line + 1 if self._root else None
+        for part in location:
+            child = _child(node, part)
+            if child is None:
+                break
+            line, node = child
+        return line
+
+    def validate(self, model: type[ModelT]) -> ModelT:
+        """Make a model of the document.
+
+        Raises:
+            DocumentError: With a line and a sentence for everything that does not fit.
+        """
+        try:
+            return model.model_validate({} if self.data is None else self.data)
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+            problems = [self._problem(model, detail) for detail in details[:MAX_PROBLEMS]]
+            raise DocumentError(*problems, more=len(details) - len(problems)) from None
+
+    def _problem(self, model: type[BaseModel], detail: Any) -> Problem:
+        """Put an error of pydantic into words for the author of the document."""
+        kind, pydantic_location = detail["type"], detail["loc"]
+        if kind == "invalid_key" or (kind == "string_type" and pydantic_location[-1:] == ("[key]",)):
+            return self._key_problem(detail)
+        data = {} if self.data is None else self.data
+        location = location_in(data, pydantic_location, missing=kind == "missing")
+        if kind == "missing":
+            return Problem(f"{inside(location[:-1])}{location[-1]!r} is missing", self.line(*location[:-1]))
+        if kind == "extra_forbidden":
+            key = str(location[-1])
+            message = f"{inside(location[:-1])}unknown key {quoted(key)}"
+            return Problem(message, self.line(*location), (key, keys_at(model, pydantic_location[:-1])))
+        return Problem(f"{inside(location)}{_wording(detail)}{_value(detail)}", self.line(*location))
+
+    def _key_problem(self, detail: Any) -> Problem:
+        parts = 2 if detail["loc"][-1:] == ("[key]",) else 1  # what pydantic adds for the key
+        location = location_in(self.data, detail["loc"][:-parts])
+        message = f"{inside(location)}a key is not text{_value(detail)}; put it in quotes"
+        return Problem(message, self._line_of_bad_key(location))
+
+    def _line_of_bad_key(self, location: Location) -> int | None:
+        """Find the first key of a mapping of which PyYAML has made a number, a date or the like."""
+        node = self._root
+        for part in location:
+            child = _child(node, part)
+            node = child[1] if child else None
+        keys = [key for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        lines = [key.start_mark.line + 1 for key in keys if key.tag not in (_TEXT_TAG, _MERGE_TAG)]
+        return lines[0] if lines else self.line(*location)
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in reversed(node.value):  # merged keys stand before the mapping's own
+            if isinstance(key, yaml.ScalarNode) and key.value == str(part):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        child = node.value[part]
+        return child.start_mark.line + 1, child
+    return None
+
+
+def _value(detail: Any) -> str:
+    return "" if isinstance(detail["input"], dict | list) else f" (found {quoted(detail['input'])})"
+
+
+def _wording(detail: Any) -> str:
+    if detail["type"] in ("model_type", "dict_type"):
+        return "input should be a mapping"
+    words = str(detail["msg"]).removeprefix("Value error, ").replace(" after validation", "")
+    return words[:1].lower() + words[1:]

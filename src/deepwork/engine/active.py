@@ -1,0 +1,95 @@
+"""The sessions that a caller may go on with. Listing them may fail or be slow; a reply does not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+from anyio import from_thread
+
+from deepwork.engine.resume import first_words, resume_call
+from deepwork.models.replies import ActiveSession
+from deepwork.models.sessions import SessionStatus, SessionSummary
+from deepwork.ports.call import ToolCall
+from deepwork.sessions.manager import StateManager
+
+MAX_LISTED = 10
+MAX_LOOKUPS = 8
+SECONDS = 1.0
+
+UNKNOWN = (
+    "The active sessions could not be listed. If you have lost track of a workflow, "
+    'finished_step(step_id="?", outputs={}) tells where it is.'
+)
+
+log = logging.getLogger("deepwork.engine")
+
+
+class ActiveSessions:
+    """Lists active sessions within a second."""
+
+    def __init__(self, sessions: StateManager) -> None:
+        self._sessions = sessions
+        self._lookups: set[asyncio.Task[list[SessionSummary]]] = set()
+
+    def list_from_thread(self, call: ToolCall) -> tuple[list[ActiveSession], list[str]]:
+        """List the caller's active sessions, for a sync tool: its thread waits for the event loop."""
+        try:
+            summaries = from_thread.run(self._summaries, call)
+        except RuntimeError:  # the engine is used outside of a server, where no event loop serves this thread
+            return [], []
+        if summaries is None:
+            return [], [UNKNOWN]
+        return [_info(summary) for summary in summaries[:MAX_LISTED]], []
+
+    async def notices_of(self, call: ToolCall, workflow: str, new_session_id: str) -> list[str]:
+        """Say that a workflow that is to be started is active already, with both ways on."""
+        for summary in await self._summaries(call) or []:
+            if summary.workflow == workflow:
+                return [
+                    f"{workflow} is active already: session {summary.session_id!r}, step {summary.step_id!r}: "
+                    f"{first_words(summary.goal)} To go on with that one, call {resume_call(summary.session_id)}, and "
+                    f"abort_workflow(session_id={new_session_id!r}, explanation=...) for this new one. Otherwise go on "
+                    "with this one."
+                ]
+        return []
+
+    async def _summaries(self, call: ToolCall) -> list[SessionSummary] | None:
+        """List the caller's active sessions, the newest first; None if the store fails or takes too long."""
+        if not call.may_list:
+            return []
+        if len(self._lookups) >= MAX_LOOKUPS:  # they wait for a slow store, and this one would wait too
+            return None
+        lookup = asyncio.create_task(self._find(call))
+        self._lookups.add(lookup)
+        lookup.add_done_callback(self._forget)
+        finished, _ = await asyncio.wait({lookup}, timeout=SECONDS)
+        if not finished:
+            return None
+        error = lookup.exception()
+        if error:
+            log.warning("the active sessions could not be listed", exc_info=error)
+            return None
+        return lookup.result()
+
+    def _forget(self, lookup: asyncio.Task[list[SessionSummary]]) -> None:
+        self._lookups.discard(lookup)
+        if not lookup.cancelled():
+            lookup.exception()  # asyncio complains of an error that nobody has looked at
+
+    async def _find(self, call: ToolCall) -> list[SessionSummary]:
+        store = await self._sessions.store()
+        summaries = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
+        return [summary for summary in summaries if summary.principal == call.principal]
+
+
+def _info(summary: SessionSummary) -> ActiveSession:
+    return ActiveSession(
+        session_id=summary.session_id,
+        workflow=summary.workflow,
+        step=summary.step_id,
+        goal=first_words(summary.goal),
+        updated_at=summary.updated_at,
+        resume=resume_call(summary.session_id),
+    )

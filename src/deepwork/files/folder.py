@@ -1,0 +1,197 @@
+"""An open folder: files in it are named without a path, so that no link on the way to them can be followed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from deepwork.errors import StorageError
+from deepwork.files.locks import LOCK_SECONDS, wait_for_lock
+from deepwork.files.paths import open_folder
+
+# A write that was cut off longer ago than this belongs to no process that still lives.
+LEFTOVER_SECONDS = 3600.0
+
+_SUFFIX = ".tmp"
+
+
+class Folder:
+    """A folder that is open: it stays the same folder, whatever becomes of its path meanwhile.
+
+    A context manager, which closes it. Every method blocks, follows no link, and raises `OSError` where the system
+    refuses.
+
+    Attributes:
+        descriptor: For the functions of `os` that take `dir_fd`.
+    """
+
+    descriptor: int
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    @classmethod
+    def open(cls, path: Path, *, inside: Path, create: bool = False) -> Self:
+        """Open a folder that must lie inside another one.
+
+        Args:
+            path: Where it is; a relative path starts at `inside`.
+            inside: The folder in which it must lie, once links are resolved.
+            create: Make the folder if it does not exist, and those above it.
+
+        Raises:
+            PathRefused: It lies outside, or is not a folder.
+            FileNotFoundError: It does not exist.
+        """
+        return cls(open_folder(path, inside, create=create))
+
+    def subfolder(self, name: str) -> Folder:
+        """Open a folder in this one; it is made, for its owner only, if it does not exist."""
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=self.descriptor)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return Folder(os.open(name, flags, dir_fd=self.descriptor))
+
+    def close(self) -> None:
+        """Close the folder."""
+        os.close(self.descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def names(self) -> list[str]:
+        """List what is in the folder, sorted."""
+        return sorted(os.listdir(self.descriptor))
+
+    def status(self, name: str) -> os.stat_result:
+        """Give size, times and kind of a file, or of a link itself."""
+        return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+
+    def open_file(self, name: str) -> FileIO:
+        """Open a file for reading; opening a pipe does not wait for a writer."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return FileIO(name, opener=lambda _name, _flags: os.open(name, flags, dir_fd=self.descriptor))
+
+    def read(self, name: str) -> bytes | None:
+        """Read a file; None if it does not exist."""
+        try:
+            with self.open_file(name) as file:
+                return file.readall() or b""
+        except FileNotFoundError:
+            return None
+
+    def replace(self, name: str, content: bytes, *, synced: bool = True) -> None:
+        """Replace a file so that readers see the old content or the new one, never a part.
+
+        Args:
+            name: The file, which is made if it does not exist.
+            content: What it will hold.
+            synced: Return only once the new content would survive a power cut.
+
+        Raises:
+            OSError: The file is as it was.
+            StorageError: The new content could neither be synced nor taken back.
+        """
+        previous = self.read(name) if synced else None
+        self._write(name, content, synced=synced)
+        if synced:
+            try:
+                self.sync()
+            except OSError as error:
+                # Syncing again would prove nothing: the kernel may already have dropped the page.
+                self._put_back(name, previous, error)
+                raise
+
+    def rename(self, name: str, new_name: str, *, into: Folder | None = None) -> None:
+        """Rename a file, or move it into another open folder. Not synced."""
+        target = self if into is None else into
+        os.replace(name, new_name, src_dir_fd=self.descriptor, dst_dir_fd=target.descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file. Not synced."""
+        os.unlink(name, dir_fd=self.descriptor)
+
+    def remove_leftovers(self) -> int:
+        """Remove what writes that were cut off have left, once no process can be writing it, and count it."""
+        removed = 0
+        for name in filter(is_leftover, self.names()):
+            with suppress(OSError):
+                if time.time() - self.status(name).st_mtime >= LEFTOVER_SECONDS:
+                    self.remove(name)
+                    removed += 1
+        return removed
+
+    def sync(self) -> None:
+        """Make new, renamed and removed files of this folder durable."""
+        os.fsync(self.descriptor)
+
+    @contextmanager
+    def locked(self, name: str, *, subject: str, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+        """Hold an advisory lock on a file of this folder; the kernel frees it when the process dies.
+
+        Not a library's lock: those take paths, and a path can be swapped for a link between check and use.
+
+        Args:
+            name: The lock file, which is made if it does not exist.
+            subject: What the lock protects, for the error that people read.
+            seconds: How long to wait.
+
+        Raises:
+            StorageError: Another process held the lock all the time.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o600, dir_fd=self.descriptor)
+        try:
+            wait_for_lock(descriptor, subject, seconds)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _write(self, name: str, content: bytes, *, synced: bool) -> None:
+        beside = f".{name[:200]}.{secrets.token_hex(8)}{_SUFFIX}"  # a name has at most 255 bytes
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(beside, flags, 0o600, dir_fd=self.descriptor)
+        try:
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                if synced:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            self.rename(beside, name)
+        except BaseException:
+            with suppress(OSError):
+                self.remove(beside)
+            raise
+
+    def _put_back(self, name: str, previous: bytes | None, error: OSError) -> None:
+        try:
+            if previous is None:
+                self.remove(name)
+            else:
+                self._write(name, previous, synced=True)
+        except OSError as second_error:
+            raise StorageError(
+                f"{name} was written, but could neither be synced ({error.strerror}) nor put back "
+                f"({second_error.strerror})",
+                hint="A power cut may undo it. Fix the cause, then call again.",
+            ) from second_error
+
+
+def is_leftover(name: str) -> bool:
+    """Say whether a file is what a write that was cut off has left."""
+    return name.startswith(".") and name.endswith(_SUFFIX)
