@@ -13,6 +13,7 @@ from deepwork.errors import (
     CorruptSession,
     DeepWorkError,
     EmptyWorkflow,
+    GitError,
     JobError,
     JobLoadError,
     MissingInstructions,
@@ -36,10 +37,12 @@ from deepwork.errors import (
     ToolError,
     UnknownJob,
     UnknownName,
+    UnknownOutputs,
     UnknownSession,
     UnknownWorkflow,
 )
 from deepwork.files.folder import Folder
+from deepwork.files.git import Git
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.workspace import Workspace
@@ -114,6 +117,8 @@ __all__ = [
     "Finding",
     "FinishedStep",
     "Folder",
+    "Git",
+    "GitError",
     "HandedBack",
     "HistoryEntry",
     "HttpApp",
@@ -172,6 +177,7 @@ __all__ = [
     "ToolSpec",
     "UnknownJob",
     "UnknownName",
+    "UnknownOutputs",
     "UnknownSession",
     "UnknownWorkflow",
     "Usage",

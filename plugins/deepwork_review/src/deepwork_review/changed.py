@@ -10,8 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from deepwork.api import ArgumentError, PathRefused, resolve_inside
-from deepwork_review.git import GitError
+from deepwork.api import ArgumentError, GitError, PathRefused, resolve_inside
 from deepwork_review.names import printable
 from deepwork_review.working_tree import WorkingTree
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from deepwork.api import Completed, ProgramError, ToolError, run_program
+from deepwork.errors import GitError, ProgramError
+from deepwork.files.processes import Completed, run_program
 
 SECONDS = 60.0
 MAX_OUTPUT = 256 * 1024 * 1024
@@ -29,10 +30,6 @@ OVERRIDES = {
 }
 # Variables that git gets from our own environment. None of them starts with GIT_.
 PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME")
-
-
-class GitError(ToolError):
-    """git gave no answer, so nothing may be concluded from it."""
 
 
 class Git:
