@@ -26,7 +26,7 @@ ROOMS = {
     "jobs": "documents errors files models ports text",
     "sessions": "errors files jobs models ports",
     "gate": "errors files models ports",
-    "engine": "errors files gate jobs models ports sessions",
+    "engine": "errors files gate jobs models ports sessions text",
     "hookspecs": "engine ports",  # for annotations only, see below
     "loading": "__init__ errors hookspecs ports text",
     "project": "documents engine errors files gate jobs loading models ports sessions text",
