@@ -24,7 +24,7 @@ ROOMS = {
     "models": "errors text",
     "ports": "errors files models",
     "jobs": "documents errors files models ports text",
-    "sessions": "errors files jobs models ports",
+    "sessions": "errors files jobs models ports text",
     "gate": "errors files models ports",
     "engine": "errors files gate jobs models ports sessions text",
     "hookspecs": "engine ports",  # for annotations only, see below

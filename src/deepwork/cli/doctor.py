@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 import importlib_metadata
 
@@ -20,7 +21,11 @@ from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.errors import DeepWorkError
+from deepwork.documents.limits import MAX_BYTES
+from deepwork.errors import DeepWorkError, GitError, PathRefused
+from deepwork.files.git import Git
+from deepwork.files.paths import read_regular
+from deepwork.files.workspace import Workspace
 from deepwork.ports.records import Check, Finding, Level
 from deepwork.ports.state_store import StateStore
 from deepwork.project.config import user_config_file
@@ -120,7 +125,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
-        if file.exists() and file.read_text(encoding="utf-8", errors="replace") != schema_text(kind):
+        content = _small_file(file, project.workspace.root)
+        if content is not None and content != schema_text(kind):
             yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is from another release", "deepwork init")
 
 
@@ -164,13 +170,26 @@ def _sessions(project: Project) -> Iterator[Finding]:
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
+    tracked = anyio.run(_tracked_state, project.workspace)
+    if tracked:
+        text = f"git tracks {len(tracked)} files of .deepwork/tmp: sessions of somebody else may come with each pull"
+        yield Finding(Level.WARNING, text, "git rm -r --cached .deepwork/tmp")
+
+
+async def _tracked_state(workspace: Workspace) -> list[str]:
+    """List the files of the state folder that git tracks; none where git cannot tell."""
+    try:
+        git = await Git.open(workspace.root, os.environ)
+        return await git.paths("ls-files", "-z", "--cached", "--", ".deepwork/tmp") if git else []
+    except GitError:
+        return []
 
 
 def _clients(root: Path) -> Iterator[Finding]:
     entries = [
         (name, server, entry)
         for name, key in CLIENT_FILES.items()
-        for server, entry in _entries(root / name, key).items()
+        for server, entry in _entries(root / name, key, root).items()
     ]
     for name, server, entry in entries:
         command = str(entry.get("command"))
@@ -184,13 +203,22 @@ def _clients(root: Path) -> Iterator[Finding]:
         yield Finding(Level.INFO, "no client file in this project starts deepwork", "deepwork init prints the lines")
 
 
-def _entries(file: Path, key: str) -> dict[str, dict[str, Any]]:
+def _entries(file: Path, key: str, root: Path) -> dict[str, dict[str, Any]]:
     """Return the entries that start deepwork; a file that cannot be read is reported by its client, not here."""
     try:
-        servers = json.loads(file.read_text(encoding="utf-8"))[key]
-        return {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        servers = json.loads(_small_file(file, root) or "{}")[key]
+        entries = {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
+        return {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def _small_file(file: Path, root: Path) -> str | None:
+    """Read a file of the project as carefully as a job file; None if it cannot be read."""
+    try:
+        return read_regular(str(file), [root], limit=MAX_BYTES).decode("utf-8", "replace")
+    except (PathRefused, OSError):
+        return None
 
 
 def _guarded_checks(project: Project) -> list[Check]:

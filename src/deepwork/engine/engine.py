@@ -367,7 +367,7 @@ class Engine:
         return definition, read_instructions(definition, workflow.entries[0], self._workspace.root), notices
 
     async def _upgraded(self, session: Session) -> Session:
-        if session.definition or not session.is_active:
+        if session.definition is None and not session.is_active:
             return session
         return await to_thread.run_sync(upgraded, session, self.catalogue, self._workspace.root)
 
