@@ -26,6 +26,7 @@ COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
     "init": "deepwork.cli.init:init",
     "connect": "deepwork.cli.connect:connect",
+    "status": "deepwork.cli.status:status",
     "jobs": "deepwork.cli.jobs:jobs",
     "sessions": "deepwork.cli.sessions:sessions",
     "gate": "deepwork.cli.gate:gate",
@@ -34,6 +35,7 @@ COMMANDS = {
     "doctor": "deepwork.cli.doctor:doctor",
     "schema": "deepwork.cli.schema:schema",
     "new-plugin": "deepwork.cli.new_plugin:new_plugin",
+    "hook": "deepwork.cli.hook:hook",
     "completion": "deepwork.cli.completion:completion",
 }
 
