@@ -28,7 +28,7 @@ from deepwork.gate.shared import SharedReviews
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
-from deepwork.models.replies import AbortedWorkflow, FinishedStep, StartedWorkflow, WorkflowList
+from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
 from deepwork.sessions import transitions
@@ -184,6 +184,10 @@ class Engine:
         session = await self.sessions.update(session.session_id, abort, session=session)
         self.sessions.connection(call).end(session.session_id)
         return await self._replies.of_abort(call, session, repeated=repeated)
+
+    async def active_sessions(self, call: ToolCall) -> list[ActiveSession]:
+        """List what the caller may go on with, the last changed first; nothing if the store is slow or fails."""
+        return await self._active.infos(call)
 
     async def resume_text(self, call: ToolCall, session_id: str) -> str:
         """Tell what an agent needs that has to go on with a session and remembers nothing.

@@ -19,6 +19,7 @@ from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
+from deepwork.server.completions import add_completions
 from deepwork.server.instructions import join_instructions
 from deepwork.server.lazy_state import LazyStateServer
 from deepwork.server.middleware import CallMiddleware
@@ -115,7 +116,8 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
         add_resource(server, resource.item, middleware)
     prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
     for prompt in by_name("prompt", prompts, lambda spec: spec.name).values():
-        add_prompt(server, prompt.item)
+        add_prompt(server, prompt.item, middleware)
+    add_completions(server, (spec.item for spec in prompts), (spec.item for spec in resources), middleware)
     return server
 
 
