@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import importlib_metadata
@@ -20,7 +17,10 @@ from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.errors import DeepWorkError
+from deepwork.clients.connection import Place
+from deepwork.clients.overview import overview
+from deepwork.clients.verification import verify
+from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.ports.records import Check, Finding, Level
 from deepwork.ports.state_store import StateStore
 from deepwork.project.config import user_config_file
@@ -28,12 +28,6 @@ from deepwork.project.offers import list_offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
-CLIENT_FILES = {
-    ".mcp.json": "mcpServers",
-    ".cursor/mcp.json": "mcpServers",
-    ".gemini/settings.json": "mcpServers",
-    ".vscode/mcp.json": "servers",
-}
 
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
@@ -167,30 +161,26 @@ def _sessions(project: Project) -> Iterator[Finding]:
 
 
 def _clients(root: Path) -> Iterator[Finding]:
-    entries = [
-        (name, server, entry)
-        for name, key in CLIENT_FILES.items()
-        for server, entry in _entries(root / name, key).items()
-    ]
-    for name, server, entry in entries:
-        command = str(entry.get("command"))
-        program = shutil.which(str(root / command) if os.path.dirname(command) else command)
-        if program:
-            yield Finding(Level.OK, f"{name}: {server!r} starts {command}")
+    """Start the server of every entry as its client would, and list its tools."""
+    states = [state for state in overview(root, os.environ) if state.place]
+    for state in states:
+        title = state.client.title
+        if state.word == "broken" or not state.command:
+            level = Level.WARNING if state.word == "broken" else Level.INFO
+            cure = f"deepwork connect {state.client.name}" if state.word == "broken" else None
+            yield Finding(level, f"{title}: {state.detail}", cure)
+            continue
+        try:
+            verified = verify(state.place or Place(state.client, root, "user", os.environ), [*state.command])
+        except ConfigError as error:
+            yield Finding(
+                Level.WARNING, f"{title}: {state.detail}: {error.message}", f"deepwork connect {state.client.name}"
+            )
         else:
-            text = f"{name}: {server!r} cannot start, because there is no such program: {command}"
-            yield Finding(Level.WARNING, text, "give its full path")
-    if not entries:
-        yield Finding(Level.INFO, "no client file in this project starts deepwork", "deepwork init prints the lines")
-
-
-def _entries(file: Path, key: str) -> dict[str, dict[str, Any]]:
-    """Return the entries that start deepwork; a file that cannot be read is reported by its client, not here."""
-    try:
-        servers = json.loads(file.read_text(encoding="utf-8"))[key]
-        return {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+            count = len(verified.tools)
+            yield Finding(Level.OK, f"{title}: {state.detail}: {count} tools after {verified.seconds:.1f} s")
+    if not states:
+        yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
 
 
 def _guarded_checks(project: Project) -> list[Check]:
