@@ -31,7 +31,10 @@ PROBLEMS = [
     (rule().replace("individual", "each"), ":8: rule.review.strategy: should be 'individual', 'matches_tog"),
     (rule().replace('["*.py"]', "[]"), ":5: rule.match.include: should not be empty"),
     (rule(match="    exclude: ['{1..999}']"), ":6: rule.match.exclude[0]: has braces for more than 64 globs"),
-    (rule().replace("description: d", f"description: {'d' * 257}"), ":2: rule.description: has 257 characters; at most 256 are allowed"),
+    (
+        rule().replace("description: d", f"description: {'d' * 257}"),
+        ":2: rule.description: has 257 characters; at most 256 are allowed",
+    ),
     (
         rule().replace("rule:", "my rule:"),
         ":1: my rule: string should match pattern '^[a-zA-Z0-9_-]+$'",
