@@ -80,6 +80,10 @@ class JsonStore(StateStore):
         """Move the files of a session to the folder `archive`."""
         await to_thread.run_sync(self._archive, session_id)
 
+    async def archived(self) -> list[SessionSummary]:
+        """List the sessions in the folder `archive`."""
+        return await to_thread.run_sync(self._archived)
+
     async def __aenter__(self) -> Self:
         """Remove what writes that were cut off have left."""
         await to_thread.run_sync(self._remove_leftovers)
@@ -211,6 +215,24 @@ class JsonStore(StateStore):
                 folder.sync()
         except OSError as error:
             raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
+
+    def _archived(self) -> list[SessionSummary]:
+        summaries: list[SessionSummary] = []
+        try:
+            with self._open() as folder:
+                if _ARCHIVE not in folder.names():  # opening it would make it
+                    return []
+                archive = folder.subfolder(_ARCHIVE)
+            with archive:
+                for session_id in stored_ids(archive):
+                    with suppress(CorruptSession, OSError):
+                        session = read_for_listing(archive, session_id)
+                        summaries += [session.summary()] if session else []
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unlisted(error) from error
+        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
 
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._open() as folder:

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import click
 import importlib_metadata
+from click.core import ParameterSource
 
 from deepwork import __version__
 from deepwork.cli.options import json_option, path_option, probable_root
@@ -67,7 +68,7 @@ def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
     except DeepWorkError as error:
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return
-    yield "project", _project(project, root)
+    yield "project", _project(project)
     yield "configuration", _configuration(project)
     yield "plugins", _plugins(project)
     yield "jobs", _guarded(lambda: _jobs(project))
@@ -96,12 +97,21 @@ def _environment() -> Iterator[Finding]:
     yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
 
 
-def _project(project: Project, path: str) -> Iterator[Finding]:
+def _source() -> str:
+    """Say what has chosen the project."""
+    context = click.get_current_context()
+    sources = {
+        ParameterSource.COMMANDLINE: "--path",
+        ParameterSource.ENVIRONMENT: "DEEPWORK_PROJECT",
+    }
+    is_here = context.params["root"] == "."
+    default = "the current folder" if is_here else "the folders above the current one"
+    return sources.get(context.get_parameter_source("root") or ParameterSource.DEFAULT, default)
+
+
+def _project(project: Project) -> Iterator[Finding]:
     root = project.workspace.root
-    source = "--path" if path != "." else "the current folder"
-    if os.environ.get("DEEPWORK_PROJECT") == path:
-        source = "DEEPWORK_PROJECT"
-    yield Finding(Level.OK, f"root {root} (from {source})")
+    yield Finding(Level.OK, f"root {root} (from {_source()})")
     if project.workspace.home.is_dir():
         return
     parent = probable_root(root)
@@ -148,10 +158,13 @@ def _jobs(project: Project) -> Iterator[Finding]:
     for _, error in listing.errors:
         yield Finding(Level.ERROR, error.message, f"deepwork jobs check {error.job_dir}")
     for _, job in listing.jobs:
+        for line in job.errors:
+            yield Finding(Level.ERROR, line, f"deepwork jobs check {job.job_dir}")
         for warning in job.warnings:
             yield Finding(Level.WARNING, warning, f"deepwork jobs check {job.job_dir}")
     for hidden in listing.shadowed:
-        yield Finding(Level.INFO, f"job {hidden.job.name!r} of {hidden.source} is hidden by that of {hidden.by}")
+        text = f"the job {hidden.job.name!r} of {hidden.source} is not used: {hidden.by} has one of the same name"
+        yield Finding(Level.INFO, text)
 
 
 def _sessions(project: Project) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from deepwork import __version__
+from deepwork.cli.groups import CommandGroup
 from deepwork.cli.logs import set_up_warnings
 from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
@@ -45,7 +46,7 @@ THREAD_SECONDS = 0.5
 GC_THRESHOLD = 50_000
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
     _extensions: dict[str, click.Command] | None = None

@@ -275,7 +275,7 @@ class Engine:
         if not is_open:
             return session, None
         try:
-            passed = passed_before(session.history, completion.step_id)
+            passed = passed_before(transitions.since_reopened(session), completion.step_id)
             judgement = await gate.judge(work, passed_before=passed, progress=progress)
         except BaseException as error:
             with anyio.CancelScope(shield=True):

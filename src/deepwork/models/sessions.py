@@ -46,6 +46,7 @@ class EventKind(StrEnum):
     STEP_COMPLETED = "step_completed"
     COMPLETED = "completed"
     ABORTED = "aborted"
+    REOPENED = "reopened"
 
 
 class StoredModel(BaseModel):

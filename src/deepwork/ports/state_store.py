@@ -80,6 +80,10 @@ class StateStore(ABC):
         """
         raise StorageError(f"{type(self).__name__} has no archive")
 
+    async def archived(self) -> list[SessionSummary]:
+        """List the archived sessions, the last changed first; a store without an archive has none."""
+        return []
+
     async def damaged(self) -> list[str]:
         """Name stored sessions that could not be read and were set aside."""
         return []
