@@ -22,7 +22,8 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@echo "Preparing $(VENV); the first time this takes a minute or two."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python tools/install.py --editable '.[dev]' \
-		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review
+		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review \
+		--editable plugins/deepwork_sql
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server

@@ -21,7 +21,7 @@ ROOMS = {
     "text": "",
     "files": "errors",
     "documents": "text",
-    "models": "errors",
+    "models": "errors text",
     "ports": "errors files models",
     "jobs": "documents errors files models ports text",
     "sessions": "errors files jobs models ports",
