@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo, model_validator
 
 from deepwork_orchestration.errors import invalid_input
 
@@ -71,6 +71,10 @@ def _between(least: int, most: int) -> Callable[[Any, ValidationInfo], Any]:
     return check
 
 
+def _one_word(value: Any) -> Any:
+    return "notification" if value == "broadcast" else value
+
+
 Name = Annotated[str, AfterValidator(_check_name)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Id = Text
@@ -84,7 +88,7 @@ Count = Annotated[int, Strict(), AfterValidator(_between(0, MAX_NUMBER))]
 Ordinal = Annotated[int, Strict(), AfterValidator(_between(1, MAX_NUMBER))]
 Parallel = Annotated[int, Strict(), AfterValidator(_between(1, MAX_PARALLEL))]
 Seconds = Annotated[int, Strict(), AfterValidator(_between(1, MAX_EXPIRY))]
-Timestamp = Annotated[int | float, Strict(), AfterValidator(_between(0, MAX_NUMBER))]
+Timestamp = Annotated[float, Strict(), AfterValidator(_between(0, MAX_NUMBER))]
 
 SourceType = Literal["prompt", "github_issue", "linear", "jira", "custom"]
 Complexity = Literal["low", "medium", "high"]
@@ -93,7 +97,11 @@ StoredCheckpointType = Literal["plan", "progress", "decision", "error", "recover
 Runtime = Literal["claude_code", "codex", "opencode", "custom"]
 Role = Literal["coordinator", "worker"]
 Priority = Literal["low", "normal", "high", "urgent"]
-MessageType = Literal["task_assignment", "status_update", "query", "response", "notification"]
+# `broadcast` is what others call a notification to many. It is taken, but agents are not told of a second word.
+MessageType = Annotated[
+    Literal["task_assignment", "status_update", "query", "response", "notification"], BeforeValidator(_one_word)
+]
+BroadcastType = Annotated[Literal["notification", "status_update"], BeforeValidator(_one_word)]
 
 
 def _lean(schema: dict[str, Any]) -> None:

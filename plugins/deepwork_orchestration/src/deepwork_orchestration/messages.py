@@ -8,6 +8,7 @@ from deepwork_orchestration import claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import (
     Body,
+    BroadcastType,
     Flag,
     Id,
     Limit,
@@ -29,7 +30,7 @@ def message_send(
     act: Act,
     sender_id: Id,
     recipient_id: Id,
-    message_type: MessageType | Literal["broadcast"],
+    message_type: MessageType,
     body: Body,
     subject: Text | None = None,
     priority: Priority = "normal",
@@ -67,7 +68,7 @@ def message_send(
 def message_broadcast(
     act: Act,
     sender_id: Id,
-    message_type: Literal["notification", "status_update", "broadcast"],
+    message_type: BroadcastType,
     body: Body,
     recipient_filter: RecipientFilter | None = None,
     subject: Text | None = None,
@@ -191,7 +192,7 @@ def deliver(
         t.messages,
         sender_id=sender_id,
         recipient_id=recipient_id,
-        message_type="notification" if message_type == "broadcast" else message_type,
+        message_type=message_type,
         body=body,
         priority=priority,
         status="unread",

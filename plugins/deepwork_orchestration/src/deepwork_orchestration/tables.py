@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from deepwork_sql.columns import JSON, Milliseconds
+from deepwork_sql.columns import JSON, Key, Milliseconds
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
-from sqlalchemy.dialects import postgresql
 
 metadata = MetaData()
-
-# Names are sorted by their characters; otherwise the locale of a PostgreSQL database would decide.
-SortedName = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 
 
 def _number() -> Column[int]:
@@ -20,7 +16,7 @@ def _number() -> Column[int]:
 
 
 def _id() -> Column[str]:
-    return Column("id", Text, nullable=False, unique=True)
+    return Column("id", Key, nullable=False, unique=True)
 
 
 def _times() -> tuple[Column[int], Column[int]]:
@@ -28,7 +24,7 @@ def _times() -> tuple[Column[int], Column[int]]:
 
 
 def _reference(name: str, target: str, *, nullable: bool = True, **options: Any) -> Column[str]:
-    return Column(name, Text, ForeignKey(f"orchestration_{target}.id"), nullable=nullable, **options)
+    return Column(name, Key, ForeignKey(f"orchestration_{target}.id"), nullable=nullable, **options)
 
 
 repositories = Table(
@@ -36,7 +32,7 @@ repositories = Table(
     metadata,
     _number(),
     _id(),
-    Column("path", Text, nullable=False, unique=True),
+    Column("path", Key, nullable=False, unique=True),
     Column("name", Text),
     *_times(),
 )
@@ -51,7 +47,7 @@ workflows = Table(
     Column("source_type", Text, nullable=False),
     Column("source_ref", Text),
     Column("source_content", Text, nullable=False),
-    Column("status", Text, nullable=False),
+    Column("status", Key, nullable=False),
     Column("initial_plan", JSON),
     Column("plan_summary", Text),
     Column("max_parallel_tasks", Integer, nullable=False),
@@ -69,11 +65,11 @@ tasks = Table(
     _number(),
     _id(),
     _reference("workflow_id", "workflows", nullable=False),
-    Column("name", SortedName, nullable=False),
+    Column("name", Key, nullable=False),
     Column("description", Text),
-    Column("status", Text, nullable=False),
+    Column("status", Key, nullable=False),
     Column("sequence", BigInteger, nullable=False),
-    Column("parallel_group", Text),
+    Column("parallel_group", Key),
     Column("plan", JSON),
     Column("plan_summary", Text),
     Column("context", JSON),
@@ -82,8 +78,8 @@ tasks = Table(
     Column("error", Text),
     Column("required_capabilities", JSON),
     Column("open_dependencies", Integer, nullable=False),
-    Column("workspace_id", Text),
-    Column("assigned_agent_id", Text, index=True),
+    Column("workspace_id", Key),
+    Column("assigned_agent_id", Key, index=True),
     Column("claimed_at", Milliseconds),
     Column("claimed_by", Text),
     Column("fence", BigInteger),
@@ -96,8 +92,8 @@ tasks = Table(
 dependencies = Table(
     "orchestration_dependencies",
     metadata,
-    Column("task_id", Text, ForeignKey("orchestration_tasks.id"), primary_key=True),
-    Column("depends_on_id", Text, ForeignKey("orchestration_tasks.id"), primary_key=True, index=True),
+    Column("task_id", Key, ForeignKey("orchestration_tasks.id"), primary_key=True),
+    Column("depends_on_id", Key, ForeignKey("orchestration_tasks.id"), primary_key=True, index=True),
     Column("type", Text, nullable=False),
 )
 
@@ -122,10 +118,10 @@ workspaces = Table(
     _number(),
     _id(),
     _reference("workflow_id", "workflows", nullable=False, index=True),
-    Column("path", Text, nullable=False, index=True),
+    Column("path", Key, nullable=False, index=True),
     Column("branch", Text, nullable=False),
     Column("base_branch", Text),
-    Column("status", Text, nullable=False),
+    Column("status", Key, nullable=False),
     Column("merge_commit", Text),
     *_times(),
 )
@@ -135,7 +131,7 @@ templates = Table(
     metadata,
     _number(),
     _id(),
-    Column("name", SortedName, nullable=False, unique=True),
+    Column("name", Key, nullable=False, unique=True),
     Column("description", Text),
     Column("template", JSON, nullable=False),
     Column("version", Integer, nullable=False),
@@ -150,9 +146,9 @@ agents = Table(
     Column("name", Text, nullable=False),
     Column("runtime", Text, nullable=False),
     Column("role", Text, nullable=False),
-    Column("status", Text, nullable=False),
+    Column("status", Key, nullable=False),
     Column("capabilities", JSON),
-    Column("current_task_id", Text),
+    Column("current_task_id", Key),
     Column("workspace_path", Text),
     Column("last_heartbeat", Milliseconds, nullable=False),
     Column("metadata", JSON),
@@ -172,11 +168,11 @@ messages = Table(
     Column("subject", Text),
     Column("body", JSON, nullable=False),
     Column("priority", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("workflow_id", Text),
-    Column("task_id", Text),
-    Column("reply_to_id", Text),
-    Column("thread_id", Text, nullable=False, index=True),
+    Column("status", Key, nullable=False),
+    Column("workflow_id", Key),
+    Column("task_id", Key),
+    Column("reply_to_id", Key),
+    Column("thread_id", Key, nullable=False, index=True),
     Column("created_at", Milliseconds, nullable=False),
     Column("read_at", Milliseconds),
     Column("expires_at", Milliseconds),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -171,7 +172,7 @@ def _served(desk: Desk, tool: Tool) -> Callable[..., Any]:
     annotations = {parameter.name: _annotation(parameter, hints[parameter.name]) for parameter in arguments}
     annotations.pop("request", None)
     if tool.repeatable:
-        annotations["request_id"] = _left_out(Id, None)
+        annotations["request_id"] = _left_out(Id | None, None)
     signed: Any = run
     signed.__name__ = tool.name
     signed.__doc__ = inspect.getdoc(tool.fn)
@@ -194,7 +195,8 @@ def _annotation(parameter: inspect.Parameter, hint: Any) -> Any:
 
 
 def _left_out(hint: Any, default: Any) -> Any:
-    """Make a parameter optional: it may be null, of which the schema says nothing, because it means the same."""
+    """Make a parameter optional: it may be null, of which the schema says nothing, because it means left out."""
+    hint = Union[tuple(member for member in get_args(hint) if member is not NoneType)] if default is None else hint
     field = Field(default_factory=lambda: None) if default is None else Field(default=default)
     return Annotated[hint | SkipJsonSchema[None], field]
 
