@@ -84,7 +84,7 @@ def choose_tool_sets(
     option: str,
     failures: Iterable[PluginStatus] = (),
 ) -> list[Provided[ToolSet]]:
-    """Select tool sets, each whole (`SET`) or a subset of its tools (`SET:SUBSET`). Of two subsets all tools are served.
+    """Select tool sets, each whole (`SET`) or a subset of its tools (`SET:SUBSET`). Two subsets of a set are joined.
 
     Raises:
         UnknownName: No plugin offers the set, or the set has no such subset.

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from deepwork_orchestration.bindings import ConnectionBindings
 
 if TYPE_CHECKING:
-    from deepwork_sql import Transaction
-
     from deepwork_orchestration.records import Records
+    from deepwork_sql import Transaction
 
 
 class Act:

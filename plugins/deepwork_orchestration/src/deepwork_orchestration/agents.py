@@ -112,9 +112,7 @@ def agent_unregister(act: Act, id: Id) -> Mapped:  # noqa: A002
     return {"success": True, "tasks_released": len(released)}
 
 
-def task_release(
-    act: Act, task_id: Id, agent_id: Id, reason: Text | None = None, fence: Fence | None = None
-) -> Mapped:
+def task_release(act: Act, task_id: Id, agent_id: Id, reason: Text | None = None, fence: Fence | None = None) -> Mapped:
     """Give a claimed task back; it is pending again."""
     task, agent = act.records.task(task_id), act.records.agent(agent_id)
     claims.guard_release(act, task, agent, fence=fence)

@@ -13,9 +13,8 @@ from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
 from deepwork_orchestration.states import BEGUN, CLOSED, DONE
 
 if TYPE_CHECKING:
-    from deepwork_sql.leases import Lease
-
     from deepwork_orchestration.act import Act
+    from deepwork_sql.leases import Lease
 
 PREFIX = "orchestration/task/"
 REVIVE = 'Call agent_update with status "online", then claim anew what you want to go on with.'
@@ -39,9 +38,8 @@ def overdue(act: Act) -> bool:
 
 def take(act: Act, task: Task, agent: Agent) -> Lease:
     """Give a task that nobody holds to an agent."""
-    from deepwork_sql import leases
-
     from deepwork_orchestration import tables as t
+    from deepwork_sql import leases
 
     lease = leases.take(act.transaction, item(task.id), holder=agent.id, milliseconds=act.lease)
     if isinstance(lease, leases.Held):  # every claim ends with its lease, so this cannot be
@@ -55,9 +53,8 @@ def take(act: Act, task: Task, agent: Agent) -> Lease:
 
 def beat(act: Act, agent: Agent) -> None:
     """Renew the leases of an agent that calls; one that is offline has none."""
-    from deepwork_sql import leases
-
     from deepwork_orchestration import tables as t
+    from deepwork_sql import leases
 
     if agent.status != "offline":
         leases.renew_all(act.transaction, agent.id, act.lease)
@@ -256,13 +253,12 @@ def _tell_coordinators(act: Act, agent: Agent, lost: list[Task]) -> None:
 
 
 def _drop(act: Act, task: Task, *, is_lost: bool = False) -> None:
-    from deepwork_sql import leases
-
     from deepwork_orchestration import tables as t
+    from deepwork_sql import leases
 
     fence = task.fence
     if is_lost:
-        # Only a lease that is live can be ended. Taking this one first also raises the fence, which shuts out its holder.
+        # Only a live lease can be ended. Taking this one first also raises the fence, which shuts out its holder.
         lease = leases.take(act.transaction, item(task.id), holder="nobody", milliseconds=act.lease)
         fence = lease.fence if isinstance(lease, leases.Lease) else fence
     if fence is not None:

@@ -70,7 +70,10 @@ def shortened(text: str, length: int) -> str:
 
 
 def _shorten(
-    context: Mapped, cut: list[str], is_enough: Callable[[Mapped, list[str]], bool], sections: Sequence[str] | None = None
+    context: Mapped,
+    cut: list[str],
+    is_enough: Callable[[Mapped, list[str]], bool],
+    sections: Sequence[str] | None = None,
 ) -> Mapped:
     """Apply the cuts one after another, each as far as needed, until it is enough."""
     for item in CUTS:
@@ -194,12 +197,17 @@ def _list_cut(label: str, name: str) -> Cut:
 
 
 def _text_cut(section: str, name: str) -> Cut:
-    return Cut(name, (section,), lambda context: 16 * bool(context[section].get(name)), partial(_cut_text, section, name))
+    return Cut(
+        name, (section,), lambda context: 16 * bool(context[section].get(name)), partial(_cut_text, section, name)
+    )
 
 
 def _object_cut(name: str) -> Cut:
     return Cut(
-        name, ("current_task",), lambda context: int(context["current_task"][name] is not None), partial(_cut_object, name)
+        name,
+        ("current_task",),
+        lambda context: int(context["current_task"][name] is not None),
+        partial(_cut_object, name),
     )
 
 

@@ -24,11 +24,11 @@ ResultT = TypeVar("ResultT")
 LOCK = "orchestration"
 
 
-class _Overdue(Exception):  # noqa: N818 - not an error: a call that reads has to write first
+class _Overdue(Exception):
     """A lease has run out, and a call that only reads cannot end its claim."""
 
 
-class _Unrecorded(Exception):  # noqa: N818 - not an error either
+class _Unrecorded(Exception):
     """A request has not been answered yet."""
 
 

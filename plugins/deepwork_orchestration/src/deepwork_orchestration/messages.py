@@ -116,33 +116,25 @@ def message_list(
     since: Timestamp | None = None,
 ) -> Mapped:
     """List an agent's unread messages, newest first; with thread_id all of a thread, sent ones too."""
-    import sqlalchemy as sa
-
-    from deepwork_orchestration import tables as t
-
     claims.notice(act, agent_id)
-    c = t.messages.c
-    is_theirs = c.recipient_id == agent_id
-    if thread_id is not None:
-        is_theirs = sa.and_(c.thread_id == thread_id, sa.or_(is_theirs, c.sender_id == agent_id))
-    query = sa.select(t.messages).where(is_theirs, act.records.not_expired())
-    chosen_status = status or ("unread" if thread_id is None else "all")
-    if chosen_status != "all":
-        query = query.where(c.status == chosen_status)
-    for column, values in ((c.message_type, message_type), (c.priority, priority)):
-        if values is not None:
-            query = query.where(column.in_(values))
     if workflow_id is not None:
         act.records.workflow(workflow_id)
-        query = query.where(c.workflow_id == workflow_id)
-    if since is not None:
-        query = query.where(c.created_at > _milliseconds(since))
+    chosen_status = status or ("unread" if thread_id is None else "all")
+    messages = act.records.inbox(
+        agent_id,
+        status=None if chosen_status == "all" else chosen_status,
+        message_types=message_type,
+        priorities=priority,
+        workflow_id=workflow_id,
+        thread_id=thread_id,
+        since=None if since is None else _milliseconds(since),
+        limit=limit,
+    )
     unread = sum(act.records.unread_by_priority(agent_id).values())
-    messages = act.records.messages(query, limit)
     return {"messages": [message.reply() for message in messages], "unread_count": unread}
 
 
-def message_get(act: Act, id: Id, mark_read: Flag = True) -> Mapped:  # noqa: A002
+def message_get(act: Act, id: Id, *, mark_read: Flag = True) -> Mapped:  # noqa: A002
     """Read a message."""
     message = act.records.message(id)
     if mark_read and message.status == "unread":
@@ -183,9 +175,8 @@ def deliver(
     **values: Any,
 ) -> tuple[str, str]:
     """Store a message, and give its id and its thread; a message without a thread begins one."""
-    from deepwork_sql import new_id
-
     from deepwork_orchestration import tables as t
+    from deepwork_sql import new_id
 
     thread = thread_id or new_id("thr")
     message_id = act.records.add(

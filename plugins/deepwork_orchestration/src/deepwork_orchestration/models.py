@@ -16,7 +16,7 @@ class Row:
     id: str
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
+    def of(cls, row: Mapping[Any, Any]) -> Self:
         """Make it of a database row, which may have more columns."""
         return cls(**{field.name: row[field.name] for field in fields(cls)})
 

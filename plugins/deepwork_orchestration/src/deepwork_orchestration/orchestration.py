@@ -11,7 +11,7 @@ from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.states import CLOSED, DONE
 
 
-def workflow_next_tasks(act: Act, workflow_id: Id, include_failed: Flag = True) -> Mapped:
+def workflow_next_tasks(act: Act, workflow_id: Id, *, include_failed: Flag = True) -> Mapped:
     """List the tasks that can be started now. Start at most free_slots."""
     workflow = act.records.workflow(workflow_id)
     statuses = ["pending", "failed"] if include_failed else ["pending"]

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from deepwork_sql import Transaction, new_id
-from sqlalchemy import Row as Line
 
 from deepwork_orchestration import tables as t
 from deepwork_orchestration.errors import not_found
@@ -24,6 +22,7 @@ from deepwork_orchestration.models import (
     Workspace,
 )
 from deepwork_orchestration.states import CLOSED, DONE
+from deepwork_sql import Transaction, new_id
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -82,12 +81,33 @@ class Records:
     def _all(self, model: type[RowT], query: sa.Select[Any]) -> list[RowT]:
         return [model.of(row) for row in self._transaction.execute(query).mappings()]
 
-    def _lines(self, query: sa.Select[Any]) -> Sequence[Line[Any]]:
+    def _lines(self, query: sa.Select[Any]) -> Sequence[Any]:
         return self._transaction.execute(query).all()
 
     def _count(self, query: sa.Select[Any]) -> int:
         statement = sa.select(sa.func.count()).select_from(query.subquery())
         return int(self._transaction.execute(statement).scalar_one())
+
+    # Whole tables, for files.
+
+    def exported(self, section: str, workflow_ids: Sequence[str]) -> Sequence[sa.RowMapping]:
+        """Give the rows of a table that belong to workflows; all if none are named."""
+        table = t.metadata.tables[f"orchestration_{section}"]
+        query = sa.select(table).order_by(*(table.primary_key.columns if "number" not in table.c else [table.c.number]))
+        if workflow_ids:
+            query = query.where(_belongs(section, workflow_ids))
+        return self._transaction.execute(query).mappings().all()
+
+    def present(self, section: str, ids: Sequence[str]) -> set[str]:
+        """Give those of the ids that a table has."""
+        column = t.metadata.tables[f"orchestration_{section}"].c.id
+        batches = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+        return {row[0] for batch in batches for row in self._lines(sa.select(column).where(column.in_(batch)))}
+
+    def insert_all(self, section: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows as they are."""
+        if rows:
+            self._transaction.execute(sa.insert(t.metadata.tables[f"orchestration_{section}"]), rows)
 
     # One row by its id. An unknown id is an error.
 
@@ -144,7 +164,7 @@ class Records:
     def tasks(self, workflow_id: str) -> list[Task]:
         return self._all(Task, _in_order(sa.select(t.tasks).where(t.tasks.c.workflow_id == workflow_id)))
 
-    def task_lines(self, workflow_id: str) -> Sequence[Line[Any]]:
+    def task_lines(self, workflow_id: str) -> Sequence[Any]:
         """Give of each task what overviews need."""
         c = t.tasks.c
         columns = c.id, c.name, c.status, c.sequence, c.parallel_group, c.open_dependencies
@@ -314,7 +334,47 @@ class Records:
 
     # Messages.
 
-    def messages(self, query: sa.Select[Any], limit: int | None = None) -> list[Message]:
+    def inbox(
+        self,
+        agent_id: str,
+        *,
+        status: str | None,
+        message_types: Collection[str] | None,
+        priorities: Collection[str] | None,
+        workflow_id: str | None,
+        thread_id: str | None,
+        since: int | None,
+        limit: int,
+    ) -> list[Message]:
+        """Give the messages that an agent has received; of a thread also those that it has sent."""
+        c = t.messages.c
+        is_theirs = c.recipient_id == agent_id
+        if thread_id is not None:
+            is_theirs = sa.and_(c.thread_id == thread_id, sa.or_(is_theirs, c.sender_id == agent_id))
+        conditions = [is_theirs, self.not_expired()]
+        conditions += [
+            column == value for column, value in ((c.status, status), (c.workflow_id, workflow_id)) if value is not None
+        ]
+        conditions += [
+            column.in_(values)
+            for column, values in ((c.message_type, message_types), (c.priority, priorities))
+            if values is not None
+        ]
+        if since is not None:
+            conditions.append(c.created_at > since)
+        return self._messages(sa.select(t.messages).where(*conditions), limit)
+
+    def all_messages(self, workflow_id: str | None, agent_id: str | None, limit: int) -> list[Message]:
+        """Give the messages about a workflow, and those that an agent has sent or received."""
+        c = t.messages.c
+        query = sa.select(t.messages)
+        if workflow_id is not None:
+            query = query.where(c.workflow_id == workflow_id)
+        if agent_id is not None:
+            query = query.where(sa.or_(c.sender_id == agent_id, c.recipient_id == agent_id))
+        return self._messages(query, limit)
+
+    def _messages(self, query: sa.Select[Any], limit: int) -> list[Message]:
         ordered = query.order_by(t.messages.c.created_at.desc(), t.messages.c.number.desc())
         return self._all(Message, ordered.limit(limit))
 
@@ -326,7 +386,7 @@ class Records:
         )
         if priorities is not None:
             query = query.where(c.priority.in_(priorities))
-        return {priority: count for priority, count in self._lines(query.group_by(c.priority))}
+        return dict(self._lines(query.group_by(c.priority)))
 
     def not_expired(self) -> sa.ColumnElement[bool]:
         expires_at = t.messages.c.expires_at
@@ -339,6 +399,24 @@ class Records:
             batch = message_ids[start : start + BATCH]
             where = c.id.in_(batch), c.status.in_(statuses)
             self._transaction.execute(sa.update(t.messages).where(*where).values(**values))
+
+
+def _belongs(section: str, workflow_ids: Sequence[str]) -> sa.ColumnElement[bool]:
+    """Say which rows of a table belong to workflows."""
+    w, k = t.workflows.c, t.tasks.c
+    tasks = sa.select(k.id).where(k.workflow_id.in_(workflow_ids))
+    conditions: dict[str, sa.ColumnElement[bool]] = {
+        "repositories": t.repositories.c.id.in_(sa.select(w.repository_id).where(w.id.in_(workflow_ids))),
+        "workflows": w.id.in_(workflow_ids),
+        "tasks": k.workflow_id.in_(workflow_ids),
+        "dependencies": t.dependencies.c.task_id.in_(tasks),
+        "checkpoints": t.checkpoints.c.task_id.in_(tasks),
+        "workspaces": t.workspaces.c.workflow_id.in_(workflow_ids),
+        "templates": t.templates.c.id.in_(
+            sa.select(w.source_ref).where(w.id.in_(workflow_ids), w.source_type == "template")
+        ),
+    }
+    return conditions[section]
 
 
 def _blocks() -> sa.ColumnElement[bool]:

@@ -60,6 +60,4 @@ def check_transition(kind: str, transitions: dict[str, tuple[str, ...]], current
     suggestion = f"From {current!r} it can become: {', '.join(allowed)}." if allowed else f"{current!r} is final."
     if (kind, current, target) == ("workflow", "planning", "ready"):
         suggestion = "Call workflow_set_plan: it makes the workflow ready."
-    raise OrchestrationError(
-        "INVALID_TRANSITION", f"a {kind} that is {current!r} cannot become {target!r}", suggestion
-    )
+    raise OrchestrationError("INVALID_TRANSITION", f"a {kind} that is {current!r} cannot become {target!r}", suggestion)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from deepwork_sql.columns import JSON, Key, Milliseconds
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
+
+from deepwork_sql.columns import JSON, Key, Milliseconds
 
 metadata = MetaData()
 

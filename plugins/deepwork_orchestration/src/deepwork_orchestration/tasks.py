@@ -12,7 +12,13 @@ from deepwork_orchestration.states import DONE, FINISHED, TASK_TRANSITIONS, Task
 SUMMARY = 200
 
 
-def task_get(act: Act, id: Id, include_checkpoints: Flag = False, checkpoint_limit: Limit | None = None) -> Mapped:  # noqa: A002
+def task_get(
+    act: Act,
+    id: Id,  # noqa: A002
+    *,
+    include_checkpoints: Flag = False,
+    checkpoint_limit: Limit | None = None,
+) -> Mapped:
     """Get a task; checkpoints: the newest, oldest first."""
     task = act.records.task(id)
     claims.notice_binding(act, task)
@@ -29,8 +35,6 @@ def task_set_plan(
     agent_id: Id | None = None,
 ) -> Mapped:
     """Set the plan of a task that is in planning; context is merged into what is stored."""
-    from deepwork_orchestration import tables as t
-
     task = act.records.task(id)
     claims.guard(act, task, "task_set_plan", fence=fence, agent_id=agent_id)
     if task.status != "planning":
@@ -86,7 +90,7 @@ def task_replan(
         raise OrchestrationError(
             "INVALID_STATE",
             f"task {id} is {task.shown_status!r}; only a task that is 'failed' or 'in_progress' can be replanned",
-            'A task in planning takes a new plan with task_set_plan.',
+            "A task in planning takes a new plan with task_set_plan.",
         )
     _store_plan(act, id, new_plan)
     act.records.change(t.tasks, id, status="pending", outcome=None, outcome_detail=None, error=None)
@@ -118,8 +122,8 @@ def _move(
     """Store a new status and what follows from it: for the claim, for tasks that wait, for the workflow."""
     from deepwork_orchestration import tables as t
 
-    given = {"outcome": outcome, "outcome_detail": outcome_detail}
-    values = {name: value for name, value in given.items() if value is not None}
+    results: Mapped = {"outcome": outcome, "outcome_detail": outcome_detail}
+    values = {name: value for name, value in results.items() if value is not None}
     # The error is that of the last failure, until the task is pending again.
     if status in ("failed", "pending"):
         values["error"] = error if status == "failed" else None

@@ -7,10 +7,11 @@ function that takes an `Act` is run in a transaction; one that takes a `Desk` an
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
+from functools import partial, reduce
+from operator import or_
 from types import NoneType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -30,6 +31,9 @@ from deepwork_orchestration import (
 )
 from deepwork_orchestration.arguments import KEEP, Id
 from deepwork_orchestration.desk import Desk, Request, check_storable
+
+# Null is allowed, and the schema does not say so.
+NULL: Any = SkipJsonSchema[None]  # type: ignore[misc]  # pydantic's subscript, which is no generic class for mypy
 
 INSTRUCTIONS = (
     "Plans: a coordinator calls workflow_create and workflow_set_plan. A worker calls agent_register, then loops: "
@@ -121,7 +125,9 @@ WORKER = (
     "message_get",
 )
 # Those that read and take no agent.
-OBSERVER = tuple(tool.name for tool in TOOLS if tool.read_only and "agent_id" not in inspect.signature(tool.fn).parameters)
+OBSERVER = tuple(
+    tool.name for tool in TOOLS if tool.read_only and "agent_id" not in inspect.signature(tool.fn).parameters
+)
 
 
 def tool_set(context: PluginContext) -> ToolSet:
@@ -196,9 +202,10 @@ def _annotation(parameter: inspect.Parameter, hint: Any) -> Any:
 
 def _left_out(hint: Any, default: Any) -> Any:
     """Make a parameter optional: it may be null, of which the schema says nothing, because it means left out."""
-    hint = Union[tuple(member for member in get_args(hint) if member is not NoneType)] if default is None else hint
     field = Field(default_factory=lambda: None) if default is None else Field(default=default)
-    return Annotated[hint | SkipJsonSchema[None], field]
+    members = [member for member in get_args(hint) if member is not NoneType] if default is None else [hint]
+    optional: Any = reduce(or_, [*members, NULL])
+    return Annotated[optional, field]
 
 
 def _plain(value: Any) -> Any:

@@ -24,6 +24,7 @@ def workflow_create(
     source_ref: Text | None = None,
     repository_path: Text | None = None,
     max_parallel_tasks: Parallel = 1,
+    *,
     auto_create_workspaces: Flag = False,
 ) -> Mapped:
     """Create a workflow. Next, workflow_set_plan. repository_path: default this project."""
@@ -45,7 +46,13 @@ def workflow_create(
     }
 
 
-def workflow_get(act: Act, id: Id, include_tasks: Flag = False, include_task_summaries: Flag = True) -> Mapped:  # noqa: A002
+def workflow_get(
+    act: Act,
+    id: Id,  # noqa: A002
+    *,
+    include_tasks: Flag = False,
+    include_task_summaries: Flag = True,
+) -> Mapped:
     """Get a workflow."""
     workflow = act.records.workflow(id)
     tasks = act.records.tasks(id) if include_tasks else []
@@ -172,9 +179,7 @@ def set_tasks(
     rows = [_row(workflow_id, task, open_dependencies=len(needed[task.name])) for task in tasks]
     ids = dict(zip(needed, act.records.add_all(t.tasks, rows), strict=True))
     act.records.add_edges((ids[name], ids[other]) for name, others in needed.items() for other in others)
-    act.records.change(
-        t.workflows, workflow_id, status="ready", plan_summary=plan_summary, initial_plan=initial_plan
-    )
+    act.records.change(t.workflows, workflow_id, status="ready", plan_summary=plan_summary, initial_plan=initial_plan)
     _updated(act, workflow_id)
     groups = {task.parallel_group for task in tasks} - {None}
     return len(rows), len(groups)

@@ -29,8 +29,8 @@ async def workspace_create(
     path: Text | None = None,
     base_branch: Name | None = None,
     task_ids: Texts | None = None,
-    create_worktree: Flag = False,
     *,
+    create_worktree: Flag = False,
     request: Request | None = None,
 ) -> Mapped:
     """Register a workspace. create_worktree makes the git worktree too; then path may be left out."""
@@ -61,11 +61,11 @@ async def workspace_update(
     id: Id,  # noqa: A002
     status: WorkspaceStatus | None = None,
     merge_commit: Name | None = None,
-    cleanup_worktree: Flag = False,
     *,
+    cleanup_worktree: Flag = False,
     request: Request | None = None,
 ) -> Mapped:
-    """Change a workspace; merged needs merge_commit. cleanup_worktree removes the worktree, unless work is uncommitted."""
+    """Change a workspace; merged needs merge_commit. cleanup_worktree removes a worktree without uncommitted work."""
     recorded = await desk.recorded(call, request)
     if recorded is not None:
         return dict(recorded)
@@ -113,7 +113,7 @@ async def _workspace_of_claim(desk: Desk, call: ToolCall, task_id: str) -> Mappe
     task, workflow, repository, workspace = await desk.read(call, lambda act: _wanted_workspace(act, task_id))
     if not desk.has_repository(repository):
         return {}
-    if workspace is not None and workspace.status == "active" and Path(workspace.path).is_dir():
+    if workspace is not None and workspace.status == "active" and worktrees.is_folder(workspace.path):
         return {"workspace_id": workspace.id, "path": workspace.path}
     path = desk.context.project_root / worktrees.FOLDER / task.id
     branch = f"deepwork/{workflow.id}/{task.id}"
@@ -141,7 +141,7 @@ async def _with_worktree(
     if git is None:
         raise OrchestrationError(
             "MISSING_REPO_PATH",
-            f"this server's project {str(desk.context.project_root)!r} is not the workflow's git repository ({repository})",
+            f"this server's project is not the workflow's git repository ({repository})",
             "Call a server that serves that repository, or make the worktree there and register it with path.",
         )
     place = _allowed(desk, path)
@@ -211,9 +211,7 @@ def _wanted_workspace(act: Act, task_id: str) -> tuple[Task, Workflow, str | Non
     return task, workflow, act.records.repository_path(workflow), workspace
 
 
-def _create(
-    act: Act, workflow_id: str, path: str, branch: str, base_branch: str | None, task_ids: list[str]
-) -> Mapped:
+def _create(act: Act, workflow_id: str, path: str, branch: str, base_branch: str | None, task_ids: list[str]) -> Mapped:
     from deepwork_orchestration import tables as t
 
     act.records.workflow(workflow_id)

@@ -53,7 +53,7 @@ async def add(git: Git, path: Path, branch: str, base: str | None) -> Worktree:
     start = "HEAD" if base is None else base
     if start.startswith("-"):
         raise invalid_input("base_branch", f"is no branch: {start[:200]!r}")
-    if os.path.lexists(path):
+    if _exists(path):
         raise GitError(f"{str(path)!r} exists already")
     exists = not (await git.try_run("show-ref", "--verify", "--quiet", f"refs/heads/{branch}")).returncode
     _ignore(git.root, path)
@@ -79,7 +79,7 @@ async def remove(git: Git, path: str) -> None:
         OrchestrationError: INVALID_STATE; it holds work that is not committed.
         GitError: git cannot.
     """
-    if not os.path.isdir(path):
+    if not is_folder(path):
         await git.run("worktree", "prune")
         return
     changes = await git.run("-C", path, "status", "--porcelain", "--ignore-submodules=none")
@@ -96,7 +96,7 @@ async def remove(git: Git, path: str) -> None:
 async def _clear(git: Git, path: Path, branch: str | None) -> None:
     """Remove what a failed attempt has left; a failure here must not hide the first one."""
     with suppress(GitError):
-        if os.path.lexists(path):
+        if _exists(path):
             await git.try_run("worktree", "remove", "--force", str(path))
         await git.try_run("worktree", "prune")
         if branch is not None:
@@ -106,6 +106,15 @@ async def _clear(git: Git, path: Path, branch: str | None) -> None:
 async def _has_pointers(git: Git, path: Path) -> bool:
     listed = await git.try_run("-C", str(path), "ls-files", "-z", "--", ":(attr:filter=lfs)")
     return bool(listed.stdout)
+
+
+def is_folder(path: str) -> bool:
+    """Say whether the folder of a worktree is still there."""
+    return os.path.isdir(path)
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)
 
 
 def _ignore(root: Path, path: Path) -> None:

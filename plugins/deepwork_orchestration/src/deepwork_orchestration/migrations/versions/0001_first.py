@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+
 from deepwork_sql.columns import JSON, Key, Milliseconds
 
 revision = "0001"
