@@ -204,7 +204,7 @@ def test_list_prints_json_with_stable_keys(project, jobs):
             "source": "project",
             "job_name": "bad",
             "job_dir": f"{project.jobs}/bad",
-            "error": f"Failed to load: {project.jobs}/bad/job.yml:1: input should be a mapping",
+            "error": f"Failed to load: {project.jobs}/bad/job.yml:1: should be a mapping",
         }
     ]
     assert err == ""

@@ -22,9 +22,12 @@ from deepwork.api import (
     Workspace,
 )
 from deepwork.builtin.session_files import (
-    DAMAGED,
+    MAX_LISTED,
+    MAX_LISTED_BYTES,
+    MAX_SESSION,
     SessionCache,
     Stamp,
+    damaged_files,
     file_name,
     is_id,
     read_for_listing,
@@ -70,9 +73,8 @@ class JsonStore(StateStore):
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
-        names = [name for name in await to_thread.run_sync(self._names) if name.endswith(DAMAGED)]
-        by_time = sorted(names, key=lambda name: name.rpartition(".json.")[2])
-        return [self._workspace.shown(self._workspace.state_dir / name) for name in by_time]
+        names = damaged_files(await to_thread.run_sync(self._names))
+        return [self._workspace.shown(self._workspace.state_dir / name) for name in names]
 
     async def archive(self, session_id: str) -> None:
         """Move the files of a session to the folder `archive`."""
@@ -110,6 +112,12 @@ class JsonStore(StateStore):
         revision = (expected or 0) + 1
         stored = session.model_copy(update={"revision": revision})
         content = stored.model_dump_json(indent=2).encode() + b"\n"
+        if len(content) > MAX_SESSION:
+            raise StorageError(
+                f"Session {session_id!r} would have {len(content):,} bytes; the limit is {MAX_SESSION:,}; nothing was "
+                "changed",
+                hint="Shorten the instructions of its job, or abort_workflow and start again.",
+            )
         try:
             self._workspace.prepare_state_dir()
             with self._open() as folder, folder.locked(_lock_name(session_id), subject="the session folder"):
@@ -145,10 +153,12 @@ class JsonStore(StateStore):
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
     def _summaries(self) -> Iterator[SessionSummary]:
+        remaining_bytes = MAX_LISTED_BYTES
         with suppress(FileNotFoundError), self._open() as folder:
-            for session_id in stored_ids(folder):
+            for session_id in stored_ids(folder)[:MAX_LISTED]:
                 with suppress(CorruptSession, OSError):
-                    session = read_for_listing(folder, session_id)
+                    session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
+                    remaining_bytes -= read_bytes
                     if session:
                         yield session.summary()
 
@@ -171,7 +181,7 @@ class JsonStore(StateStore):
 
     def _summary(self, folder: Folder, session_id: str) -> SessionSummary:
         cached = self._cache.get(session_id, stamp_of(folder, session_id))
-        session = cached or read_for_listing(folder, session_id)
+        session = cached or read_for_listing(folder, session_id, limit=MAX_SESSION)[0]
         if session is None:
             raise FileNotFoundError(file_name(session_id))
         return session.summary()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+import anyio
 import click
 import importlib_metadata
 
@@ -21,7 +19,15 @@ from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.errors import DeepWorkError
+from deepwork.clients.connection import Place
+from deepwork.clients.installed import installed_command
+from deepwork.clients.overview import overview
+from deepwork.clients.verification import verify
+from deepwork.documents.limits import MAX_BYTES
+from deepwork.errors import ConfigError, DeepWorkError, GitError, PathRefused
+from deepwork.files.git import Git
+from deepwork.files.paths import read_regular
+from deepwork.files.workspace import Workspace
 from deepwork.ports.records import Check, Finding, Level
 from deepwork.ports.state_store import StateStore
 from deepwork.project.config import user_config_file
@@ -29,12 +35,6 @@ from deepwork.project.offers import list_offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
-CLIENT_FILES = {
-    ".mcp.json": "mcpServers",
-    ".cursor/mcp.json": "mcpServers",
-    ".gemini/settings.json": "mcpServers",
-    ".vscode/mcp.json": "servers",
-}
 
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
@@ -122,7 +122,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
-        if file.exists() and file.read_text(encoding="utf-8", errors="replace") != schema_text(kind):
+        content = _small_file(file, project.workspace.root)
+        if content is not None and content != schema_text(kind):
             yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is from another release", "deepwork init")
 
 
@@ -183,33 +184,63 @@ def _sessions(project: Project) -> Iterator[Finding]:
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
+    tracked = anyio.run(_tracked_state, project.workspace)
+    if tracked:
+        text = f"git tracks {len(tracked)} files of .deepwork/tmp: sessions of somebody else may come with each pull"
+        yield Finding(Level.WARNING, text, "git rm -r --cached .deepwork/tmp")
+
+
+async def _tracked_state(workspace: Workspace) -> list[str]:
+    """List the files of the state folder that git tracks; none where git cannot tell."""
+    try:
+        git = await Git.open(workspace.root, os.environ)
+        return await git.paths("ls-files", "-z", "--cached", "--", ".deepwork/tmp") if git else []
+    except GitError:
+        return []
 
 
 def _clients(root: Path) -> Iterator[Finding]:
-    entries = [
-        (name, server, entry)
-        for name, key in CLIENT_FILES.items()
-        for server, entry in _entries(root / name, key).items()
-    ]
-    for name, server, entry in entries:
-        command = str(entry.get("command"))
-        program = shutil.which(str(root / command) if os.path.dirname(command) else command)
-        if program:
-            yield Finding(Level.OK, f"{name}: {server!r} starts {command}")
+    """Start the server of every entry as its client would, and list its tools."""
+    states = [state for state in overview(root, os.environ) if state.place]
+    for state in states:
+        title = state.client.title
+        if state.word == "broken" or not state.command:
+            level = Level.WARNING if state.word == "broken" else Level.INFO
+            cure = f"deepwork connect {state.client.name}" if state.word == "broken" else None
+            yield Finding(level, f"{title}: {state.detail}", cure)
+            continue
+        if state.place and state.place.scope == "project" and not _is_ours(state.command):
+            # Whoever wrote the repository wrote this entry, and may have any program started by it.
+            text = f"{title}: {state.detail}: not tried, because it is not the command of this installation"
+            yield Finding(Level.INFO, text, f"deepwork connect {state.client.name}")
+            continue
+        try:
+            verified = verify(state.place or Place(state.client, root, "user", os.environ), [*state.command])
+        except ConfigError as error:
+            yield Finding(
+                Level.WARNING, f"{title}: {state.detail}: {error.message}", f"deepwork connect {state.client.name}"
+            )
         else:
-            text = f"{name}: {server!r} cannot start, because there is no such program: {command}"
-            yield Finding(Level.WARNING, text, "give its full path")
-    if not entries:
-        yield Finding(Level.INFO, "no client file in this project starts deepwork", "deepwork init prints the lines")
+            count = len(verified.tools)
+            yield Finding(Level.OK, f"{title}: {state.detail}: {count} tools after {verified.seconds:.1f} s")
+    if not states:
+        yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
 
 
-def _entries(file: Path, key: str) -> dict[str, dict[str, Any]]:
-    """Return the entries that start deepwork; a file that cannot be read is reported by its client, not here."""
+def _is_ours(command: tuple[str, ...]) -> bool:
+    """Say whether an entry starts the script of this installation."""
     try:
-        servers = json.loads(file.read_text(encoding="utf-8"))[key]
-        return {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return command[:2] == (installed_command(os.environ), "serve")
+    except ConfigError:
+        return False
+
+
+def _small_file(file: Path, root: Path) -> str | None:
+    """Read a file of the project as carefully as a job file; None if it cannot be read."""
+    try:
+        return read_regular(str(file), [root], limit=MAX_BYTES).decode("utf-8", "replace")
+    except (PathRefused, OSError):
+        return None
 
 
 def _guarded_checks(project: Project) -> list[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deepwork.errors import EmptyWorkflow, JobLoadError, UnknownJob, UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job, Workflow
-from deepwork.text.suggest import nearest
+from deepwork.text.suggest import near, nearest
 
 
 def choose_job(catalogue: Catalogue, job_name: str) -> Job:
@@ -16,8 +16,7 @@ def choose_job(catalogue: Catalogue, job_name: str) -> Job:
     """
     job = catalogue.find(job_name)
     if job is None:
-        names = [job.name for _, job in catalogue.list().jobs]
-        raise UnknownJob(f"Job not found: {job_name!r}{nearest(job_name, names)}", hint="get_workflows lists all jobs.")
+        raise _unknown_job(catalogue, job_name)
     if isinstance(job, JobLoadError):
         raise UnknownJob(
             f"Failed to parse job {job_name!r}: {job.message}",
@@ -48,7 +47,25 @@ def choose_workflow(job: Job, workflow_name: str) -> tuple[Workflow, list[str]]:
         )
     else:
         available = f"available: {', '.join(names)}" if names else "it has no workflows"
-        raise UnknownWorkflow(f"Workflow {workflow_name!r} not found in job {job.name!r}; {available}")
+        meant = near(workflow_name.rpartition("/")[2], names)
+        suggestion = f"; did you mean {meant!r}?" if meant else ""
+        raise UnknownWorkflow(f"Workflow {workflow_name!r} not found in job {job.name!r}; {available}{suggestion}")
     if not chosen.steps:
         raise EmptyWorkflow(f"Workflow {chosen.name!r} of job {job.name!r} has no steps")
     return chosen, notices
+
+
+def _unknown_job(catalogue: Catalogue, job_name: str) -> UnknownJob:
+    """Say which job was probably meant; a workflow's name, alone or as stacks show it, leads to its job."""
+    jobs = [job for _, job in catalogue.list().jobs]
+    workflow_name = job_name.rpartition("/")[2]
+    calls = [
+        f"job_name={job.name!r}, workflow_name={workflow_name!r}"
+        for job in jobs
+        if workflow_name in [workflow.name for workflow in job.definition.workflows]
+        and job_name in (workflow_name, f"{job.name}/{workflow_name}")
+    ]
+    if calls:
+        return UnknownJob(f"Job not found: {job_name!r}; that is a workflow. Call with {' or '.join(calls)}.")
+    names = [job.name for job in jobs]
+    return UnknownJob(f"Job not found: {job_name!r}{nearest(job_name, names)}", hint="get_workflows lists all jobs.")

@@ -15,7 +15,7 @@ from deepwork.documents.load import read_document
 from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Problem, refuse
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.files.paths import describe, read_regular, resolve_inside
-from deepwork.models.jobs import FileInput, Job, JobFile, Step
+from deepwork.models.jobs import PATTERNS, FileInput, Job, JobFile, Step
 
 FILE_NAME = "job.yml"
 
@@ -40,7 +40,7 @@ def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
     file = job_dir / FILE_NAME
     try:
         document = read_document(content)
-        definition = document.validate(JobFile)
+        definition = document.validate(JobFile, patterns=PATTERNS)
         refuse(_contradictions(definition, document))
         warnings = [problem.at(file) for problem in islice(_doubts(definition, document, job_dir), MAX_PROBLEMS)]
     except DocumentError as error:

@@ -189,6 +189,12 @@ def merged_outputs(session: Session) -> Outputs:
     return _merged(step_ids, outputs_by_step(session))
 
 
+def outputs_told_apart(session: Session) -> dict[str, Outputs] | None:
+    """Give the outputs of each step, if merging them would lose any."""
+    step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
+    return _told_apart(step_ids, outputs_by_step(session))
+
+
 def open_steps(session: Session) -> list[str]:
     """List the steps that can be reported now."""
     if not session.is_active or session.definition is None:
