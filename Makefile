@@ -23,7 +23,8 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python tools/install.py --editable '.[dev]' \
 		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review \
-		--editable plugins/deepwork_sql --editable plugins/deepwork_tracking
+		--editable plugins/deepwork_sql --editable plugins/deepwork_orchestration \
+		--editable plugins/deepwork_tracking
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server

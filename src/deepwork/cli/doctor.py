@@ -15,6 +15,7 @@ import importlib_metadata
 from click.core import ParameterSource
 
 from deepwork import __version__
+from deepwork.cli.costs import measure_costs
 from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
@@ -71,6 +72,7 @@ def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
     yield "project", _project(project)
     yield "configuration", _configuration(project)
     yield "plugins", _plugins(project)
+    yield "tools", _guarded(lambda: _tools(project))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
     yield "clients", _clients(project.workspace.root)
@@ -150,6 +152,23 @@ def _plugins(project: Project) -> Iterator[Finding]:
     if not offers.errors:
         active = sum(status.status == "active" for status in project.plugins.statuses)
         yield Finding(Level.OK, f"{active} plugins active, the core's own included")
+
+
+def _tools(project: Project) -> Iterator[Finding]:
+    """Say what tool sets cost; it is a warning only for those that the configuration chooses above its own budget."""
+    offers = list_offers(project)
+    if offers.engine is None or offers.errors:
+        return  # what is wrong is said under `plugins`
+    costs = measure_costs(project, offers.engine)
+    for cost in costs:
+        yield Finding(Level.INFO, f"--tools {cost.name}: {cost.tools} tools, about {cost.tokens:,} tokens")
+    section = project.config.tools
+    if section.sets is not None and section.budget is not None:
+        tokens = {cost.name: cost.tokens for cost in costs}
+        total = sum(tokens[name] for name in dict.fromkeys(section.sets))
+        if total > section.budget:
+            text = f"the tools of tools.sets cost about {total:,} tokens, more than tools.budget: {section.budget:,}"
+            yield Finding(Level.WARNING, text, "choose fewer sets or a subset: tools.sets")
 
 
 def _jobs(project: Project) -> Iterator[Finding]:

@@ -101,7 +101,7 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
     help="Failed reviews before a step is stuck (default: 3).",
 )
 @option("--platform", metavar="NAME", help="The agent's platform, e.g. claude; plugins adapt their answers to it.")
-@option("--tools", metavar="SET[,SET…]", help="Tool sets to serve (default: every installed one).")
+@option("--tools", metavar="SET[:SUBSET][,…]", help="Tool sets to serve (default: every installed one).")
 # DEEPWORK_NO_PLUGINS is read with the configuration, by every command.
 @click.option(
     "--no-plugin", "no_plugins", multiple=True, metavar="NAME", help="Load no plugin of this name or distribution."

@@ -67,6 +67,7 @@ class ToolsSection(Section):
 
     sets: list[str] | None = None
     prefix: dict[str, str] = {}
+    budget: Annotated[int, Field(gt=0)] | None = None
 
 
 class PluginsSection(Section):
