@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -77,7 +79,7 @@ async def test_a_cycle_is_spelled_out(agent, make_task):
     assert cycle[0] == cycle[-1]
     assert sorted(cycle[1:]) == ["'a'", "'b'", "'c'"]
     needs = {"'a'": "'b'", "'b'": "'c'", "'c'": "'a'"}
-    assert all(needs[first] == second for first, second in zip(cycle, cycle[1:], strict=False))
+    assert all(needs[first] == second for first, second in pairwise(cycle))
 
 
 async def test_a_plan_is_set_once_and_may_be_empty(agent):

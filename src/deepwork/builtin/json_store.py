@@ -157,14 +157,8 @@ class JsonStore(StateStore):
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
     def _summaries(self) -> Iterator[SessionSummary]:
-        remaining_bytes = MAX_LISTED_BYTES
         with suppress(FileNotFoundError), self._open() as folder:
-            for session_id in stored_ids(folder)[:MAX_LISTED]:
-                with suppress(CorruptSession, OSError):
-                    session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
-                    remaining_bytes -= read_bytes
-                    if session:
-                        yield session.summary()
+            yield from _summaries_in(folder)
 
     def _peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         summaries: list[SessionSummary | CorruptSession] = []
@@ -217,17 +211,13 @@ class JsonStore(StateStore):
             raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
 
     def _archived(self) -> list[SessionSummary]:
-        summaries: list[SessionSummary] = []
         try:
             with self._open() as folder:
                 if _ARCHIVE not in folder.names():  # opening it would make it
                     return []
                 archive = folder.subfolder(_ARCHIVE)
             with archive:
-                for session_id in stored_ids(archive):
-                    with suppress(CorruptSession, OSError):
-                        session = read_for_listing(archive, session_id)
-                        summaries += [session.summary()] if session else []
+                summaries = [*_summaries_in(archive)]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -237,6 +227,16 @@ class JsonStore(StateStore):
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._open() as folder:
             folder.remove_leftovers()
+
+
+def _summaries_in(folder: Folder) -> Iterator[SessionSummary]:
+    remaining_bytes = MAX_LISTED_BYTES
+    for session_id in stored_ids(folder)[:MAX_LISTED]:
+        with suppress(CorruptSession, OSError):
+            session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
+            remaining_bytes -= read_bytes
+            if session:
+                yield session.summary()
 
 
 def _stamp_or_none(folder: Folder, session_id: str) -> Stamp | None:

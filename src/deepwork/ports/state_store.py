@@ -22,6 +22,8 @@ class StateStore(ABC):
         """Read a session; None when there is none.
 
         Raises:
+            UnknownSession: It belongs to another workspace, as in a store that several machines share; the error names
+                that machine and folder.
             CorruptSession: It exists and cannot be read.
             StorageError: The store did not answer.
         """
