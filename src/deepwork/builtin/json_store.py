@@ -80,6 +80,10 @@ class JsonStore(StateStore):
         """Move the files of a session to the folder `archive`."""
         await to_thread.run_sync(self._archive, session_id)
 
+    async def archived(self) -> list[str]:
+        """List the sessions in the folder `archive`."""
+        return await to_thread.run_sync(self._archived)
+
     async def __aenter__(self) -> Self:
         """Remove what writes that were cut off have left."""
         await to_thread.run_sync(self._remove_leftovers)
@@ -211,6 +215,16 @@ class JsonStore(StateStore):
                 folder.sync()
         except OSError as error:
             raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
+
+    def _archived(self) -> list[str]:
+        place = self._workspace.state_dir / _ARCHIVE
+        try:
+            with Folder.open(place, inside=self._workspace.root) as archive:
+                return stored_ids(archive)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unlisted(error) from error
 
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._open() as folder:

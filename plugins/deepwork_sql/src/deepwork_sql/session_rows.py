@@ -102,6 +102,11 @@ class SessionRows:
             update(sessions).where(self._mine, sessions.c.session_id == session_id).values(archived=True)
         )
 
+    def archived(self, transaction: Transaction) -> list[str]:
+        """List the sessions that are hidden."""
+        query = select(sessions.c.session_id).where(self._mine, sessions.c.archived.is_(True))
+        return list(transaction.execute(query.order_by(sessions.c.session_id)).scalars())
+
     def mark_damaged(self, transaction: Transaction, session_id: str) -> None:
         """Remember that a session could not be read. One of a newer release is not damaged."""
         is_readable_version = sessions.c.schema_version <= SCHEMA_VERSION
