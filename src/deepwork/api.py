@@ -77,7 +77,7 @@ from deepwork.models.sessions import (
     StepStatus,
 )
 from deepwork.ports.call import ClientInfo, ToolCall
-from deepwork.ports.context import PluginContext, ReviewCommand
+from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     Check,
@@ -175,6 +175,7 @@ __all__ = [
     "ToolError",
     "ToolSet",
     "ToolSpec",
+    "TrustedCommand",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",

@@ -16,7 +16,7 @@ from deepwork.errors import ConfigError, PathRefused
 from deepwork.files.paths import describe, is_utf8, read_regular
 from deepwork.files.user_folders import user_config_dir, user_state_dir
 from deepwork.files.workspace import Workspace
-from deepwork.project.settings import NeedsTrust, join, setting_label, trusted_part
+from deepwork.project.settings import NeedsTrust, join, trusted_part
 from deepwork.project.trust import Trust
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
@@ -59,7 +59,7 @@ class GateSection(Section):
     max_attempts: Annotated[int, Field(gt=0)] = 3
     concurrency: Annotated[int, Field(gt=0)] = 4
     runners: list[RouteSection] = []
-    commands: Annotated[dict[str, CommandSection], NeedsTrust()] = {}
+    commands: dict[str, CommandSection] = {}
 
 
 class ToolsSection(Section):
@@ -92,7 +92,7 @@ class Config(Section):
 class LoadedConfig(NamedTuple):
     """The configuration, the workspace that follows from it, and what a plugin's settings are made of.
 
-    `requested` is what the project's file says, trusted or not.
+    `user` is what the user's own file says, `requested` what the project's says, trusted or not.
     """
 
     config: Config
@@ -100,13 +100,8 @@ class LoadedConfig(NamedTuple):
     trust: Trust
     user_settings: Mapping[str, Mapping[str, Any]]
     project_settings: Mapping[str, Mapping[str, Any]]
+    user: Config
     requested: Config
-
-    @property
-    def requested_commands(self) -> tuple[str, Any]:
-        """The label and the content under which the user is asked to trust the project's reviewers."""
-        content = self.requested.model_dump(exclude_unset=True).get("quality_gate", {}).get("commands")
-        return setting_label("quality_gate.commands"), content
 
 
 def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
@@ -131,7 +126,7 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     config = Config.model_validate(joined)
     extra_roots = tuple(Path(os.path.expanduser(folder)).absolute() for folder in config.allowed_output_roots)
     workspace = Workspace(root, extra_roots)
-    return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, project)
+    return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, user, project)
 
 
 def resolve_root(project_root: str | Path) -> Path:
