@@ -94,7 +94,7 @@ from deepwork.ports.records import (
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 from deepwork.project.contexts import open_context
-from deepwork.project.settings import NeedsTrust
+from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.text.escape import visible, visible_lines
 
 __all__ = [
@@ -187,6 +187,7 @@ __all__ = [
     "WorkflowList",
     "Workspace",
     "allowed_environment",
+    "at_most",
     "is_utf8",
     "open_context",
     "open_regular",
@@ -196,6 +197,7 @@ __all__ = [
     "read_verdict",
     "resolve_inside",
     "run_program",
+    "same",
     "verdict_schema",
     "visible",
     "visible_lines",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -24,9 +25,18 @@ def path_option(command: CommandT) -> CommandT:
         envvar="DEEPWORK_PROJECT",
         show_envvar=True,
         metavar="PATH",
+        callback=_importable,
         help="Project root directory (default: current directory).",
     )
     return option(command)
+
+
+def _importable(_context: click.Context, _parameter: click.Parameter, root: str) -> str:
+    """Refuse a project whose modules Python would import in place of ours."""
+    from deepwork.project.config import check_import_path
+
+    check_import_path(Path(os.path.realpath(root)))
+    return root
 
 
 def probable_root(root: Path) -> Path | None:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from deepwork.documents.problems import Problem
 from deepwork.errors import ConfigError
+from deepwork.files.user_folders import user_state_dir
 from deepwork.files.workspace import Workspace
 from deepwork.ports.context import (
     CommandContext,
@@ -25,7 +26,7 @@ from deepwork.ports.context import (
     SettingsT,
     TrustedCommand,
 )
-from deepwork.project.config import LoadedConfig, load_config, resolve_root, user_state_dir
+from deepwork.project.config import LoadedConfig, load_config, resolve_root
 from deepwork.project.settings import join, trusted_part
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import Trust
@@ -55,7 +56,8 @@ class ProjectContext(PluginContext):
 
     def settings(self, model: type[SettingsT]) -> SettingsT:
         path = f"plugins.settings.{self.plugin}."
-        trusted_settings = trusted_part(model, self._project_settings, self.trust.allows, path)
+        own = self._user_settings
+        trusted_settings = trusted_part(model, self._project_settings, self.trust.allows, path, own=own)
         try:
             return model.model_validate(join(self._user_settings, trusted_settings))
         except ValidationError as error:
