@@ -79,7 +79,7 @@ from deepwork.models.sessions import (
     StepStatus,
 )
 from deepwork.ports.call import ClientInfo, ToolCall
-from deepwork.ports.context import PluginContext, ReviewCommand
+from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     Check,
@@ -96,7 +96,7 @@ from deepwork.ports.records import (
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 from deepwork.project.contexts import open_context
-from deepwork.project.settings import NeedsTrust
+from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
 from deepwork.text.escape import visible, visible_lines
 
@@ -181,6 +181,7 @@ __all__ = [
     "ToolError",
     "ToolSet",
     "ToolSpec",
+    "TrustedCommand",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",
@@ -192,6 +193,7 @@ __all__ = [
     "WorkflowList",
     "Workspace",
     "allowed_environment",
+    "at_most",
     "is_utf8",
     "open_context",
     "open_regular",
@@ -202,6 +204,7 @@ __all__ = [
     "read_verdict",
     "resolve_inside",
     "run_program",
+    "same",
     "serve_apps",
     "verdict_schema",
     "visible",

@@ -36,6 +36,7 @@ from deepwork.project.offers import list_offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
+MAX_WAITING = 50
 
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
@@ -128,8 +129,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         exists = file.exists()
         state = "read" if exists else "does not exist, which is fine"
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
-    for label in project.trust.refused():
-        yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
+    for request in project.trust_requests()[:MAX_WAITING]:
+        yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
         content = _small_file(file, project.workspace.root)
