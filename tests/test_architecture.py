@@ -31,7 +31,7 @@ ROOMS = {
     "hookspecs": "engine ports",  # for annotations only, see below
     "loading": "__init__ errors hookspecs ports text",
     "project": "documents engine errors files gate jobs loading models ports sessions text",
-    "api": "documents engine errors files gate jobs models ports project text",
+    "api": "documents engine errors files gate jobs models ports project server text",
     "builtin": "__init__ api",
     "server": "__init__ engine errors documents files loading models ports project sessions text",
     "cli": (

@@ -225,8 +225,8 @@ def test_doctor_starts_no_other_program_that_a_repository_names(run, project):
     entry = {"command": "/bin/sh", "args": ["-c", f"touch {project.root}/started; deepwork serve"]}
     project.write(".mcp.json", json.dumps({"mcpServers": {"deepwork": entry}}))
     printed = run("doctor").stdout
-    assert "! Claude Code: .mcp.json: /bin/sh -c" in printed
-    assert "not started" in printed
+    assert "· Claude Code: .mcp.json: /bin/sh -c" in printed
+    assert "not tried" in printed
     assert not (project.root / "started").exists()
 
 

@@ -13,7 +13,8 @@ def listed(run):
         result = run("plugins", "--json", *arguments)
         assert result.returncode == 0, result.stderr
         report = json.loads(result.stdout)
-        siblings = {"claude_runner", "review"}  # blocked, where they are installed beside the core
+        # Blocked, where they are installed beside the core.
+        siblings = {"claude_runner", "orchestration", "review", "sql", "tracking"}
         return {row["name"]: row for row in report["plugins"] if row["name"] not in siblings}, report["errors"]
 
     return listed

@@ -12,8 +12,10 @@ from pathlib import Path
 import anyio
 import click
 import importlib_metadata
+from click.core import ParameterSource
 
 from deepwork import __version__
+from deepwork.cli.costs import measure_costs
 from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
@@ -34,6 +36,7 @@ from deepwork.project.offers import list_offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
+MAX_WAITING = 50
 
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
@@ -67,9 +70,10 @@ def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
     except DeepWorkError as error:
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return
-    yield "project", _project(project, root)
+    yield "project", _project(project)
     yield "configuration", _configuration(project)
     yield "plugins", _plugins(project)
+    yield "tools", _guarded(lambda: _tools(project))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
     yield "clients", _clients(project.workspace.root)
@@ -96,12 +100,21 @@ def _environment() -> Iterator[Finding]:
     yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
 
 
-def _project(project: Project, path: str) -> Iterator[Finding]:
+def _source() -> str:
+    """Say what has chosen the project."""
+    context = click.get_current_context()
+    sources = {
+        ParameterSource.COMMANDLINE: "--path",
+        ParameterSource.ENVIRONMENT: "DEEPWORK_PROJECT",
+    }
+    is_here = context.params["root"] == "."
+    default = "the current folder" if is_here else "the folders above the current one"
+    return sources.get(context.get_parameter_source("root") or ParameterSource.DEFAULT, default)
+
+
+def _project(project: Project) -> Iterator[Finding]:
     root = project.workspace.root
-    source = "--path" if path != "." else "the current folder"
-    if os.environ.get("DEEPWORK_PROJECT") == path:
-        source = "DEEPWORK_PROJECT"
-    yield Finding(Level.OK, f"root {root} (from {source})")
+    yield Finding(Level.OK, f"root {root} (from {_source()})")
     if project.workspace.home.is_dir():
         return
     parent = probable_root(root)
@@ -116,8 +129,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         exists = file.exists()
         state = "read" if exists else "does not exist, which is fine"
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
-    for label in project.trust.refused():
-        yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
+    for request in project.trust_requests()[:MAX_WAITING]:
+        yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
         content = _small_file(file, project.workspace.root)
@@ -142,16 +155,36 @@ def _plugins(project: Project) -> Iterator[Finding]:
         yield Finding(Level.OK, f"{active} plugins active, the core's own included")
 
 
+def _tools(project: Project) -> Iterator[Finding]:
+    """Say what tool sets cost; it is a warning only for those that the configuration chooses above its own budget."""
+    offers = list_offers(project)
+    if offers.engine is None or offers.errors:
+        return  # what is wrong is said under `plugins`
+    costs = measure_costs(project, offers.engine)
+    for cost in costs:
+        yield Finding(Level.INFO, f"--tools {cost.name}: {cost.tools} tools, about {cost.tokens:,} tokens")
+    section = project.config.tools
+    if section.sets is not None and section.budget is not None:
+        tokens = {cost.name: cost.tokens for cost in costs}
+        total = sum(tokens[name] for name in dict.fromkeys(section.sets))
+        if total > section.budget:
+            text = f"the tools of tools.sets cost about {total:,} tokens, more than tools.budget: {section.budget:,}"
+            yield Finding(Level.WARNING, text, "choose fewer sets or a subset: tools.sets")
+
+
 def _jobs(project: Project) -> Iterator[Finding]:
     listing = project.catalogue.list()
     yield Finding(Level.OK, f"{len(listing.jobs)} jobs can be started")
     for _, error in listing.errors:
         yield Finding(Level.ERROR, error.message, f"deepwork jobs check {error.job_dir}")
     for _, job in listing.jobs:
+        for line in job.errors:
+            yield Finding(Level.ERROR, line, f"deepwork jobs check {job.job_dir}")
         for warning in job.warnings:
             yield Finding(Level.WARNING, warning, f"deepwork jobs check {job.job_dir}")
     for hidden in listing.shadowed:
-        yield Finding(Level.INFO, f"job {hidden.job.name!r} of {hidden.source} is hidden by that of {hidden.by}")
+        text = f"the job {hidden.job.name!r} of {hidden.source} is not used: {hidden.by} has one of the same name"
+        yield Finding(Level.INFO, text)
 
 
 def _sessions(project: Project) -> Iterator[Finding]:
@@ -199,7 +232,8 @@ def _client(state: ClientState, place: Place) -> Finding:
         own = installed_command(os.environ)
         if [own, "serve"] != [*state.command[:2]]:
             # A repository may have written the entry, and doctor starts nothing for a repository.
-            return Finding(Level.WARNING, f"{text}: not started, because it is not `{own} serve`", cure)
+            reason = "not tried, because it is not the command of this installation"
+            return Finding(Level.INFO, f"{text}: {reason}", cure)
         verified = verify(place, [*state.command])
     except ConfigError as error:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)

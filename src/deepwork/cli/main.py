@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from deepwork import __version__
+from deepwork.cli.groups import CommandGroup
 from deepwork.cli.logs import set_up_warnings
 from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
@@ -46,7 +47,7 @@ SUMMARIES = {
     "connect": "Write the entry that starts deepwork into the file of a client, and check that it does.",
     "status": "Show what is open in this project, where it stands, and what waits for a person.",
     "jobs": "List and check job files.",
-    "sessions": "Show, abort or archive the sessions of this project.",
+    "sessions": "Show, abort, reopen or archive the sessions of this project.",
     "gate": "Show what was reviewed and why, and try a step's reviews on files.",
     "plugins": "List the installed plugins: where each comes from, what it adds, and what is wrong with it.",
     "trust": "Approve this project's settings that run programs or use folders outside it.",
@@ -66,7 +67,7 @@ THREAD_SECONDS = 0.5
 GC_THRESHOLD = 50_000
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
     _extensions: dict[str, click.Command] | None = None
@@ -88,8 +89,7 @@ class LazyGroup(click.Group):
         from deepwork.cli.command_cache import plugin_summaries
 
         summaries = {**SUMMARIES, **plugin_summaries(self._of_plugins)}
-        width = formatter.width - 6 - max(map(len, summaries))
-        shorts = {name: click.Command(name, help=text).get_short_help_str(width) for name, text in summaries.items()}
+        shorts = {name: click.Command(name, help=text).get_short_help_str(1000) for name, text in summaries.items()}
         with formatter.section("Commands"):
             formatter.write_dl([*shorts.items()])
 
@@ -168,8 +168,10 @@ def _keep_traceback() -> str:
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as report:
+            report.write(text)
     except OSError:
         return text
     return str(file)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from deepwork.files.workspace import Workspace
 from deepwork.ports.call import ToolCall
+from deepwork.ports.context import TrustedCommand
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 
@@ -121,10 +122,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A check for `deepwork doctor`; `run` gives its findings."""
+    """A check for `deepwork doctor`; `run` gives its findings.
+
+    Attributes:
+        commands: Gives the commands that files of the project name and that need trust, for `deepwork trust`. Called
+            outside of an event loop.
+    """
 
     name: str
     run: Callable[[], Iterable[Finding]]
+    commands: Callable[[], Iterable[TrustedCommand]] = tuple
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,7 @@ class ToolSet:
     Attributes:
         prefix: Put before every tool name when other sets are served beside this one.
         instructions: A few sentences for the server's instructions.
+        subsets: Names of tools that can be served without the others, by the name of the subset: `--tools SET:SUBSET`.
     """
 
     name: str
@@ -142,6 +150,7 @@ class ToolSet:
     prompts: Sequence[PromptSpec] = ()
     prefix: str | None = None
     instructions: str = ""
+    subsets: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepwork.errors import ConfigError
+from deepwork.errors import ConfigError, PathRefused
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import Answers, PluginManager, Provided
-from deepwork.loading.selection import by_name, choose
+from deepwork.loading.selection import by_name, choose, choose_tool_sets
+from deepwork.ports.context import TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
+from deepwork.project.trust import TrustRequest
+from deepwork.project.trusted_commands import pending_request
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
@@ -107,6 +111,32 @@ class Project:
         """Ask for the applications that are served over HTTP."""
         return self.plugins.ask("deepwork_http", HttpApp, self._contexts, engine=engine)
 
+    def waiting_commands(self) -> list[str]:
+        """Name the commands of the configuration that wait for trust."""
+        return [request.label for request in self._pending(COMMAND_RUNNER, self._review_commands())]
+
+    def trust_requests(self) -> list[TrustRequest]:
+        """Read anew everything for which the project needs trust and has none: settings, commands, and their files.
+
+        Called outside of an event loop, once the settings of all plugins were read.
+        """
+        settings = [TrustRequest(label, content) for label, content in self.trust.refused().items()]
+        commands = [*self._pending(COMMAND_RUNNER, self._review_commands())]
+        for check in self.checks.items:
+            commands += self._pending(check.by.name, check.item.commands())
+        return list({request.label: request for request in (*settings, *commands)}.values())
+
+    def _review_commands(self) -> list[TrustedCommand]:
+        return [review_command.command for review_command in self._contexts(COMMAND_RUNNER).review_commands]
+
+    def _pending(self, owner: str, commands: Iterable[TrustedCommand]) -> Iterator[TrustRequest]:
+        for command in commands:
+            # What names a file that can never run has nothing to be trusted; it is refused at its use.
+            with suppress(PathRefused, OSError):
+                request = pending_request(command, self.workspace.root, self.trust, owner=owner)
+                if request:
+                    yield request
+
     # What is built of the answers.
 
     @cached_property
@@ -164,7 +194,7 @@ class Project:
         return Engine(workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate)
 
     def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
-        """Choose tool sets; those of the configuration, or all, if none are named."""
+        """Choose tool sets or subsets of them; those of the configuration, or all, if none are named."""
         sets = by_name("tool set", self.tool_sets(engine).demand(), lambda tool_set: tool_set.name)
         chosen = self.config.tools.sets if names is None else names
         if chosen is None:
@@ -172,8 +202,7 @@ class Project:
         if not chosen:
             raise ConfigError("no tool set is chosen", hint=f"Choose from: {', '.join(sets)}.")
         option = "--tools or tools.sets"
-        failures = self.plugins.failures
-        return [choose("tool set", name, sets, option=option, failures=failures) for name in dict.fromkeys(chosen)]
+        return choose_tool_sets(chosen, sets, option=option, failures=self.plugins.failures)
 
 
 def _check_command_names(runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:

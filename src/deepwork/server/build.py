@@ -76,7 +76,9 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     """
     _check_state_dir(project)
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
-    for label in sorted(project.trust.refusals):
+    if engine.gate is None:
+        log.warning("the quality gate is off: steps are completed without their reviews, and histories say so")
+    for label in sorted({*project.trust.refusals, *project.waiting_commands()}):
         log.warning("%s of this project has no effect until you run `deepwork trust`", label)
     return server
 
