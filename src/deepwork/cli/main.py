@@ -50,7 +50,7 @@ SUMMARIES = {
     "sessions": "Show, abort, reopen or archive the sessions of this project.",
     "gate": "Show what was reviewed and why, and try a step's reviews on files.",
     "plugins": "List the installed plugins: where each comes from, what it adds, and what is wrong with it.",
-    "trust": "Approve this project's settings that run programs or use folders outside it.",
+    "trust": "Approve this project's settings and commands that run programs or use folders outside it.",
     "doctor": "Check the installation and this project.",
     "schema": "Print the JSON Schema of job.yml or config.yml, with which editors complete and check these files.",
     "new-plugin": (

@@ -12,6 +12,7 @@ import anyio
 from anyio import to_thread
 
 from deepwork.engine.active import ActiveSessions
+from deepwork.engine.changes import git_place, output_digests
 from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
@@ -127,6 +128,7 @@ class Engine:
             instance_id=instance_id,
             principal=call.principal,
             parents=[*parent.parents, parent.session_id] if parent else [],
+            git=await to_thread.run_sync(git_place, self._workspace),
             now=self._now(),
         )
         notices += await self._active.notices_of(call, session.workflow, session.session_id)
@@ -229,6 +231,8 @@ class Engine:
             gate_off=gate_off,
             notices=tuple(notices),
             next_instructions=instructions,
+            digests=output_digests(checked.outputs, self._workspace),
+            git=git_place(self._workspace),
         )
 
     async def _judged_and_completed(
