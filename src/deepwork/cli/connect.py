@@ -12,6 +12,7 @@ import click
 
 from deepwork.cli.options import path_option
 from deepwork.cli.terminal import say, say_text
+from deepwork.clients.claude_plugin import write_plugin
 from deepwork.clients.connection import (
     FileChange,
     Place,
@@ -42,9 +43,23 @@ PRINT = "print"
 @click.option("--hooks", is_flag=True, help="Also write hooks that remind the agent (claude, codex, gemini).")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--remove", is_flag=True, help="Take out what was written.")
+@click.option(
+    "--plugin",
+    "plugin_folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="For claude: write a plugin into a new folder instead, and change no file of the client.",
+)
 @click.option("--no-verify", is_flag=True, help="Do not start the server to list its tools.")
 def connect(
-    name: str | None, root: str, scope: Scope | None, hooks: bool, dry_run: bool, remove: bool, no_verify: bool
+    name: str | None,
+    root: str,
+    scope: Scope | None,
+    hooks: bool,
+    dry_run: bool,
+    remove: bool,
+    plugin_folder: Path | None,
+    no_verify: bool,
 ) -> None:
     """Write the entry that starts deepwork into the file of a client, and check that it does.
 
@@ -56,10 +71,20 @@ def connect(
         _list_clients(project)
     elif name == PRINT:
         say_text(_printed(project))
+    elif plugin_folder:
+        _write_plugin(name, plugin_folder)
     elif remove:
         _disconnect(place_of(CLIENTS[name], project, scope), dry_run=dry_run)
     else:
         connect_client(place_of(CLIENTS[name], project, scope), hooks=hooks, dry_run=dry_run, no_verify=no_verify)
+
+
+def _write_plugin(name: str, folder: Path) -> None:
+    if name != "claude":
+        raise ConfigError("only Claude Code has plugins that deepwork can write", hint="Leave out --plugin.")
+    write_plugin(folder, installed_command(os.environ))
+    say(f"written    {folder}")
+    say(f"Now run: claude plugin marketplace add {folder} && claude plugin install {NAME}@{NAME}", err=True)
 
 
 def connect_client(place: Place, *, hooks: bool = False, dry_run: bool = False, no_verify: bool = False) -> None:

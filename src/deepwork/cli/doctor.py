@@ -7,6 +7,7 @@ import platform
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -20,9 +21,11 @@ from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
+from deepwork.clients.claude_plugin import installed_entries
 from deepwork.clients.connection import Place
 from deepwork.clients.installed import installed_command
 from deepwork.clients.overview import ClientState, overview
+from deepwork.clients.table import CLIENTS, HERE, claude_folder
 from deepwork.clients.verification import verify
 from deepwork.documents.limits import MAX_BYTES
 from deepwork.errors import ConfigError, DeepWorkError, GitError, PathRefused
@@ -218,8 +221,22 @@ def _clients(root: Path) -> Iterator[Finding]:
     states = [state for state in overview(root, os.environ) if state.place]
     for state in states:
         yield _client(state, state.place or Place(state.client, root, "user", os.environ))
+    yield from _plugins_of_claude()
     if not states:
         yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
+
+
+def _plugins_of_claude() -> Iterator[Finding]:
+    """Compare the entry of an installed plugin with that of connect: Claude Code joins two servers that are equal."""
+    entries = installed_entries(claude_folder(os.environ))
+    with suppress(ConfigError):
+        ours = CLIENTS["claude"].entry([installed_command(os.environ), "serve", "--path", HERE])
+        for file, entry in entries.items():
+            if entry == ours:
+                yield Finding(Level.OK, f"Claude Code: the plugin in {file.parent} starts the same command")
+            else:
+                text = f"Claude Code: the plugin in {file.parent} starts another command than `deepwork connect claude`"
+                yield Finding(Level.WARNING, text, "deepwork connect claude --plugin FOLDER, then install it again")
 
 
 def _client(state: ClientState, place: Place) -> Finding:
