@@ -62,12 +62,15 @@ def write_sessions(folder: Path, count: int) -> None:
 def rows(runs: int) -> Iterator[Row]:
     """Measure."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        os.environ["XDG_STATE_HOME"] = str(folder / "state")
+        folder = Path(name) / "project"
+        folder.mkdir()
+        os.environ["XDG_STATE_HOME"] = str(Path(name) / "state")
         write_sessions(folder, SESSIONS)
         unit = processor_time([sys.executable, "-c", "import click"], runs, folder)
         version = processor_time([PROGRAM, "--version"], runs, folder)
-        event = json.dumps({"session_id": "w", "tool_name": "mcp__deepwork__finished_step", "cwd": name}).encode()
+        event = json.dumps(
+            {"session_id": "w", "tool_name": "mcp__deepwork__finished_step", "cwd": str(folder)}
+        ).encode()
         commands = [
             ("--version", ["--version"], 3.5, b""),
             ("status --statusline", ["status", "--statusline"], 3.5, b""),

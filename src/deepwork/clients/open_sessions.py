@@ -25,6 +25,7 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _FILE = re.compile(rf"session_({_ID.pattern})\.json")
 _ACTIVE = b'"status": "active"'
 _HEAD_BYTES = 1024
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # A line of a configuration that can choose another store, or another number of attempts; comments cannot.
 _STORE = re.compile(rb"^[^#\n]*\bstore\b", re.MULTILINE)
 _ATTEMPTS = re.compile(rb"^[^#\n]*\bmax_attempts[\"']?\s*:\s*(\d+)", re.MULTILINE)
@@ -142,9 +143,13 @@ def _waits_for_person(data: Mapping[str, Any], step_id: str, attempts: int) -> b
 
 
 def _may_be_active(folder: Folder, session_id: str) -> bool:
-    """Look at the beginning of a file: in most of them the session is over."""
-    with suppress(OSError), folder.open_file(f"session_{session_id}.json") as file:
-        head = os.read(file.fileno(), _HEAD_BYTES)
+    """Look at the beginning of a file: in most of them the session is over. There may be thousands."""
+    with suppress(OSError):
+        descriptor = os.open(f"session_{session_id}.json", _READ, dir_fd=folder.descriptor)
+        try:
+            head = os.read(descriptor, _HEAD_BYTES)
+        finally:
+            os.close(descriptor)
         return _ACTIVE in head or b'"status": "' not in head
     return False
 
