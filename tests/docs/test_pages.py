@@ -36,6 +36,8 @@ KINDS = {
     "example": "python",
     "client": "any",
     "sketch": "any",
+    "entry": "any",
+    "hooks": "json",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
