@@ -28,7 +28,7 @@ ROOMS = {
     "gate": "errors files models ports",
     "engine": "errors files gate jobs models ports sessions",
     "hookspecs": "engine ports",  # for annotations only, see below
-    "loading": "__init__ errors hookspecs ports text",
+    "loading": "__init__ errors hookspecs models ports text",
     "project": "documents engine errors files gate jobs loading models ports sessions text",
     "api": "documents engine errors files gate jobs models ports project text",
     "builtin": "__init__ api",

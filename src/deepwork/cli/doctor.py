@@ -16,15 +16,18 @@ import click
 import importlib_metadata
 
 from deepwork import __version__
+from deepwork.cli.offers import examine_plugins
 from deepwork.cli.options import json_option, path_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.errors import DeepWorkError
-from deepwork.ports.records import Check, Finding, Level
+from deepwork.loading.faults import findings_of, stdout_on_stderr
+from deepwork.loading.manager import PluginStatus
+from deepwork.ports.records import Finding, Level
 from deepwork.ports.state_store import StateStore
 from deepwork.project.config import user_config_file
-from deepwork.project.offers import list_offers
+from deepwork.project.offers import Offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
@@ -41,7 +44,8 @@ CLIENT_FILES = {
 @json_option
 def doctor(root: str, as_json: bool) -> int:
     """Check the installation and this project."""
-    groups = _without_repeated_errors(_examine(root))
+    with stdout_on_stderr():
+        groups = _without_repeated_errors(_examine(root))
     broken = any(finding.level is Level.ERROR for findings in groups.values() for finding in findings)
     if as_json:
         report = [
@@ -67,14 +71,15 @@ def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
     except DeepWorkError as error:
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return
+    offers = examine_plugins(project)  # before anything is said of trust: plugins name the settings that need it
     yield "project", _project(project, root)
     yield "configuration", _configuration(project)
-    yield "plugins", _plugins(project)
+    yield "plugins", _plugins(project, offers)
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
     yield "clients", _clients(project.workspace.root)
-    for check in _guarded_checks(project):
-        yield check.name, _guarded(check.run)
+    for check in project.checks.items:  # plugins whose hook failed are listed under `plugins`
+        yield check.item.name, findings_of(check.item, check.by)
 
 
 def _without_repeated_errors(groups: Iterable[tuple[str, Iterable[Finding]]]) -> dict[str, list[Finding]]:
@@ -118,34 +123,45 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
     for label in project.trust.refused():
         yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
+    for text in project.unknown_sections():
+        yield Finding(Level.WARNING, text, "correct the name in the configuration, or install the plugin")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
         if file.exists() and file.read_text(encoding="utf-8", errors="replace") != schema_text(kind):
             yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is from another release", "deepwork init")
 
 
-def _plugins(project: Project) -> Iterator[Finding]:
-    offers = list_offers(project)
+def _plugins(project: Project, offers: Offers) -> Iterator[Finding]:
     for status in project.plugins.statuses:
         if status.status == "failed":
             cure = f"install a release of {status.plugin.distribution} that works, or name it in plugins.block"
             yield Finding(Level.WARNING, f"{status.plugin} is left out: {status.cause}", cure)
         elif not status.plugin.builtin:
-            adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
-            state = ", ".join(adds) or "adds nothing" if status.status == "active" else status.status
-            yield Finding(Level.OK, f"{status.plugin}: {state}")
-    for error in offers.errors:
+            yield from _plugin(status, offers)
+    attributed = {str(failure.item) for failure in offers.failures}
+    for error in (error for error in offers.errors if str(error) not in attributed):
         yield Finding(Level.ERROR, error.message, error.hint)
     if not offers.errors:
         active = sum(status.status == "active" for status in project.plugins.statuses)
         yield Finding(Level.OK, f"{active} plugins active, the core's own included")
 
 
+def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
+    adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
+    errors = [failure.item for failure in offers.failures if failure.by == status.plugin]
+    for error in errors:
+        by_name = error.message if str(status.plugin) in error.message else f"{status.plugin}: {error.message}"
+        yield Finding(Level.ERROR, by_name, error.hint)
+    if adds or not errors:
+        state = ", ".join(adds) or "adds nothing" if status.status == "active" else status.status
+        yield Finding(Level.INFO if errors else Level.OK, f"{status.plugin}: {state}")
+
+
 def _jobs(project: Project) -> Iterator[Finding]:
     listing = project.catalogue.list()
     yield Finding(Level.OK, f"{len(listing.jobs)} jobs can be started")
     for _, error in listing.errors:
-        yield Finding(Level.ERROR, error.message, f"deepwork jobs check {error.job_dir}")
+        yield Finding(Level.ERROR, error.message, error.hint or f"deepwork jobs check {error.job_dir}")
     for _, job in listing.jobs:
         for warning in job.warnings:
             yield Finding(Level.WARNING, warning, f"deepwork jobs check {job.job_dir}")
@@ -191,10 +207,6 @@ def _entries(file: Path, key: str) -> dict[str, dict[str, Any]]:
         return {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-
-
-def _guarded_checks(project: Project) -> list[Check]:
-    return [provided.item for provided in project.checks.items]  # errors are listed under `plugins`
 
 
 def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -10,7 +10,7 @@ import click
 
 from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.stores import read_session
-from deepwork.cli.terminal import Styled, say, say_json, say_text
+from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError
 from deepwork.gate.gate import HandBack, Judgement, Outcome
@@ -80,6 +80,7 @@ def try_gate(
     ).outputs
     work = Work("try", job.name, "try", step, outputs, notes=notes)
     judgement = anyio.run(_judge, project, work, runner)
+    say_notices(project.notices())
     passed = _has_passed(judgement)
     if as_json:
         reviews = [*map(_facts, judgement.outcomes), *map(_handed_back_facts, judgement.handed_back)]

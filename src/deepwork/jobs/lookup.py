@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deepwork.errors import EmptyWorkflow, JobLoadError, UnknownJob, UnknownWorkflow
+from deepwork.errors import EmptyWorkflow, JobLoadError, JobSourceError, UnknownJob, UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job, Workflow
 from deepwork.text.suggest import nearest
@@ -16,8 +16,10 @@ def choose_job(catalogue: Catalogue, job_name: str) -> Job:
     """
     job = catalogue.find(job_name)
     if job is None:
-        names = [job.name for _, job in catalogue.list().jobs]
-        raise UnknownJob(f"Job not found: {job_name!r}{nearest(job_name, names)}", hint="get_workflows lists all jobs.")
+        listing = catalogue.list()
+        problem = f"Job not found: {job_name!r}{nearest(job_name, [job.name for _, job in listing.jobs])}"
+        broken = [error.message for _, error in listing.errors if isinstance(error, JobSourceError)]
+        raise UnknownJob("\n".join([problem, *broken]), hint="get_workflows lists all jobs.")
     if isinstance(job, JobLoadError):
         raise UnknownJob(
             f"Failed to parse job {job_name!r}: {job.message}",

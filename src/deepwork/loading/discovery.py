@@ -24,6 +24,12 @@ class Candidate:
     version: str
     load: Callable[[], Any]
     builtin: bool = False
+    module: str = ""
+
+    @property
+    def package(self) -> str:
+        """The package of its code."""
+        return self.module.partition(".")[0]
 
     def __str__(self) -> str:
         """Name the distribution first: that is what people install and remove."""
@@ -34,7 +40,9 @@ class Candidate:
 def installed() -> list[Candidate]:
     """List the core's own plugins, then those of the entry point group `deepwork`, sorted."""
     candidates = [
-        Candidate(point.name, point.dist.name if point.dist else "unknown", _version(point), point.load)
+        Candidate(
+            point.name, point.dist.name if point.dist else "unknown", _version(point), point.load, module=point.module
+        )
         for point in importlib_metadata.entry_points(group=GROUP)
     ]
     return [*map(_builtin, BUILTINS), *sorted(candidates, key=lambda plugin: (plugin.name, plugin.distribution))]
@@ -44,7 +52,7 @@ def _builtin(name: str) -> Candidate:
     def load() -> Any:
         return import_module(f"deepwork.builtin.{name}")
 
-    return Candidate(name, "deepwork", __version__, load, builtin=True)
+    return Candidate(name, "deepwork", __version__, load, builtin=True, module=f"deepwork.builtin.{name}")
 
 
 def _version(point: importlib_metadata.EntryPoint) -> str:

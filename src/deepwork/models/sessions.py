@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +12,15 @@ from deepwork.models.jobs import Step, Workflow
 from deepwork.models.outputs import Outputs
 
 SCHEMA_VERSION = 1
+
+
+# Ours are 32 hexadecimal digits; sessions of DeepWork 0.9 have 8.
+SESSION_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}")
+
+
+def is_session_id(text: str) -> bool:
+    """Say whether a text has the form of a session id. Stores are asked for nothing else: an id may become a path."""
+    return SESSION_ID.fullmatch(text) is not None
 
 
 class SessionStatus(StrEnum):

@@ -23,7 +23,11 @@ class JobSource(ABC):
 
     @abstractmethod
     def load(self) -> Iterable[Job | JobLoadError]:
-        """Give every job, and an error for every job that is broken. Never raises."""
+        """Give every job, and an error for every job that is broken.
+
+        Raises:
+            JobError: The source cannot be read as a whole; the other sources are used all the same.
+        """
 
     def find(self, job_name: str) -> Job | JobLoadError | None:
         """Give what this source has under this name: by the job's name, else by its folder's."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from deepwork.errors import ConfigError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate
+from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose
 from deepwork.ports.job_source import JobSource
@@ -18,6 +19,7 @@ from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreS
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
+from deepwork.text.suggest import nearest
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
@@ -70,9 +72,27 @@ class Project:
         loaded = load_config(resolve_root(root), os.environ)
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
         self.plugins = plugins or load_plugins(self.config, os.environ, blocked)
+        self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = SharedObjects()
         self._contexts = contexts(loaded, self.shared, platform)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
+
+    def notices(self) -> list[str]:
+        """Say what of the configuration has no effect, as far as the plugins were asked."""
+        untrusted = sorted(self.trust.refusals)
+        return [
+            *(f"{label} of this project has no effect until you run `deepwork trust`" for label in untrusted),
+            *self.unknown_sections(),
+        ]
+
+    def unknown_sections(self) -> list[str]:
+        """Name the settings of plugins that there are not."""
+        plugins = [status.plugin for status in self.plugins.statuses]
+        names = [plugin.name for plugin in plugins if not plugin.builtin]
+        return [
+            f"plugins.settings.{section}: no installed plugin has this name{nearest(section, names)}"
+            for section in sorted(self._sections.difference(plugin.name for plugin in plugins))
+        ]
 
     async def close(self) -> None:
         """Close what plugins share, for commands as for servers."""
@@ -113,14 +133,18 @@ class Project:
     def catalogue(self) -> Catalogue:
         """The jobs of all sources."""
         sources = by_name("job source", self.job_sources.demand(), lambda source: source.name)
-        return Catalogue(provided.item for provided in sources.values())
+        return Catalogue(
+            provided.item if provided.by.builtin else GuardedSource(provided.item, provided.by)
+            for provided in sources.values()
+        )
 
     def store(self, name: str | None = None) -> StateStoreSpec:
         """Choose a state store; that of the configuration if none is named."""
         stores = by_name("state store", self.state_stores.demand(), lambda spec: spec.name)
         option = "--state-store or state.store"
         chosen = name or self.config.state.store
-        return choose("state store", chosen, stores, option=option, failures=self.plugins.failures).item
+        provided = choose("state store", chosen, stores, option=option, failures=self.plugins.failures)
+        return guarded_store(provided.item, provided.by)
 
     def gate(
         self, runner: str | None = None, *, timeout: int | None = None, max_attempts: int | None = None
@@ -136,8 +160,8 @@ class Project:
 
         def reviewer(name: str, option: str) -> Reviewer:
             if name not in reviewers:
-                spec = choose("review runner", name, specs, option=option, failures=self.plugins.failures).item
-                reviewers[name] = Reviewer.of(spec)
+                provided = choose("review runner", name, specs, option=option, failures=self.plugins.failures)
+                reviewers[name] = Reviewer.of(guarded_runner(provided.item, provided.by))
             return reviewers[name]
 
         default = reviewer(runner or section.runner or SELF_REVIEW, "--external-runner or quality_gate.runner")

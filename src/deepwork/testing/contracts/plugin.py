@@ -127,7 +127,7 @@ class PluginContract(Contract):
                 assert inspect.getdoc(tool.fn), f"tool {tool.name!r} has no docstring, which agents would read"
 
     def test_its_commands_explain_themselves(self, plugins: PluginManager) -> None:
-        for command in _mine(self, plugins.commands(click.Command)):
+        for command in _mine(self, plugins.commands(click.Command).demand()):
             assert command.name
             assert command.help, f"command {command.name!r} has no help"
             assert CliRunner().invoke(command, ["--help"]).exit_code == 0
@@ -172,7 +172,7 @@ def _declared(project: Project) -> list[Provided[Any]]:
         *project.state_stores.demand(),
         *project.review_runners.demand(),
         *project.tool_sets(project.engine()).demand(),
-        *project.plugins.commands(click.Command),
+        *project.plugins.commands(click.Command).demand(),
         *project.checks.demand(),
     ]
 
