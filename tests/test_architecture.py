@@ -34,7 +34,7 @@ ROOMS = {
     "builtin": "__init__ api",
     "server": "__init__ engine errors documents files loading models ports project sessions text",
     "cli": ("__init__ documents engine errors files gate jobs loading models ports project server sessions text"),
-    "testing": "__init__ api loading project server",
+    "testing": "__init__ api cli loading project server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
     "__main__": "cli",
 }

@@ -13,6 +13,10 @@ import yaml
 from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 
+from deepwork.loading.discovery import Candidate, installed
+from deepwork.project.config import load_config, resolve_root
+from deepwork.project.offers import list_offers
+from deepwork.project.project import Project, load_plugins
 from deepwork.server import create_server
 
 Mapped = dict[str, Any]
@@ -61,6 +65,18 @@ class Agent:
         if result.is_error:
             raise Refused(getattr(result.content[0], "text", ""))
         return dict(result.structured_content or {})
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """Call a tool and give its text, as of one with `output="text"` or `"json"`.
+
+        Raises:
+            Refused: The tool answered with an error.
+        """
+        result = await self.client.call_tool(tool, arguments, raise_on_error=False)
+        text = "\n".join(getattr(part, "text", "") for part in result.content)
+        if result.is_error:
+            raise Refused(text)
+        return text
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         """Call a tool that has to refuse, and give the error's text."""
@@ -138,8 +154,25 @@ class DeepworkProject:
         self.write(job_dir / "job.yml", yaml.safe_dump(content, sort_keys=False))
         return job_dir
 
-    def server(self, **options: Any) -> FastMCP[Any]:
-        """Make a server in this process."""
+    def trust(self) -> list[str]:
+        """Trust all that the project asks for, as `deepwork trust --yes` does, and give the labels of it."""
+        project = Project(self.root)
+        list_offers(project)
+        requests = project.trust.refused()
+        project.trust.grant(requests)
+        return sorted(requests)
+
+    def server(self, *, extra_plugins: Mapping[str, object] | None = None, **options: Any) -> FastMCP[Any]:
+        """Make a server in this process.
+
+        Args:
+            extra_plugins: Plugins by name that need not be installed: objects or modules with hooks.
+            **options: The arguments of `create_server`.
+        """
+        if extra_plugins is not None:
+            candidates = [_candidate(name, plugin) for name, plugin in extra_plugins.items()]
+            config = load_config(resolve_root(self.root), os.environ).config
+            options["plugins"] = load_plugins(config, os.environ, candidates=[*installed(), *candidates])
         return create_server(self.root, **options)
 
     @asynccontextmanager
@@ -164,3 +197,8 @@ class DeepworkProject:
         )
         async with Client(transport, mode=mode) as client:
             yield Agent(client)
+
+
+def _candidate(name: str, plugin: object) -> Candidate:
+    module = getattr(plugin, "__module__", getattr(plugin, "__name__", ""))
+    return Candidate(name, f"test-{name}", "0", lambda: plugin, module=str(module))
