@@ -127,6 +127,8 @@ def test_the_check_reads_its_settings(project, plugins):
 
     assert findings() == [("warning", "no url is set")]
     project.write(".deepwork/config.yml", "plugins: {settings: {acme: {url: 'https://tickets.example'}}}")
+    assert findings() == [("warning", "no url is set")]
+    project.trust(plugins=manager)
     assert findings() == [("ok", "tickets come from https://tickets.example")]
 
 

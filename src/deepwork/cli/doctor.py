@@ -17,7 +17,7 @@ import importlib_metadata
 
 from deepwork import __version__
 from deepwork.cli.offers import examine_plugins
-from deepwork.cli.options import json_option, path_option, probable_root
+from deepwork.cli.options import json_option, path_option, plugins_dir_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
@@ -41,11 +41,12 @@ CLIENT_FILES = {
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
 @path_option
+@plugins_dir_option
 @json_option
-def doctor(root: str, as_json: bool) -> int:
+def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
     """Check the installation and this project."""
     with stdout_on_stderr():
-        groups = _without_repeated_errors(_examine(root))
+        groups = _without_repeated_errors(_examine(root, plugins_dir))
     broken = any(finding.level is Level.ERROR for findings in groups.values() for finding in findings)
     if as_json:
         report = [
@@ -64,10 +65,10 @@ def doctor(root: str, as_json: bool) -> int:
     return int(broken)
 
 
-def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
+def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable[Finding]]]:
     yield "environment", _environment()
     try:
-        project = Project(root)
+        project = Project(root, plugins_dir=plugins_dir)
     except DeepWorkError as error:
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return

@@ -29,6 +29,18 @@ def path_option(command: CommandT) -> CommandT:
     return option(command)
 
 
+def plugins_dir_option(command: CommandT) -> CommandT:
+    """Add `--plugins-dir`; commands without it take DEEPWORK_PLUGINS_DIR all the same."""
+    option = click.option(
+        "--plugins-dir",
+        envvar="DEEPWORK_PLUGINS_DIR",
+        show_envvar=True,
+        metavar="DIR",
+        help="Also load the plugins in this folder, each of which is one .py file.",
+    )
+    return option(command)
+
+
 def probable_root(root: Path) -> Path | None:
     """Return the nearest parent with a `.deepwork`, which was probably meant, if the root has none."""
     if (root / ".deepwork").exists():

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from deepwork.cli.offers import examine_plugins
-from deepwork.cli.options import json_option, path_option
+from deepwork.cli.options import json_option, path_option, plugins_dir_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
@@ -25,13 +25,14 @@ COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also the core's own plugins.")
 @click.option("--cost", is_flag=True, help="Also how many tokens the tools of each plugin cost an agent.")
+@plugins_dir_option
 @json_option
-def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> int:
+def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as_json: bool) -> int:
     """List the installed plugins: where each comes from, what it adds, and what is wrong with it.
 
     Exits with 1 if a plugin could not be loaded, or if anything would keep a server from starting.
     """
-    project = Project(root)
+    project = Project(root, plugins_dir=plugins_dir)
     offers = examine_plugins(project)
     costs = _costs(project, offers.engine) if cost and offers.engine else {}
     rows = [

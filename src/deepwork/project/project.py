@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deepwork.errors import ConfigError
 from deepwork.jobs.catalogue import Catalogue
-from deepwork.loading.discovery import Candidate
+from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose
@@ -34,9 +34,19 @@ def load_plugins(
     environment: Mapping[str, str],
     blocked: Iterable[str] = (),
     candidates: Iterable[Candidate] | None = None,
+    plugins_dir: str | None = None,
 ) -> PluginManager:
-    """Load the installed plugins, without those that the configuration, the environment or the caller blocks."""
+    """Load the installed plugins, without those that the configuration, the environment or the caller blocks.
+
+    Those of a folder are loaded too, if the user names one. A project cannot, because its files are not trusted.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
     blocked_by_environment = environment.get("DEEPWORK_NO_PLUGINS", "").split(",")
+    folder = plugins_dir or environment.get("DEEPWORK_PLUGINS_DIR")
+    if folder:
+        candidates = [*(installed() if candidates is None else candidates), *in_folder(Path(folder).absolute())]
     return PluginManager(
         blocked={*config.plugins.block, *blocked, *(name.strip() for name in blocked_by_environment)},
         required=config.plugins.require,
@@ -55,6 +65,7 @@ class Project:
         platform: Name of the agent's platform, for plugins.
         plugins: The plugins; those installed and not blocked if not given.
         blocked: Names of plugins or distributions that are not loaded, besides those of the configuration.
+        plugins_dir: A folder with plugins that are one file each.
 
     Raises:
         ConfigError: The project or its configuration cannot be used.
@@ -68,10 +79,11 @@ class Project:
         platform: str | None = None,
         plugins: PluginManager | None = None,
         blocked: Iterable[str] = (),
+        plugins_dir: str | None = None,
     ) -> None:
         loaded = load_config(resolve_root(root), os.environ)
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
-        self.plugins = plugins or load_plugins(self.config, os.environ, blocked)
+        self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = SharedObjects()
         self._contexts = contexts(loaded, self.shared, platform)

@@ -14,6 +14,7 @@ from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 
 from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.manager import PluginManager
 from deepwork.project.config import load_config, resolve_root
 from deepwork.project.offers import list_offers
 from deepwork.project.project import Project, load_plugins
@@ -154,9 +155,11 @@ class DeepworkProject:
         self.write(job_dir / "job.yml", yaml.safe_dump(content, sort_keys=False))
         return job_dir
 
-    def trust(self) -> list[str]:
+    def trust(
+        self, *, extra_plugins: Mapping[str, object] | None = None, plugins: PluginManager | None = None
+    ) -> list[str]:
         """Trust all that the project asks for, as `deepwork trust --yes` does, and give the labels of it."""
-        project = Project(self.root)
+        project = Project(self.root, plugins=plugins or self._plugins(extra_plugins))
         list_offers(project)
         requests = project.trust.refused()
         project.trust.grant(requests)
@@ -170,10 +173,13 @@ class DeepworkProject:
             **options: The arguments of `create_server`.
         """
         if extra_plugins is not None:
-            candidates = [_candidate(name, plugin) for name, plugin in extra_plugins.items()]
-            config = load_config(resolve_root(self.root), os.environ).config
-            options["plugins"] = load_plugins(config, os.environ, candidates=[*installed(), *candidates])
+            options["plugins"] = self._plugins(extra_plugins)
         return create_server(self.root, **options)
+
+    def _plugins(self, extra_plugins: Mapping[str, object] | None) -> PluginManager:
+        candidates = [_candidate(name, plugin) for name, plugin in (extra_plugins or {}).items()]
+        config = load_config(resolve_root(self.root), os.environ).config
+        return load_plugins(config, os.environ, candidates=[*installed(), *candidates])
 
     @asynccontextmanager
     async def agent(
