@@ -22,7 +22,9 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@echo "Preparing $(VENV); the first time this takes a minute or two."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python tools/install.py --editable '.[dev]' \
-		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review
+		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review \
+		--editable plugins/deepwork_sql --editable plugins/deepwork_orchestration \
+		--editable plugins/deepwork_tracking
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server
@@ -49,6 +51,8 @@ figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures_paths.py
 	$(BIN)/python tools/figures_gate.py
 	$(BIN)/python plugins/deepwork_review/tools/figures_review.py
+	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
+	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
 
 reference: $(READY)  ## Write the signatures of the code into docs/reference
 	$(BIN)/python tools/signatures.py

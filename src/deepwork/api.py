@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
@@ -13,6 +15,7 @@ from deepwork.errors import (
     CorruptSession,
     DeepWorkError,
     EmptyWorkflow,
+    GitError,
     JobError,
     JobLoadError,
     JobSourceError,
@@ -37,10 +40,12 @@ from deepwork.errors import (
     ToolError,
     UnknownJob,
     UnknownName,
+    UnknownOutputs,
     UnknownSession,
     UnknownWorkflow,
 )
 from deepwork.files.folder import Folder
+from deepwork.files.git import Git
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.workspace import Workspace
@@ -93,7 +98,11 @@ from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 from deepwork.project.contexts import open_context
 from deepwork.project.settings import NeedsTrust
+from deepwork.project.stores import open_store
 from deepwork.text.escape import visible, visible_lines
+
+if TYPE_CHECKING:
+    from deepwork.server.apps import serve_apps
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -115,6 +124,8 @@ __all__ = [
     "Finding",
     "FinishedStep",
     "Folder",
+    "Git",
+    "GitError",
     "HandedBack",
     "HistoryEntry",
     "HttpApp",
@@ -174,6 +185,7 @@ __all__ = [
     "ToolSpec",
     "UnknownJob",
     "UnknownName",
+    "UnknownOutputs",
     "UnknownSession",
     "UnknownWorkflow",
     "Usage",
@@ -185,13 +197,24 @@ __all__ = [
     "is_utf8",
     "open_context",
     "open_regular",
+    "open_store",
     "parse_job",
     "read_document",
     "read_regular",
     "read_verdict",
     "resolve_inside",
     "run_program",
+    "serve_apps",
     "verdict_schema",
     "visible",
     "visible_lines",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Give `serve_apps`: importing it imports the server, which no other name here does."""
+    if name == "serve_apps":
+        from deepwork.server.apps import serve_apps
+
+        return serve_apps
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

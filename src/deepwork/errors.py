@@ -144,6 +144,10 @@ class ReviewExhausted(ToolError):
     """The last permitted review attempt failed."""
 
 
+class GitError(ToolError):
+    """git gave no answer, so nothing may be concluded from it."""
+
+
 class RunnerError(ToolError):
     """A review runner gave no verdict."""
 

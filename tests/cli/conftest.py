@@ -7,6 +7,14 @@ import sys
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def _nobodys_home(monkeypatch, tmp_path_factory):
+    """The clients of the person who runs the tests are not looked at."""
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def run(project):
     """Run the command `deepwork` in the project's folder, with stdin closed."""

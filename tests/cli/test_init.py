@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 
 import pytest
 import yaml
@@ -33,9 +31,7 @@ def test_it_makes_a_configuration_and_a_sample_job(run, project):
 
 def test_it_prints_the_next_step(run):
     printed = run("init").stdout
-    entry = json.loads(re.search(r"^\{.*^\}", printed, re.MULTILINE | re.DOTALL)[0])["mcpServers"]["deepwork"]
-    assert entry["args"] == ["serve", "--path", "."]
-    assert shutil.which(entry["command"])
+    assert "Next: connect your agent, for example with `deepwork connect claude`" in printed
     assert "project_tour" in printed
 
 
@@ -46,7 +42,10 @@ def test_again_it_keeps_everything_as_it_is(run, project):
     before = everything(project.root)
     ended = run("init")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.splitlines()[:2] == ["kept     .deepwork/config.yml", "kept     .deepwork/jobs/project_tour"]
+    assert ended.stdout.splitlines()[:2] == [
+        "kept     .deepwork/config.yml",
+        "kept     .deepwork/jobs/project_tour",
+    ]
     assert everything(project.root) == before
 
 

@@ -21,6 +21,7 @@ import yaml
 import deepwork.cli
 from deepwork.cli.logs import ForPeople
 from deepwork.testing import DeepworkProject, review, step
+from deepwork.text.shorten import one_line
 
 pytestmark = pytest.mark.anyio
 
@@ -194,7 +195,7 @@ async def test_programs_get_everything_exactly_and_in_ascii(look, hostile, sessi
     assert SUMMARY in [job["summary"] for job in listed["jobs"]]
     assert str(hostile.jobs / f"bad {EVIL}") in [error["job_dir"] for error in listed["errors"]]
     assert f"bad {EVIL}" in [error["job_name"] for error in read("jobs", "check")["errors"]]
-    assert [item["goal"] for item in read("sessions", "list")["sessions"]] == [GOAL]
+    assert [item["goal"] for item in read("sessions", "list")["sessions"]] == [one_line(GOAL)]
     report = read("sessions", "show", session)
     assert report["goal"] == GOAL
     assert report["step_progress"]["a"]["outputs"] == {"a.md": [FILE]}
@@ -202,7 +203,7 @@ async def test_programs_get_everything_exactly_and_in_ascii(look, hostile, sessi
     assert f"Because {EVIL}" in [entry["detail"].get("reason") for entry in read("gate", "show", session)]
     assert GOAL in read("sessions", "resume-text", session)["text"]
     assert str(hostile.root) in " ".join(item["text"] for item in read("doctor")["findings"])
-    assert json.loads(look("jobs", "get-stack")[0])["active_sessions"][0]["goal"] == GOAL
+    assert json.loads(look("jobs", "get-stack")[0])["active_sessions"][0]["goal"] == one_line(GOAL)
 
 
 async def test_the_log_of_a_server_is_one_visible_line_for_a_call_of_any_name(hostile):

@@ -192,7 +192,7 @@ async def journey(tour, transport, connect):
             write("TOUR.md", WHOLE)
             reply = await agent.call("finished_step", outputs={"tour": "TOUR.md"}, **named)
             assert reply["status"] == "workflow_complete"
-    assert reply["outputs_by_step"] == {"survey": {"notes": "notes.md"}, "write": {"tour": "TOUR.md"}}
+    assert reply["all_outputs"] == {"notes": "notes.md", "tour": "TOUR.md"}
     assert tour.session()["status"] == "completed"
     assert tour.history("verdict", "step_completed") == ["step_completed", "verdict", "verdict", "step_completed"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import socket
 from collections.abc import Callable
@@ -199,6 +200,22 @@ async def _(project):
     async with project.agent() as agent:
         await agent.start()
         return await agent.refused("finished_step", outputs={"a.md": "a.md"})
+
+
+@provokes("UnknownOutputs")
+async def _(project):
+    project.write_job()
+    async with project.agent() as agent:
+        await agent.start()
+        return await agent.refused("finished_step", outputs={"report.md": "a.md"})
+
+
+@provokes("GitError")
+async def _(project):
+    project.write(".git/HEAD", "nonsense")
+    with pytest.raises(api.GitError) as error:
+        await api.Git.open(project.root, os.environ)
+    return str(error.value)
 
 
 async def reviewed(project, judge, *, calls=1, **options):

@@ -134,7 +134,7 @@ def test_a_key_that_stands_twice_is_refused_with_both_lines(text, says):
         ("é: é\n\n\nb: \x07".encode(), "4: character #x0007 is not allowed"),
         (b'a: "\\ud800"\n', "1: while parsing a quoted scalar, found invalid Unicode character escape code"),
         (b"a: [\n", "2: while parsing a flow node, did not find expected node content"),
-        (b"a: b: c\n", "1: mapping values are not allowed in this context"),
+        (b"a: b: c\n", "1: a second ': ' in one line; put the text that contains it in quotes"),
         (b"a: 1\n---\nb: 1\n", "2: expected a single document in the stream, but found another document"),
         (b"a: *nowhere\n", "1: found undefined alias"),
         (b"a: 1\nb: !!python/object/apply:os.system [ls]\n", "2: could not determine a constructor for the tag"),
@@ -225,21 +225,21 @@ def test_a_hundred_directives_are_read_and_more_refused():
 def test_a_problem_stands_where_the_value_stands():
     text = "inner:\n  one: {size: 1}\n  two:\n    size: big\nmany:\n  - size: 1\n  -\n    {}\n"
     assert refused(text, Outer).splitlines() == [
-        "4: inner.two.size: input should be a valid integer (found 'big')",
+        "4: inner.two.size: should be a whole number (found 'big')",
         "f:8: many[1]: 'size' is missing",
     ]
 
 
 def test_a_problem_of_an_overridden_key_stands_at_the_mapping_that_overrides():
     text = "inner:\n  one: &one {size: 1}\n  two:\n    <<: *one\n    size: big\n"
-    assert refused(text, Outer) == "5: inner.two.size: input should be a valid integer (found 'big')"
+    assert refused(text, Outer) == "5: inner.two.size: should be a whole number (found 'big')"
 
 
 def test_a_problem_of_a_merged_key_stands_where_the_key_was_written():
     text = "many:\n  - &one\n    size: big\n  - <<: *one\n"
     assert refused(text, Outer).splitlines() == [
-        "3: many[0].size: input should be a valid integer (found 'big')",
-        "f:3: many[1].size: input should be a valid integer (found 'big')",
+        "3: many[0].size: should be a whole number (found 'big')",
+        "f:3: many[1].size: should be a whole number (found 'big')",
     ]
 
 

@@ -435,11 +435,11 @@ def test_a_state_folder_that_was_open_to_others_is_made_private(root):
     assert mode(root / ".deepwork" / "tmp") == 0o700
 
 
-def test_the_gitignore_of_the_user_is_kept(root):
+def test_a_gitignore_that_would_let_sessions_into_a_commit_is_replaced(root):
     (root / ".deepwork" / "tmp").mkdir(parents=True)
-    (root / ".deepwork" / "tmp" / ".gitignore").write_text("mine\n")
+    (root / ".deepwork" / "tmp" / ".gitignore").write_text("!*\n")
     Workspace(root).prepare_state_dir()
-    assert (root / ".deepwork" / "tmp" / ".gitignore").read_text() == "mine\n"
+    assert (root / ".deepwork" / "tmp" / ".gitignore").read_text() == "*\n"
 
 
 @pytest.mark.parametrize("link", [".deepwork", ".deepwork/tmp"])
@@ -508,7 +508,7 @@ def test_the_lock_file_is_private_and_no_link_is_followed(root, folder, outside)
     with folder.locked("lock", subject="the folder"):
         assert mode(root / "lock") == 0o600
     (root / "link").symlink_to(outside / "lock")
-    with pytest.raises(OSError, match="symbolic links"), folder.locked("link", subject="the folder"):
+    with pytest.raises(StorageError, match="symbolic links"), folder.locked("link", subject="the folder"):
         pass
     assert os.listdir(outside) == ["file.md"]
 

@@ -13,114 +13,124 @@ STEP_TEXT = "    instructions_file: steps/text.md\n"  # what is put before it be
 # What is replaced, by what, the line on which the problem is then found (None: that of the new text), and what it says.
 WRONG = [
     ("name: demo\n", "", "version:", "'name' is missing"),
-    ("name: demo", "name: Demo", None, "name: string should match pattern '^[a-z][a-z0-9_]*$' (found 'Demo')"),
-    ("name: demo", "name: 1demo", None, "name: string should match pattern"),
-    ("name: demo", "name: de-mo", None, "name: string should match pattern"),
-    ("name: demo", "name: ''", None, "name: string should match pattern"),
-    ("name: demo", 'name: "demo\\n"', None, "name: string should match pattern"),
-    ("name: demo", "name: 5", None, "name: input should be a valid string (found 5)"),
-    ("name: demo", "name:", None, "name: input should be a valid string (found None)"),
+    (
+        "name: demo",
+        "name: Demo",
+        None,
+        "name: should be lower-case letters, digits and '_', beginning with a letter (found 'Demo')",
+    ),
+    ("name: demo", "name: 1demo", None, "name: should be lower-case letters, digits and '_'"),
+    ("name: demo", "name: de-mo", None, "name: should be lower-case letters, digits and '_'"),
+    ("name: demo", "name: ''", None, "name: should be lower-case letters, digits and '_'"),
+    ("name: demo", 'name: "demo\\n"', None, "name: should be lower-case letters, digits and '_'"),
+    ("name: demo", "name: 5", None, "name: should be text (found 5); put it in quotes"),
+    ("name: demo", "name:", None, "name: has no value; it should be text"),
     ('version: "1.2.3"\n', "", "name:", "'version' is missing"),
-    ('version: "1.2.3"', "version: 1.0", None, "version: input should be a valid string (found 1.0)"),
-    ('version: "1.2.3"', 'version: "1.0"', None, "version: string should match pattern"),
-    ('version: "1.2.3"', "version: v1.2.3", None, "version: string should match pattern"),
-    ('version: "1.2.3"', "version: 1.2.3.4", None, "version: string should match pattern"),
-    ('version: "1.2.3"', "version: 1.2.3-rc1", None, "version: string should match pattern"),
+    ('version: "1.2.3"', "version: 1.0", None, "version: should be text (found 1.0); put it in quotes"),
+    ('version: "1.2.3"', 'version: "1.0"', None, "version: should be three numbers such as 1.0.0 (found "),
+    ('version: "1.2.3"', "version: v1.2.3", None, "version: should be three numbers such as 1.0.0 (found "),
+    ('version: "1.2.3"', "version: 1.2.3.4", None, "version: should be three numbers such as 1.0.0 (found "),
+    ('version: "1.2.3"', "version: 1.2.3-rc1", None, "version: should be three numbers such as 1.0.0 (found "),
     ("summary: A demo\n", "", "name:", "'summary' is missing"),
-    ("summary: A demo", "summary: ''", None, "summary: string should have at least 1 character"),
-    ("summary: A demo", f"summary: {'x' * 201}", None, "summary: string should have at most 200 characters"),
-    ("summary: A demo", "summary: yes", None, "summary: input should be a valid string (found True)"),
-    ("summary: A demo", "summary: [A, demo]", None, "summary: input should be a valid string"),
-    ("at_runtime: |\n  About the demo", "at_runtime: ''", None, "runtime: string should have at least 1 character"),
-    ("at_runtime: |\n  About the demo", "at_runtime: 5", None, "runtime: input should be a valid string (found 5)"),
+    ("summary: A demo", "summary: ''", None, "summary: should not be empty"),
+    ("summary: A demo", f"summary: {'x' * 201}", None, "summary: has 201 characters; at most 200 are allowed"),
+    ("summary: A demo", "summary: yes", None, "summary: should be text (found true); put it in quotes"),
+    ("summary: A demo", "summary: [A, demo]", None, "summary: should be text"),
+    ("at_runtime: |\n  About the demo", "at_runtime: ''", None, "runtime: should not be empty"),
+    ("at_runtime: |\n  About the demo", "at_runtime: 5", None, "runtime: should be text (found 5); put it in quotes"),
     # Workflows.
     ("name: full\n    summary", "summary", "summary: Everything", "workflows[0]: 'name' is missing"),
-    ("name: full", "name: Full", None, "workflows[0].name: string should match pattern"),
+    ("name: full", "name: Full", None, "workflows[0].name: should be lower-case letters, digits and '_'"),
     ("    summary: A part\n", "", "name: short", "workflows[1]: 'summary' is missing"),
-    ("summary: A part", f"summary: {'x' * 201}", None, "workflows[1].summary: string should have at most 200"),
-    ("agent: general", "agent: ''", None, "workflows[0].agent: string should have at least 1 character"),
-    ("agent: general", "agent: 5", None, "workflows[0].agent: input should be a valid string (found 5)"),
+    (
+        "summary: A part",
+        f"summary: {'x' * 201}",
+        None,
+        "workflows[1].summary: has 201 characters; at most 200 are allowed",
+    ),
+    ("agent: general", "agent: ''", None, "workflows[0].agent: should not be empty"),
+    ("agent: general", "agent: 5", None, "workflows[0].agent: should be text (found 5); put it in quotes"),
     ("    steps:\n      - collect\nsteps", "steps", "name: short", "workflows[1]: 'steps' is missing"),
     ("    steps:\n      - collect\nsteps", "    steps: []\nsteps", None, "workflow 'short' has no steps"),
     (
         "    steps:\n      - collect\nsteps",
         "    steps: collect\nsteps",
         None,
-        "[1].steps: input should be a valid list",
+        "[1].steps: should be a list",
     ),
-    ("- [charts, text]", "- [charts, 5]", None, "workflows[0].steps[1][1]: input should be a valid string (found 5)"),
-    ("- [charts, text]", "- [charts, [text]]", None, "workflows[0].steps[1][1]: input should be a valid string"),
+    ("- [charts, text]", "- [charts, 5]", None, "workflows[0].steps[1][1]: should be text (found 5); put it in quotes"),
+    ("- [charts, text]", "- [charts, [text]]", None, "workflows[0].steps[1][1]: should be text"),
     ("- [charts, text]", "- []", None, "workflow 'full' has an empty group"),
-    ("- [charts, text]", "- {charts: text}", None, "workflows[0].steps[1]: input should be a valid string"),
-    ("- [charts, text]", "- # none", None, "workflows[0].steps[1]: input should be a valid string (found None)"),
-    ("- [charts, text]", "- Charts", None, "workflows[0].steps[1]: string should match pattern"),
-    ("- [charts, text]", "- [Charts]", None, "workflows[0].steps[1][0]: string should match pattern"),
+    ("- [charts, text]", "- {charts: text}", None, "workflows[0].steps[1]: should be text"),
+    ("- [charts, text]", "- # none", None, "workflows[0].steps[1]: has no value; it should be text"),
+    ("- [charts, text]", "- Charts", None, "workflows[0].steps[1]: should be lower-case letters, digits and '_'"),
+    ("- [charts, text]", "- [Charts]", None, "workflows[0].steps[1][0]: should be lower-case letters, digits and '_'"),
     # Steps.
     (COLLECT, "  - name: Collect\n", None, "steps[0]: 'id' is missing"),
-    ("id: collect", "id: Collect", None, "steps[0].id: string should match pattern"),
+    ("id: collect", "id: Collect", None, "steps[0].id: should be lower-case letters, digits and '_'"),
     ("    name: Collect\n", "", "id: collect", "steps[0]: 'name' is missing"),
-    ("name: Collect", "name: ''", None, "steps[0].name: string should have at least 1 character"),
-    ("name: Collect", "name: 2024-01-01", None, "steps[0].name: input should be a valid string"),
+    ("name: Collect", "name: ''", None, "steps[0].name: should not be empty"),
+    ("name: Collect", "name: 2024-01-01", None, "steps[0].name: should be text"),
     ("    description: Draw the charts\n", "", "id: charts", "steps[1]: 'description' is missing"),
-    ("description: Draw the charts", "description: ''", None, "steps[1].description: string should have at least 1"),
+    ("description: Draw the charts", "description: ''", None, "steps[1].description: should not be empty"),
     (STEP_TEXT, "", "id: text", "steps[2]: 'instructions_file' is missing"),
-    ("steps/text.md", "''", None, "steps[2].instructions_file: string should have at least 1 character"),
-    ("steps/text.md", "[steps/text.md]", None, "steps[2].instructions_file: input should be a valid string"),
+    ("steps/text.md", "''", None, "steps[2].instructions_file: should not be empty"),
+    ("steps/text.md", "[steps/text.md]", None, "steps[2].instructions_file: should be text"),
     (
         "    dependencies:\n      - collect",
         "    dependencies: collect",
         None,
-        "dependencies: input should be a valid list",
+        "dependencies: should be a list",
     ),
     (
         "dependencies:\n      - collect",
         "dependencies:\n      - 5",
         "- 5",
-        "dependencies[0]: input should be a valid string",
+        "dependencies[0]: should be text",
     ),
-    ("exposed: true", "exposed: 1", None, "steps[1].exposed: input should be a valid boolean (found 1)"),
-    ("exposed: true", "exposed: 'yes'", None, "steps[1].exposed: input should be a valid boolean (found 'yes')"),
-    ("hidden: false", "hidden: maybe", None, "steps[1].hidden: input should be a valid boolean (found 'maybe')"),
-    ("agent: writer", "agent: ''", None, "steps[1].agent: string should have at least 1 character"),
+    ("exposed: true", "exposed: 1", None, "steps[1].exposed: should be true or false (found 1)"),
+    ("exposed: true", "exposed: 'yes'", None, "steps[1].exposed: should be true or false (found 'yes')"),
+    ("hidden: false", "hidden: maybe", None, "steps[1].hidden: should be true or false (found 'maybe')"),
+    ("agent: writer", "agent: ''", None, "steps[1].agent: should not be empty"),
     # Outputs.
     ("    outputs: {}\n", "", "id: text", "steps[2]: 'outputs' is missing"),
-    ("outputs: {}", "outputs: []", None, "steps[2].outputs: input should be a mapping"),
-    ("outputs: {}", "outputs: # none", None, "steps[2].outputs: input should be a mapping (found None)"),
-    ("outputs: {}", "outputs: [a.md]", None, "steps[2].outputs: input should be a mapping"),
-    ("outputs: {}", "outputs: {a.md: file}", None, "steps[2].outputs.a.md: input should be a mapping (found 'file')"),
-    ("outputs: {}", "outputs: {yes: {}}", None, "steps[2].outputs: a key is not text (found True); put it in quotes"),
+    ("outputs: {}", "outputs: []", None, "steps[2].outputs: should be a mapping"),
+    ("outputs: {}", "outputs: # none", None, "steps[2].outputs: has no value; it should be a mapping"),
+    ("outputs: {}", "outputs: [a.md]", None, "steps[2].outputs: should be a mapping"),
+    ("outputs: {}", "outputs: {a.md: file}", None, "steps[2].outputs.a.md: should be a mapping (found 'file')"),
+    ("outputs: {}", "outputs: {yes: {}}", None, "steps[2].outputs: a key is not text (found true); put it in quotes"),
     ("        type: file\n", "", "figures.csv:", "steps[0].outputs.figures.csv: 'type' is missing"),
-    ("type: files", "type: folder", None, "outputs.charts.type: input should be 'file' or 'files' (found 'folder')"),
+    ("type: files", "type: folder", None, "outputs.charts.type: should be 'file' or 'files' (found 'folder')"),
     ("        description: PNG files\n", "", "charts:\n        type", "outputs.charts: 'description' is missing"),
-    ("description: PNG files", "description: ''", None, "outputs.charts.description: string should have at least 1"),
+    ("description: PNG files", "description: ''", None, "outputs.charts.description: should not be empty"),
     ("        required: true\n", "", "figures.csv:", "steps[0].outputs.figures.csv: 'required' is missing"),
     (
         "required: true",
         "required: 'true'",
         None,
-        "figures.csv.required: input should be a valid boolean (found 'true')",
+        "figures.csv.required: should be true or false (found 'true')",
     ),
-    ("required: true", "required: 1", None, "figures.csv.required: input should be a valid boolean (found 1)"),
+    ("required: true", "required: 1", None, "figures.csv.required: should be true or false (found 1)"),
     # Inputs.
     (
         "- name: quarter\n        description: Which quarter",
         "- no",
         None,
-        "steps[0].inputs[0]: input should be a mapping",
+        "steps[0].inputs[0]: should be a mapping",
     ),
-    ("name: quarter", "name: ''", None, "steps[0].inputs[0].name: string should have at least 1 character"),
-    ("description: Which quarter", "description: ''", None, "inputs[0].description: string should have at least 1"),
+    ("name: quarter", "name: ''", None, "steps[0].inputs[0].name: should not be empty"),
+    ("description: Which quarter", "description: ''", None, "inputs[0].description: should not be empty"),
     ("        description: Which quarter\n", "", "name: quarter", "steps[0].inputs[0]: 'description' is missing"),
     ("        from_step: collect\n", "", "file: figures.csv", "steps[1].inputs[0]: 'from_step' is missing"),
     ("- file: figures.csv\n        from_step", "- from_step", None, "steps[1].inputs[0]: 'file' is missing"),
-    ("file: figures.csv", "file: ''", None, "steps[1].inputs[0].file: string should have at least 1 character"),
-    ("from_step: collect", "from_step: ''", None, "inputs[0].from_step: string should have at least 1 character"),
+    ("file: figures.csv", "file: ''", None, "steps[1].inputs[0].file: should not be empty"),
+    ("from_step: collect", "from_step: ''", None, "inputs[0].from_step: should not be empty"),
     ("file: figures.csv", "name: a\n        file: figures.csv", None, "steps[1].inputs[0]: unknown key 'name'"),
     # Reviews.
     ("    outputs: {}\n    reviews: []\n", "    outputs: {}\n", "id: text", "steps[2]: 'reviews' is missing"),
-    ("{}\n    reviews: []", "{}\n    reviews: {}", "reviews: {}", "steps[2].reviews: input should be a valid list"),
+    ("{}\n    reviews: []", "{}\n    reviews: {}", "reviews: {}", "steps[2].reviews: should be a list"),
     ("- run_each: charts\n        quality", "- quality", None, "steps[1].reviews[0]: 'run_each' is missing"),
-    ("run_each: charts", "run_each: ''", None, "reviews[0].run_each: string should have at least 1 character"),
+    ("run_each: charts", "run_each: ''", None, "reviews[0].run_each: should not be empty"),
     (
         "        quality_criteria:\n          Readable: Are the axes labelled?\n",
         "",
@@ -131,27 +141,27 @@ WRONG = [
         "quality_criteria:\n          Readable: Are the axes labelled?",
         "quality_criteria: {}",
         None,
-        "steps[1].reviews[0].quality_criteria: dictionary should have at least 1 item, not 0",
+        "steps[1].reviews[0].quality_criteria: should not be empty",
     ),
-    ("Are the axes labelled?", "''", None, "quality_criteria.Readable: string should have at least 1 character"),
-    ("Are the axes labelled?", "[a, b]", None, "quality_criteria.Readable: input should be a valid string"),
+    ("Are the axes labelled?", "''", None, "quality_criteria.Readable: should not be empty"),
+    ("Are the axes labelled?", "[a, b]", None, "quality_criteria.Readable: should be text"),
     ("Readable: Are", "1: Are", None, "quality_criteria: a key is not text (found 1); put it in quotes"),
-    ('guidance: ""', "guidance: 5", None, "additional_review_guidance: input should be a valid string (found 5)"),
+    ('guidance: ""', "guidance: 5", None, "additional_review_guidance: should be text (found 5); put it in quotes"),
     # Hooks.
     (
         "after_agent:\n        - script: check.sh",
         "after_agent: check.sh",
         None,
-        "after_agent: input should be a valid list",
+        "after_agent: should be a list",
     ),
-    ("- script: check.sh", "- check.sh", None, "steps[1].hooks.after_agent[0]: input should be a mapping"),
-    ("script: check.sh", "script: ''", None, "hooks.after_agent[0].script: string should have at least 1 character"),
+    ("- script: check.sh", "- check.sh", None, "steps[1].hooks.after_agent[0]: should be a mapping"),
+    ("script: check.sh", "script: ''", None, "hooks.after_agent[0].script: should not be empty"),
     ("- script: check.sh", "- {}", None, "after_agent[0]: a hook has exactly one of prompt, prompt_file, script"),
     ("- script: check.sh", "- script:", None, "after_agent[0]: a hook has exactly one of prompt, prompt_file, script"),
     ("prompt: Think first", "prompt: a\n          script: b", None, "before_tool[0]: a hook has exactly one of prompt"),
-    ("prompt_file: think.md", "prompt_file: ''", None, "before_prompt[0].prompt_file: string should have at least 1"),
-    ("stop_hooks:\n      - prompt: Is it done?", "stop_hooks: {}", None, "stop_hooks: input should be a valid list"),
-    ("prompt: Is it done?", "prompt: ''", None, "steps[1].stop_hooks[0].prompt: string should have at least 1"),
+    ("prompt_file: think.md", "prompt_file: ''", None, "before_prompt[0].prompt_file: should not be empty"),
+    ("stop_hooks:\n      - prompt: Is it done?", "stop_hooks: {}", None, "stop_hooks: should be a list"),
+    ("prompt: Is it done?", "prompt: ''", None, "steps[1].stop_hooks[0].prompt: should not be empty"),
 ]
 
 
@@ -208,7 +218,7 @@ def test_a_key_that_is_no_text_is_refused_on_its_own_line(key, full, load):
 
 @pytest.mark.parametrize("root", ["- a\n", "just text\n", "5\n", "[]\n"])
 def test_a_root_that_is_no_mapping_is_refused(root, load):
-    assert "job.yml:1: input should be a mapping" in load(root).message
+    assert "job.yml:1: should be a mapping" in load(root).message
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n", "---\n", "null\n"])
@@ -332,7 +342,7 @@ def test_at_most_twenty_contradictions_are_shown_and_the_others_counted(load):
 def test_a_long_key_or_value_is_cut_in_messages(key, long, full, load):
     for text in (full.replace(f"{key}: ", f'{key}: "{long}" #'), full.replace(f" {key}: ", f' ? "{long}"\n : ')):
         result = load(text)
-        lines = result.warnings if isinstance(result, Job) else result.message.splitlines()
+        lines = (*result.errors, *result.warnings) if isinstance(result, Job) else result.message.splitlines()
         assert lines
         assert all(len(line) < 1500 for line in lines)
 
@@ -346,13 +356,6 @@ def test_a_message_is_one_line_without_control_characters(full, load):
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ("steps/text.md", "steps/gone.md", "gone.md", "step 'text': instructions file 'steps/gone.md' does not exist"),
-        (
-            "steps/text.md",
-            "steps",
-            "instructions_file: steps\n",
-            "step 'text': instructions file 'steps' does not exist",
-        ),
         (
             "file: figures.csv",
             "file: other.csv",
@@ -389,10 +392,23 @@ def test_a_doubt_is_a_warning_with_file_and_line_and_the_job_still_loads(old, ne
     assert warning == f"{job.job_dir / 'job.yml'}:{line_of(text, line)}: {says}"
 
 
-def test_an_instructions_file_outside_of_the_job_is_a_warning(tmp_path, full, load):
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("steps/gone.md", "does not exist"),
+        ("steps", "does not exist"),
+        ("../outside.md", "lies outside of the job's folder"),
+    ],
+)
+def test_an_instructions_file_that_cannot_be_read_is_an_error_and_the_job_still_loads(
+    path, reason, tmp_path, full, load
+):
     (tmp_path / "outside.md").write_text("Not of this job")
-    [warning] = load(full.replace("steps/text.md", "../outside.md")).warnings
-    assert "step 'text': instructions file '../outside.md' lies outside of the job's folder" in warning
+    text = full.replace("steps/text.md", path)
+    job = load(text)
+    line = line_of(text, f"instructions_file: {path}\n")
+    assert job.errors == (f"{job.job_dir / 'job.yml'}:{line}: step 'text': instructions file {path!r} {reason}",)
+    assert job.warnings == ()
 
 
 def test_a_dependency_that_is_in_no_workflow_together_with_its_step_is_no_doubt(full, load):

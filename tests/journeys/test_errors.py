@@ -14,18 +14,22 @@ START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 INSIDES = ["pydantic", "http", "Traceback", "site-packages", "src/deepwork", "fastmcp", 'File "', ".py"]
 
 WRONG_TYPES = [
-    ("start_workflow", {**START, "goal": 3}, ["goal: input should be a valid string, not int"]),
+    ("start_workflow", {**START, "goal": 3}, ["goal: give a string, not a number"]),
     ("start_workflow", {**START, "job_name": None}, ["job_name: ", "string"]),
-    ("start_workflow", {**START, "job_name": ["demo"]}, ["job_name: ", "string, not list"]),
+    ("start_workflow", {**START, "job_name": ["demo"]}, ["job_name: ", "a string, not a list"]),
     ("start_workflow", {**START, "instance_id": 7}, ["instance_id: ", "string"]),
     ("start_workflow", {**START, "parent_session_id": {}}, ["parent_session_id: ", "string"]),
-    ("finished_step", {"outputs": "a.md"}, ["outputs: ", "dictionary, not str"]),
-    ("finished_step", {"outputs": ["a.md"]}, ["outputs: ", "dictionary, not list"]),
-    ("finished_step", {"outputs": None}, ["outputs: ", "dictionary"]),
-    ("finished_step", {"outputs": {"a.md": 3}}, ["outputs.a.md: ", "string", "list"]),
-    ("finished_step", {"outputs": {"a.md": None}}, ["outputs.a.md: ", "string", "list"]),
-    ("finished_step", {"outputs": {"a.md": {"path": "a.md"}}}, ["outputs.a.md: ", "string", "list"]),
-    ("finished_step", {"outputs": {"a.md": ["a.md", 3]}}, ["outputs.a.md.1: ", "string"]),
+    ("finished_step", {"outputs": "a.md"}, ["outputs: give an object, not a string"]),
+    ("finished_step", {"outputs": ["a.md"]}, ["outputs: give an object, not a list"]),
+    ("finished_step", {"outputs": None}, ["outputs: give an object, not null"]),
+    ("finished_step", {"outputs": {"a.md": 3}}, ["outputs.a.md: give a path or a list of paths, not a number"]),
+    ("finished_step", {"outputs": {"a.md": None}}, ["outputs.a.md: give a path or a list of paths, not null"]),
+    (
+        "finished_step",
+        {"outputs": {"a.md": {"path": "a.md"}}},
+        ["outputs.a.md: give a path or a list of paths, not an object"],
+    ),
+    ("finished_step", {"outputs": {"a.md": ["a.md", 3]}}, ["outputs.a.md.1: give a path, not a number"]),
     ("finished_step", {"outputs": {}, "notes": []}, ["notes: ", "string"]),
     ("finished_step", {"outputs": {}, "quality_review_override_reason": True}, ["quality_review_override_reason: "]),
     ("finished_step", {"outputs": {}, "session_id": 1}, ["session_id: ", "string"]),
@@ -47,7 +51,11 @@ UNKNOWN = [
 ]
 TOOLS = [
     ("finish_step", {}, ["Unknown tool: 'finish_step'; did you mean 'finished_step'?"]),
-    ("zzz", {}, ["Unknown tool: 'zzz'; valid: abort_workflow, finished_step, ", "get_workflows, ", "start_workflow"]),
+    (
+        "zzz",
+        {},
+        ["Unknown tool: 'zzz'. ", "get_workflows, start_workflow, finished_step, abort_workflow."],
+    ),
 ]
 REFUSED = [
     ("start_workflow", {**START, "job_name": "nothing"}, ["'nothing'", "get_workflows"]),
@@ -120,7 +128,7 @@ async def test_of_a_value_that_may_have_several_forms_the_wrong_part_is_named(jo
     """A list is right for an output, so nothing is said against it when one of its elements is wrong."""
     async with jobs.agent() as agent:
         text = await agent.refused("finished_step", outputs={"a.md": ["a.md", 3]})
-    assert text.splitlines()[1:] == ["outputs.a.md.1: input should be a valid string, not int"]
+    assert text.splitlines()[1:] == ["outputs.a.md.1: give a path, not a number"]
 
 
 async def test_an_error_of_many_wrong_arguments_stays_short(jobs):

@@ -60,7 +60,7 @@ async def test_feedback_says_what_to_do(project):
     async with project.agent() as agent:
         await agent.start()
         feedback = (await agent.finish(A))["feedback"]
-    words = ["review required", ".deepwork/tmp/", "Spawn a subagent", "repeat until", "quality_review_override_reason"]
+    words = ["review required", "Spawn a subagent", ".deepwork/tmp/", "repeat until", "quality_review_override_reason"]
     assert in_order(feedback, *words)
 
 

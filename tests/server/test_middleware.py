@@ -43,13 +43,14 @@ async def test_every_call_is_logged_with_tool_and_stack(project, logged, caplog)
 async def test_refused_calls_are_logged_with_the_reason(project, logged):
     project.write_job()
     async with project.agent() as agent:
-        await agent.start()
+        begin = await agent.start()
         await agent.refused("finished_step", outputs={})
         await agent.refused("finished_step", outputs=7)
         await agent.refused("finished_steps")
     stack = ["demo/main@a"]
+    missing = f"error: Missing required outputs: a.md (step 'a' of demo/main, session {begin['session_id']!r})"
     assert logged()[1:] == [
-        ("finished_step", "error: Missing required outputs: a.md", stack),
+        ("finished_step", missing, stack),
         ("finished_step", "error: finished_step: wrong arguments; nothing was changed", stack),
         ("finished_steps", "unknown tool", stack),
     ]
@@ -62,12 +63,15 @@ async def test_a_name_without_end_is_cut_in_the_log_and_in_the_answer(project, l
     assert len(text) < 300
 
 
+FOUR = "The tools for workflows: get_workflows, start_workflow, finished_step, abort_workflow."
+
+
 async def test_an_unknown_tool_is_refused_with_the_nearest_name(project):
     async with project.agent() as agent:
-        assert await agent.refused("finish_step") == "Unknown tool: 'finish_step'; did you mean 'finished_step'?"
-        assert await agent.refused("zzz") == (
-            "Unknown tool: 'zzz'; valid: abort_workflow, finished_step, get_workflows, start_workflow"
+        assert await agent.refused("finish_step") == (
+            "Unknown tool: 'finish_step'; did you mean 'finished_step'? " + FOUR
         )
+        assert await agent.refused("zzz") == ("Unknown tool: 'zzz'. " + FOUR)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -76,16 +80,16 @@ async def test_an_unknown_tool_is_refused_with_the_nearest_name(project):
     [
         ("finished_step", {}, ["outputs: is required"]),
         ("finished_step", {"outputs": {}, "note": "x"}, ["note: is not a parameter; did you mean 'notes'?"]),
-        ("finished_step", {"outputs": "a.md"}, ["outputs: input should be a valid dictionary, not str"]),
+        ("finished_step", {"outputs": "a.md"}, ["outputs: give an object, not a string"]),
         (
             "finished_step",
             {"outputs": {"a": 7}},
-            ["outputs.a: input should be a valid string, not int, or input should be a valid list, not int"],
+            ["outputs.a: give a path or a list of paths, not a number"],
         ),
         (
             "start_workflow",
             {"goal": None, "job_name": "demo"},
-            ["goal: input should be a valid string, not NoneType", "workflow_name: is required"],
+            ["goal: give a string, not null", "workflow_name: is required"],
         ),
         ("get_workflows", {"all": True}, ["all: is not a parameter; this tool takes none"]),
     ],

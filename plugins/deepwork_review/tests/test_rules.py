@@ -23,16 +23,22 @@ rule:
 
 
 PROBLEMS = [
-    ("[]", ":1: input should be a mapping"),
+    ("[]", ":1: should be a mapping"),
     (GOOD + GOOD, ":2: key 'good' is used twice, first in line 1"),
     (rule(text="  colour: red"), ":3: rule: unknown key 'colour'; valid: description, match, review"),
     (rule(match="    excludes: []"), ":6: rule.match: unknown key 'excludes'; did you mean 'exclude'?"),
     (rule(review="    agnet: {}"), ":10: rule.review: unknown key 'agnet'; did you mean 'agent'?"),
-    (rule().replace("individual", "each"), ":8: rule.review.strategy: input should be 'individual', 'matches_tog"),
-    (rule().replace('["*.py"]', "[]"), ":5: rule.match.include: list should have at least 1 item"),
+    (rule().replace("individual", "each"), ":8: rule.review.strategy: should be 'individual', 'matches_tog"),
+    (rule().replace('["*.py"]', "[]"), ":5: rule.match.include: should not be empty"),
     (rule(match="    exclude: ['{1..999}']"), ":6: rule.match.exclude[0]: has braces for more than 64 globs"),
-    (rule().replace("description: d", f"description: {'d' * 257}"), ":2: rule.description: string should have at most"),
-    (rule().replace("rule:", "my rule:"), ":1: my rule: string should match pattern '^[a-zA-Z0-9_-]+$'"),
+    (
+        rule().replace("description: d", f"description: {'d' * 257}"),
+        ":2: rule.description: has 257 characters; at most 256 are allowed",
+    ),
+    (
+        rule().replace("rule:", "my rule:"),
+        ":1: my rule: string should match pattern '^[a-zA-Z0-9_-]+$'",
+    ),
     (
         rule().replace("    instructions: i", "    instructions: {file: gone.md}"),
         ":9: the instructions file 'gone.md' do",
@@ -61,7 +67,7 @@ async def test_a_broken_file_is_reported_with_its_line_and_other_files_count(rep
 async def test_if_all_files_are_broken_nothing_is_concluded(repo):
     repo.write(".deepreview", "nonsense")
     refused = await repo.refusal()
-    assert refused.startswith("no rules could be read:\n.deepreview:1: input should be a mapping")
+    assert refused.startswith("no rules could be read:\n.deepreview:1: should be a mapping")
 
 
 async def test_a_file_without_rules_is_not_an_error(repo):
@@ -163,4 +169,4 @@ def test_doctor_reports_broken_rules(repo):
     repo.write(".deepreview", "nonsense")
     completed = repo.run("doctor")
     assert completed.returncode == 1
-    assert "✗ .deepreview:1: input should be a mapping" in completed.stdout
+    assert "✗ .deepreview:1: should be a mapping" in completed.stdout

@@ -22,9 +22,12 @@ from deepwork.api import (
     Workspace,
 )
 from deepwork.builtin.session_files import (
-    DAMAGED,
+    MAX_LISTED,
+    MAX_LISTED_BYTES,
+    MAX_SESSION,
     SessionCache,
     Stamp,
+    damaged_files,
     file_name,
     is_id,
     read_for_listing,
@@ -70,13 +73,16 @@ class JsonStore(StateStore):
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
-        names = [name for name in await to_thread.run_sync(self._names) if name.endswith(DAMAGED)]
-        by_time = sorted(names, key=lambda name: name.rpartition(".json.")[2])
-        return [self._workspace.shown(self._workspace.state_dir / name) for name in by_time]
+        names = damaged_files(await to_thread.run_sync(self._names))
+        return [self._workspace.shown(self._workspace.state_dir / name) for name in names]
 
     async def archive(self, session_id: str) -> None:
         """Move the files of a session to the folder `archive`."""
         await to_thread.run_sync(self._archive, session_id)
+
+    async def archived(self) -> list[SessionSummary]:
+        """List the sessions in the folder `archive`."""
+        return await to_thread.run_sync(self._archived)
 
     async def __aenter__(self) -> Self:
         """Remove what writes that were cut off have left."""
@@ -110,6 +116,12 @@ class JsonStore(StateStore):
         revision = (expected or 0) + 1
         stored = session.model_copy(update={"revision": revision})
         content = stored.model_dump_json(indent=2).encode() + b"\n"
+        if len(content) > MAX_SESSION:
+            raise StorageError(
+                f"Session {session_id!r} would have {len(content):,} bytes; the limit is {MAX_SESSION:,}; nothing was "
+                "changed",
+                hint="Shorten the instructions of its job, or abort_workflow and start again.",
+            )
         try:
             self._workspace.prepare_state_dir()
             with self._open() as folder, folder.locked(_lock_name(session_id), subject="the session folder"):
@@ -146,11 +158,7 @@ class JsonStore(StateStore):
 
     def _summaries(self) -> Iterator[SessionSummary]:
         with suppress(FileNotFoundError), self._open() as folder:
-            for session_id in stored_ids(folder):
-                with suppress(CorruptSession, OSError):
-                    session = read_for_listing(folder, session_id)
-                    if session:
-                        yield session.summary()
+            yield from _summaries_in(folder)
 
     def _peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         summaries: list[SessionSummary | CorruptSession] = []
@@ -171,7 +179,7 @@ class JsonStore(StateStore):
 
     def _summary(self, folder: Folder, session_id: str) -> SessionSummary:
         cached = self._cache.get(session_id, stamp_of(folder, session_id))
-        session = cached or read_for_listing(folder, session_id)
+        session = cached or read_for_listing(folder, session_id, limit=MAX_SESSION)[0]
         if session is None:
             raise FileNotFoundError(file_name(session_id))
         return session.summary()
@@ -202,9 +210,33 @@ class JsonStore(StateStore):
         except OSError as error:
             raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
 
+    def _archived(self) -> list[SessionSummary]:
+        try:
+            with self._open() as folder:
+                if _ARCHIVE not in folder.names():  # opening it would make it
+                    return []
+                archive = folder.subfolder(_ARCHIVE)
+            with archive:
+                summaries = [*_summaries_in(archive)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unlisted(error) from error
+        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
+
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._open() as folder:
             folder.remove_leftovers()
+
+
+def _summaries_in(folder: Folder) -> Iterator[SessionSummary]:
+    remaining_bytes = MAX_LISTED_BYTES
+    for session_id in stored_ids(folder)[:MAX_LISTED]:
+        with suppress(CorruptSession, OSError):
+            session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
+            remaining_bytes -= read_bytes
+            if session:
+                yield session.summary()
 
 
 def _stamp_or_none(folder: Folder, session_id: str) -> Stamp | None:

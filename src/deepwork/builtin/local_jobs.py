@@ -40,6 +40,10 @@ class FolderJobs(JobSource):
                     text = f"its job is named {item.name!r}, as that of {owners[item.name]}, which comes first"
                     yield JobLoadError(text, job_name=item.job_dir.name, job_dir=item.job_dir)
 
+    def holds(self, job_dir: Path) -> bool:
+        """Look into this folder only."""
+        return any(reader.folder == job_dir.parent and reader.read(job_dir.name) for reader in self._readers)
+
     def find(self, job_name: str) -> Job | JobLoadError | None:
         """Look into the folder of that name first, and into the other folders only if it has no job of that name."""
         by_folder: Job | None = None

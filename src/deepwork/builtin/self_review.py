@@ -59,9 +59,9 @@ class SelfReview(ReviewRunner):
 
         path = self._workspace.shown(self._workspace.state_dir / name)
         return HandedBack(
-            f"Quality review required. Spawn a subagent that does what {path} says and reports to you. If it reports "
-            "FAILED, fix the work and have it reviewed again, until all criteria pass. Then call finished_step again "
-            "with the same outputs and quality_review_override_reason: what the review found.",
+            f"Quality review required. Spawn a subagent that does what {path} says and reports to you. On FAILED "
+            "fix the work, and repeat until all criteria pass. Then call finished_step again with the same outputs and "
+            "quality_review_override_reason: what the review found.",
             undo,
         )
 

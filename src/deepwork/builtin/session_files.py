@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Lock
@@ -11,17 +13,26 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from deepwork.api import SCHEMA_VERSION, CorruptSession, Folder, Session
+from deepwork.api import SCHEMA_VERSION, CorruptSession, Folder, Session, visible
 
 # What tells one content of a file from the next: every save makes a new file.
 Stamp = tuple[int, int, int, int]
 
 DAMAGED = ".corrupt"
+MAX_SESSION = 32 * 1024 * 1024
+MAX_REASON = 200
+# A listing looks at so many files, and reads so many bytes of those that it has to read whole.
+MAX_LISTED = 10_000
+MAX_LISTED_BYTES = 64 * 1024 * 1024
+
+# A folder, a pipe, or a file that is too large.
+_NO_FILE = {errno.EFBIG, errno.EINVAL, errno.EISDIR}
 # A listing needs no more of a file than what stands before this field.
 AFTER_HEAD = "instance_id"
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _FILE = re.compile(rf"session_({_ID.pattern})\.json")
+_DAMAGED_FILE = re.compile(rf"session_{_ID.pattern}\.json\.(\w{{1,32}}){re.escape(DAMAGED)}")
 _HEAD_BYTES = 4096
 _HEAD_END = f',\n  "{AFTER_HEAD}":'.encode()
 _FILE_END = b"\n}\n"
@@ -72,6 +83,12 @@ def stored_ids(folder: Folder) -> list[str]:
     return [match[1] for match in map(_FILE.fullmatch, folder.names()) if match]
 
 
+def damaged_files(names: Iterable[str]) -> list[str]:
+    """Choose the files that were set aside, in the order of their times; other names could say anything."""
+    matches = [match for match in map(_DAMAGED_FILE.fullmatch, names) if match]
+    return [match[0] for match in sorted(matches, key=lambda match: match[1])]
+
+
 def stamp_of(folder: Folder, session_id: str) -> Stamp:
     """Read the stamp of a session's file."""
     status = folder.status(file_name(session_id))
@@ -84,27 +101,38 @@ def read_session(folder: Folder, session_id: str) -> Session | None:
     Raises:
         CorruptSession: The file cannot be read.
     """
-    content = folder.read(file_name(session_id))
+    content = _read(folder, session_id)
     if content is None:
         return None
     _read_versions(folder, session_id, content)
     try:
-        return Session.model_validate_json(content, extra="allow")
+        session = Session.model_validate_json(content, extra="allow")
     except ValueError as error:
         raise _set_aside(folder, session_id, error) from None
+    for contradiction in session.contradictions():
+        raise _set_aside(folder, session_id, ValueError(contradiction))
+    return session
 
 
-def read_for_listing(folder: Folder, session_id: str) -> Session | None:
-    """Read as much of a session as `Session.summary` needs: the head, if the file is whole and of this release."""
+def read_for_listing(folder: Folder, session_id: str, *, limit: int) -> tuple[Session | None, int]:
+    """Read as much of a session as `Session.summary` needs: the head, if the file is whole and of this release.
+
+    Otherwise the whole file is read, unless it has more than `limit` bytes.
+
+    Returns:
+        The session, and how many bytes were read because the head was not enough.
+    """
     with folder.open_file(file_name(session_id)) as file:
         descriptor = file.fileno()
-        end = os.fstat(descriptor).st_size - len(_FILE_END)
+        size = os.fstat(descriptor).st_size
         head, separator, _ = os.read(descriptor, _HEAD_BYTES).partition(_HEAD_END)
-        is_whole = bool(separator) and os.pread(descriptor, len(_FILE_END), max(0, end)) == _FILE_END
+        is_whole = bool(separator) and os.pread(descriptor, len(_FILE_END), max(0, size - len(_FILE_END))) == _FILE_END
     if is_whole:
         with suppress(ValueError):
-            return Session.model_validate_json(head + b"\n}")
-    return read_session(folder, session_id)
+            return Session.model_validate_json(head + b"\n}"), 0
+    if limit < size <= MAX_SESSION:
+        return None, 0
+    return read_session(folder, session_id), size
 
 
 def read_revision(folder: Folder, session_id: str) -> int | None:
@@ -113,8 +141,18 @@ def read_revision(folder: Folder, session_id: str) -> int | None:
     Raises:
         CorruptSession: The file cannot be read.
     """
-    content = folder.read(file_name(session_id))
+    content = _read(folder, session_id)
     return None if content is None else _read_versions(folder, session_id, content).revision
+
+
+def _read(folder: Folder, session_id: str) -> bytes | None:
+    """Read the file of a session; what cannot be one, such as a folder or gigabytes of zeros, is set aside."""
+    try:
+        return folder.read(file_name(session_id), limit=MAX_SESSION)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise _set_aside(folder, session_id, error) from None
+        raise
 
 
 def _read_versions(folder: Folder, session_id: str, content: bytes) -> _Head:
@@ -139,8 +177,14 @@ def _set_aside(folder: Folder, session_id: str, error: Exception) -> CorruptSess
     new_name = f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S}{DAMAGED}"
     with suppress(FileNotFoundError):  # another process has set it aside at the same time
         folder.rename(name, new_name)
-    reason = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
     return CorruptSession(
-        f"The file of this session is damaged ({reason}) and was renamed to .deepwork/tmp/{new_name}",
+        f"The file of this session is damaged ({_reason(error)}) and was renamed to .deepwork/tmp/{new_name}",
         hint="Look into it for what was done, then start_workflow anew.",
     )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    text = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    return visible(text[:MAX_REASON])

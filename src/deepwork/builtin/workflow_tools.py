@@ -90,8 +90,9 @@ def tool_set(engine: Engine) -> ToolSet:
 
         Answers needs_work (mend, then call again), next_step or workflow_complete.
         """
-        override = (quality_review_override_reason or "").strip() or None
-        return await engine.finish_step(call, Report(outputs, notes, override, session_id, step_id))
+        return await engine.finish_step(
+            call, Report(outputs, notes, quality_review_override_reason, session_id, step_id)
+        )
 
     async def abort_workflow(
         call: ToolCall,

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+import anyio
 import click
 import importlib_metadata
+from click.core import ParameterSource
 
 from deepwork import __version__
+from deepwork.cli.costs import measure_costs
 from deepwork.cli.offers import examine_plugins
 from deepwork.cli.options import json_option, path_option, plugins_dir_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.errors import DeepWorkError
+from deepwork.clients.connection import Place
+from deepwork.clients.installed import installed_command
+from deepwork.clients.overview import overview
+from deepwork.clients.verification import verify
+from deepwork.documents.limits import MAX_BYTES
+from deepwork.errors import ConfigError, DeepWorkError, GitError, PathRefused
+from deepwork.files.git import Git
+from deepwork.files.paths import read_regular
+from deepwork.files.workspace import Workspace
 from deepwork.loading.faults import findings_of, stdout_on_stderr
 from deepwork.loading.manager import PluginStatus
 from deepwork.ports.records import Finding, Level
@@ -31,12 +39,6 @@ from deepwork.project.offers import Offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
-CLIENT_FILES = {
-    ".mcp.json": "mcpServers",
-    ".cursor/mcp.json": "mcpServers",
-    ".gemini/settings.json": "mcpServers",
-    ".vscode/mcp.json": "servers",
-}
 
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
@@ -73,9 +75,10 @@ def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return
     offers = examine_plugins(project)  # before anything is said of trust: plugins name the settings that need it
-    yield "project", _project(project, root)
+    yield "project", _project(project)
     yield "configuration", _configuration(project)
     yield "plugins", _plugins(project, offers)
+    yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
     yield "clients", _clients(project.workspace.root)
@@ -102,12 +105,21 @@ def _environment() -> Iterator[Finding]:
     yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
 
 
-def _project(project: Project, path: str) -> Iterator[Finding]:
+def _source() -> str:
+    """Say what has chosen the project."""
+    context = click.get_current_context()
+    sources = {
+        ParameterSource.COMMANDLINE: "--path",
+        ParameterSource.ENVIRONMENT: "DEEPWORK_PROJECT",
+    }
+    is_here = context.params["root"] == "."
+    default = "the current folder" if is_here else "the folders above the current one"
+    return sources.get(context.get_parameter_source("root") or ParameterSource.DEFAULT, default)
+
+
+def _project(project: Project) -> Iterator[Finding]:
     root = project.workspace.root
-    source = "--path" if path != "." else "the current folder"
-    if os.environ.get("DEEPWORK_PROJECT") == path:
-        source = "DEEPWORK_PROJECT"
-    yield Finding(Level.OK, f"root {root} (from {source})")
+    yield Finding(Level.OK, f"root {root} (from {_source()})")
     if project.workspace.home.is_dir():
         return
     parent = probable_root(root)
@@ -128,7 +140,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.WARNING, text, "correct the name in the configuration, or install the plugin")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
-        if file.exists() and file.read_text(encoding="utf-8", errors="replace") != schema_text(kind):
+        content = _small_file(file, project.workspace.root)
+        if content is not None and content != schema_text(kind):
             yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is from another release", "deepwork init")
 
 
@@ -158,16 +171,35 @@ def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
         yield Finding(Level.INFO if errors else Level.OK, f"{status.plugin}: {state}")
 
 
+def _tools(project: Project, offers: Offers) -> Iterator[Finding]:
+    """Say what tool sets cost; it is a warning only for those that the configuration chooses above its own budget."""
+    if offers.engine is None or offers.errors:
+        return  # what is wrong is said under `plugins`
+    costs = measure_costs(project, offers.engine)
+    for cost in costs:
+        yield Finding(Level.INFO, f"--tools {cost.name}: {cost.tools} tools, about {cost.tokens:,} tokens")
+    section = project.config.tools
+    if section.sets is not None and section.budget is not None:
+        tokens = {cost.name: cost.tokens for cost in costs}
+        total = sum(tokens[name] for name in dict.fromkeys(section.sets))
+        if total > section.budget:
+            text = f"the tools of tools.sets cost about {total:,} tokens, more than tools.budget: {section.budget:,}"
+            yield Finding(Level.WARNING, text, "choose fewer sets or a subset: tools.sets")
+
+
 def _jobs(project: Project) -> Iterator[Finding]:
     listing = project.catalogue.list()
     yield Finding(Level.OK, f"{len(listing.jobs)} jobs can be started")
     for _, error in listing.errors:
         yield Finding(Level.ERROR, error.message, error.hint or f"deepwork jobs check {error.job_dir}")
     for _, job in listing.jobs:
+        for line in job.errors:
+            yield Finding(Level.ERROR, line, f"deepwork jobs check {job.job_dir}")
         for warning in job.warnings:
             yield Finding(Level.WARNING, warning, f"deepwork jobs check {job.job_dir}")
     for hidden in listing.shadowed:
-        yield Finding(Level.INFO, f"job {hidden.job.name!r} of {hidden.source} is hidden by that of {hidden.by}")
+        text = f"the job {hidden.job.name!r} of {hidden.source} is not used: {hidden.by} has one of the same name"
+        yield Finding(Level.INFO, text)
 
 
 def _sessions(project: Project) -> Iterator[Finding]:
@@ -181,33 +213,63 @@ def _sessions(project: Project) -> Iterator[Finding]:
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
+    tracked = anyio.run(_tracked_state, project.workspace)
+    if tracked:
+        text = f"git tracks {len(tracked)} files of .deepwork/tmp: sessions of somebody else may come with each pull"
+        yield Finding(Level.WARNING, text, "git rm -r --cached .deepwork/tmp")
+
+
+async def _tracked_state(workspace: Workspace) -> list[str]:
+    """List the files of the state folder that git tracks; none where git cannot tell."""
+    try:
+        git = await Git.open(workspace.root, os.environ)
+        return await git.paths("ls-files", "-z", "--cached", "--", ".deepwork/tmp") if git else []
+    except GitError:
+        return []
 
 
 def _clients(root: Path) -> Iterator[Finding]:
-    entries = [
-        (name, server, entry)
-        for name, key in CLIENT_FILES.items()
-        for server, entry in _entries(root / name, key).items()
-    ]
-    for name, server, entry in entries:
-        command = str(entry.get("command"))
-        program = shutil.which(str(root / command) if os.path.dirname(command) else command)
-        if program:
-            yield Finding(Level.OK, f"{name}: {server!r} starts {command}")
+    """Start the server of every entry as its client would, and list its tools."""
+    states = [state for state in overview(root, os.environ) if state.place]
+    for state in states:
+        title = state.client.title
+        if state.word == "broken" or not state.command:
+            level = Level.WARNING if state.word == "broken" else Level.INFO
+            cure = f"deepwork connect {state.client.name}" if state.word == "broken" else None
+            yield Finding(level, f"{title}: {state.detail}", cure)
+            continue
+        if state.place and state.place.scope == "project" and not _is_ours(state.command):
+            # Whoever wrote the repository wrote this entry, and may have any program started by it.
+            text = f"{title}: {state.detail}: not tried, because it is not the command of this installation"
+            yield Finding(Level.INFO, text, f"deepwork connect {state.client.name}")
+            continue
+        try:
+            verified = verify(state.place or Place(state.client, root, "user", os.environ), [*state.command])
+        except ConfigError as error:
+            yield Finding(
+                Level.WARNING, f"{title}: {state.detail}: {error.message}", f"deepwork connect {state.client.name}"
+            )
         else:
-            text = f"{name}: {server!r} cannot start, because there is no such program: {command}"
-            yield Finding(Level.WARNING, text, "give its full path")
-    if not entries:
-        yield Finding(Level.INFO, "no client file in this project starts deepwork", "deepwork init prints the lines")
+            count = len(verified.tools)
+            yield Finding(Level.OK, f"{title}: {state.detail}: {count} tools after {verified.seconds:.1f} s")
+    if not states:
+        yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
 
 
-def _entries(file: Path, key: str) -> dict[str, dict[str, Any]]:
-    """Return the entries that start deepwork; a file that cannot be read is reported by its client, not here."""
+def _is_ours(command: tuple[str, ...]) -> bool:
+    """Say whether an entry starts the script of this installation."""
     try:
-        servers = json.loads(file.read_text(encoding="utf-8"))[key]
-        return {name: entry for name, entry in servers.items() if "deepwork" in json.dumps(entry)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return command[:2] == (installed_command(os.environ), "serve")
+    except ConfigError:
+        return False
+
+
+def _small_file(file: Path, root: Path) -> str | None:
+    """Read a file of the project as carefully as a job file; None if it cannot be read."""
+    try:
+        return read_regular(str(file), [root], limit=MAX_BYTES).decode("utf-8", "replace")
+    except (PathRefused, OSError):
+        return None
 
 
 def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import click
 
+from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.stores import read_session
 from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
@@ -30,11 +31,12 @@ SHOWN_KINDS = (
     EventKind.ATTEMPT_GIVEN_BACK,
     EventKind.REVIEW_HANDED_BACK,
     EventKind.OVERRIDE,
+    EventKind.SELF_REVIEW,
 )
 INDENT = " " * 11
 
 
-@click.group(epilog="Example: deepwork gate try my_job write --file report.md")
+@click.group(cls=CommandGroup, epilog="Example: deepwork gate try my_job write --file report.md")
 def gate() -> None:
     """Show what was reviewed and why, and try a step's reviews on files."""
 
@@ -193,7 +195,8 @@ def _say_entry(entry: HistoryEntry) -> None:
         say(Styled(f"{entry.step_id}, attempt {detail.get('number')}  {entry.at}", bold=True))
     else:
         words = {
-            EventKind.OVERRIDE: "overridden",
+            EventKind.OVERRIDE: "overridden before any review" if detail.get("before_review") else "overridden",
+            EventKind.SELF_REVIEW: "self-review passed, by the agent's word",
             EventKind.REVIEW_SKIPPED: "skipped",
             EventKind.REVIEW_HANDED_BACK: "handed back to the agent",
         }

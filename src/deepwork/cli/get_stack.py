@@ -6,11 +6,15 @@ import sys
 from typing import Any
 
 from deepwork.cli.stores import NEWEST, with_store
+from deepwork.engine.resume import resume_call
 from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
 from deepwork.sessions.upgrade import upgraded
+from deepwork.text.shorten import one_line
+
+MAX_STEPS = 100
 
 
 def stack_report(project: Project, *, everything: bool) -> dict[str, Any]:
@@ -41,18 +45,23 @@ def _with_definition(session: Session, project: Project) -> Session:
 
 
 def _item(session: Session) -> dict[str, Any]:
-    definition = session.definition
-    begin_step = session.step_progress[session.current_step_id].begun if definition else None
+    """Describe a session in short lines: a client runs this by itself, whoever has written the session's file.
+
+    The two longer texts of release 0.9 are null; an agent gets them when it asks for the session.
+    """
+    definition, summary = session.definition, session.summary()
+    completed_steps = [one_line(step.step_id) for step in session.step_progress.values() if step.completed_at]
     item: dict[str, Any] = {
-        "session_id": session.session_id,
-        "job_name": session.job_name,
-        "workflow_name": session.workflow_name,
-        "goal": session.goal,
-        "current_step_id": session.current_step_id,
-        "instance_id": session.instance_id,
-        "completed_steps": [step.step_id for step in session.step_progress.values() if step.completed_at],
-        "common_job_info": definition.common_job_info if definition else None,
-        "current_step_instructions": begin_step.instructions if begin_step else None,
+        "session_id": summary.session_id,
+        "job_name": summary.job_name,
+        "workflow_name": summary.workflow_name,
+        "goal": summary.goal,
+        "current_step_id": summary.step_id,
+        "instance_id": one_line(session.instance_id) if session.instance_id else None,
+        "completed_steps": completed_steps[-MAX_STEPS:],
+        "common_job_info": None,
+        "current_step_instructions": None,
+        "resume": resume_call(summary.session_id),
     }
     if definition:
         item["step_number"] = session.current_entry_index + 1

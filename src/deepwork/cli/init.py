@@ -9,14 +9,16 @@ from importlib.resources import as_file, files
 
 import click
 
-from deepwork.cli.connect import mcp_json
-from deepwork.cli.options import path_option
+from deepwork.cli.connect import connect_client, place_of
+from deepwork.cli.options import exact_path_option
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.terminal import say, say_text
+from deepwork.clients.table import CLIENTS, Client
 from deepwork.errors import ConfigError
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.project.config import resolve_root
+from deepwork.text.suggest import nearest
 
 SAMPLE = "project_tour"
 
@@ -45,13 +47,17 @@ version: "1.0"
 """
 
 
-@click.command(epilog="Then connect your agent; the last lines that it prints say how.")
-@path_option
-def init(root: str) -> None:
+@click.command(epilog="Example: deepwork init --client claude")
+@exact_path_option
+@click.option(
+    "--client", "client_name", metavar="NAME", help="Also connect this client, as `deepwork connect NAME` does."
+)
+def init(root: str, client_name: str | None) -> None:
     """Prepare a project: .deepwork/ with a commented configuration and a sample job.
 
     Existing files are kept as they are, so it is safe to run it again.
     """
+    client = _client(client_name) if client_name else None
     workspace = Workspace(resolve_root(root))
     try:
         workspace.prepare_state_dir()
@@ -60,11 +66,20 @@ def init(root: str) -> None:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     for name, state in states.items():
         say(f"{state:8} .deepwork/{name}")
-    say_text(
-        "\nNext: connect your agent. For Claude Code, put this into .mcp.json in the project's folder:\n\n"
-        f"{mcp_json()}\n\n"
-        f'Then ask it: "Start the {SAMPLE} job with deepwork."'
-    )
+    if client:
+        connect_client(place_of(client, workspace.root))
+        say_text(f'\nNext: ask your agent: "Start the {SAMPLE} job with deepwork."')
+    else:
+        say_text(
+            "\nNext: connect your agent, for example with `deepwork connect claude`; `deepwork connect` lists the "
+            f'clients.\nThen ask it: "Start the {SAMPLE} job with deepwork."'
+        )
+
+
+def _client(name: str) -> Client:
+    if name not in CLIENTS:
+        raise ConfigError(f"no client {name!r}{nearest(name, [*CLIENTS])}")
+    return CLIENTS[name]
 
 
 def _write_files(workspace: Workspace) -> dict[str, str]:

@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from deepwork import __version__
+from deepwork.cli.groups import CommandGroup
 from deepwork.cli.logs import set_up_warnings
 from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
@@ -25,6 +26,7 @@ from deepwork.errors import DeepWorkError
 COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
     "init": "deepwork.cli.init:init",
+    "connect": "deepwork.cli.connect:connect",
     "jobs": "deepwork.cli.jobs:jobs",
     "sessions": "deepwork.cli.sessions:sessions",
     "gate": "deepwork.cli.gate:gate",
@@ -44,7 +46,7 @@ THREAD_SECONDS = 0.5
 GC_THRESHOLD = 50_000
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
     _extensions: dict[str, click.Command] | None = None
@@ -72,7 +74,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with `deepwork init`, then connect your agent to `deepwork serve`.",
+    epilog="Start with `deepwork init --client claude`; `deepwork connect` lists the other clients.",
 )
 @click.version_option(__version__, prog_name="deepwork")
 def main() -> None:
@@ -131,7 +133,7 @@ def _run() -> int:
 
 def _keep_traceback() -> str:
     text = f"deepwork {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n{traceback.format_exc()}"
-    from deepwork.project.config import user_state_dir
+    from deepwork.files.user_folders import user_state_dir
 
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"

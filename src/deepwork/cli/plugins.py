@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from deepwork.cli.costs import Cost, measure_costs
 from deepwork.cli.offers import examine_plugins
 from deepwork.cli.options import json_option, path_option, plugins_dir_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
-from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginStatus
 from deepwork.project.offers import Offers
 from deepwork.project.project import Project
@@ -24,7 +23,7 @@ COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 @click.command(epilog="Example: deepwork plugins --all --cost")
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also the core's own plugins.")
-@click.option("--cost", is_flag=True, help="Also how many tokens the tools of each plugin cost an agent.")
+@click.option("--cost", is_flag=True, help="Also how many tokens each tool set costs an agent.")
 @plugins_dir_option
 @json_option
 def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as_json: bool) -> int:
@@ -34,7 +33,7 @@ def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as
     """
     project = Project(root, plugins_dir=plugins_dir)
     offers = examine_plugins(project)
-    costs = _costs(project, offers.engine) if cost and offers.engine else {}
+    costs = _costs(project, offers.engine) if cost and offers.engine else []
     rows = [
         _row(status, offers, costs) for status in project.plugins.statuses if everything or not status.plugin.builtin
     ]
@@ -52,7 +51,7 @@ def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as
     return int(is_broken)
 
 
-def _row(status: PluginStatus, offers: Offers, costs: Mapping[Candidate, int]) -> dict[str, Any]:
+def _row(status: PluginStatus, offers: Offers, costs: Sequence[Cost]) -> dict[str, Any]:
     adds: dict[str, list[str]] = {}
     for offer in offers.items:
         if offer.plugin == status.plugin:
@@ -68,43 +67,26 @@ def _row(status: PluginStatus, offers: Offers, costs: Mapping[Candidate, int]) -
         "cause": status.cause or "\n".join(dict.fromkeys(causes)) or None,
     }
     if costs:
-        row["tokens"] = costs.get(status.plugin, 0)
+        own = [cost for cost in costs if cost.plugin == status.plugin]
+        row["tokens"] = sum(cost.tokens for cost in own if ":" not in cost.name)
+        row["tool_sets"] = {cost.name: {"tools": cost.tools, "tokens": cost.tokens} for cost in own}
     return row
 
 
 def _print(row: Mapping[str, Any]) -> None:
     status = Styled(row["status"], COLOURS[row["status"]])
-    tokens = f"  tools of about {row['tokens']} tokens" if row.get("tokens") else ""
-    say(Styled(row["name"], bold=True), f"  {row['distribution']} {row['version']}  ", status, tokens)
+    say(Styled(row["name"], bold=True), f"  {row['distribution']} {row['version']}  ", status)
     for kind, names in row["adds"].items():
         say(f"    {kind}: {', '.join(names)}")
+    for name, cost in row.get("tool_sets", {}).items():
+        say(f"    --tools {name}: {cost['tools']} tools, about {cost['tokens']:,} tokens")
     if row["cause"]:
         say_text(row["cause"], "    ")
 
 
-def _costs(project: Project, engine: Engine) -> dict[Candidate, int]:
-    """Estimate what a model reads of each plugin's tools: names, descriptions and input schemas, compact.
-
-    Four characters count as a token.
-    """
-    import anyio
-
-    from deepwork.loading.selection import named_tools
-    from deepwork.server.build import build_server
-
-    async def measure() -> dict[Candidate, int]:
-        server = build_server(project, engine)
-        costs: dict[Candidate, int] = {}
-        for name, tool in named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix):
-            served = await server.get_tool(name)
-            if served:
-                schema = json.dumps(served.parameters, separators=(",", ":"))
-                cost = len(f"{name}{served.description}{schema}") // 4
-                costs[tool.by] = costs.get(tool.by, 0) + cost
-        return costs
-
+def _costs(project: Project, engine: Engine) -> list[Cost]:
     try:
-        return anyio.run(measure)
+        return measure_costs(project, engine)
     except DeepWorkError as error:
         say_text(error.message, "The cost of the tools cannot be measured: ", err=True)
-        return {}
+        return []

@@ -14,7 +14,8 @@ import click
 from click.core import ParameterSource
 
 from deepwork.cli.logs import LEVELS, set_up_logging
-from deepwork.cli.options import CommandT, path_option, plugins_dir_option, probable_root
+from deepwork.cli.options import CommandT, exact_path_option, plugins_dir_option, probable_root
+from deepwork.cli.terminal import say
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
@@ -62,10 +63,10 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
 
 
 @click.command(
-    epilog="Agents start this command themselves. For Claude Code, put into .mcp.json: "
-    '{"mcpServers": {"deepwork": {"command": "deepwork", "args": ["serve", "--path", "."]}}}'
+    epilog="Agents start this command themselves. For Claude Code, put into .mcp.json:\n\n\b\n"
+    '{"mcpServers": {"deepwork": {\n  "command": "deepwork", "args": ["serve", "--path", "."]\n}}}'
 )
-@path_option
+@exact_path_option
 @option("--no-quality-gate", is_flag=True, help="Disable quality gate evaluation.")
 @option(
     "--transport",
@@ -101,7 +102,7 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
     help="Failed reviews before a step is stuck (default: 3).",
 )
 @option("--platform", metavar="NAME", help="The agent's platform, e.g. claude; plugins adapt their answers to it.")
-@option("--tools", metavar="SET[,SET…]", help="Tool sets to serve (default: every installed one).")
+@option("--tools", metavar="SET[:SUBSET][,…]", help="Tool sets to serve (default: every installed one).")
 # DEEPWORK_NO_PLUGINS is read with the configuration, by every command.
 @click.option(
     "--no-plugin", "no_plugins", multiple=True, metavar="NAME", help="Load no plugin of this name or distribution."
@@ -139,6 +140,8 @@ def serve(**values: Any) -> None:
     if listen is None:
         from deepwork.server.stdio.wire import run_stdio
 
+        if sys.stdin.isatty():
+            say("Waiting for an agent on stdin. Agents start this command themselves; Ctrl-C ends it.", err=True)
         run_stdio(server, sys.stdin.fileno(), protocol_stdout)
     else:
         from deepwork.server.http.app import run_http

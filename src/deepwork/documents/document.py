@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import yaml
@@ -11,6 +12,16 @@ from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Location, P
 from deepwork.text.shorten import quoted
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+# What pydantic calls a type, in words of YAML.
+_ALLOWED = {
+    "string_type": "text",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+}
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
@@ -33,8 +44,12 @@ class Document:
             line, node = child
         return line
 
-    def validate(self, model: type[ModelT]) -> ModelT:
+    def validate(self, model: type[ModelT], *, patterns: Mapping[str, str] | None = None) -> ModelT:
         """Make a model of the document.
+
+        Args:
+            model: The model.
+            patterns: What the patterns of its texts allow, in words.
 
         Raises:
             DocumentError: With a line and a sentence for everything that does not fit.
@@ -43,10 +58,10 @@ class Document:
             return model.model_validate({} if self.data is None else self.data)
         except ValidationError as error:
             details = error.errors(include_url=False)
-            problems = [self._problem(model, detail) for detail in details[:MAX_PROBLEMS]]
+            problems = [self._problem(model, detail, patterns or {}) for detail in details[:MAX_PROBLEMS]]
             raise DocumentError(*problems, more=len(details) - len(problems)) from None
 
-    def _problem(self, model: type[BaseModel], detail: Any) -> Problem:
+    def _problem(self, model: type[BaseModel], detail: Any, patterns: Mapping[str, str]) -> Problem:
         """Put an error of pydantic into words for the author of the document."""
         kind, pydantic_location = detail["type"], detail["loc"]
         if kind == "invalid_key" or (kind == "string_type" and pydantic_location[-1:] == ("[key]",)):
@@ -59,12 +74,12 @@ class Document:
             key = str(location[-1])
             message = f"{inside(location[:-1])}unknown key {quoted(key)}"
             return Problem(message, self.line(*location), (key, keys_at(model, pydantic_location[:-1])))
-        return Problem(f"{inside(location)}{_wording(detail)}{_value(detail)}", self.line(*location))
+        return Problem(f"{inside(location)}{_wording(detail, patterns)}", self.line(*location))
 
     def _key_problem(self, detail: Any) -> Problem:
         parts = 2 if detail["loc"][-1:] == ("[key]",) else 1  # what pydantic adds for the key
         location = location_in(self.data, detail["loc"][:-parts])
-        message = f"{inside(location)}a key is not text{_value(detail)}; put it in quotes"
+        message = f"{inside(location)}a key is not text{_found(detail['input'])}; put it in quotes"
         return Problem(message, self._line_of_bad_key(location))
 
     def _line_of_bad_key(self, location: Location) -> int | None:
@@ -89,12 +104,28 @@ def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | N
     return None
 
 
-def _value(detail: Any) -> str:
-    return "" if isinstance(detail["input"], dict | list) else f" (found {quoted(detail['input'])})"
+def _found(value: Any) -> str:
+    """Show a value as YAML writes it; a list or mapping would be too long."""
+    if isinstance(value, dict | list):
+        return ""
+    return f" (found {str(value).lower() if isinstance(value, bool) else quoted(value)})"
 
 
-def _wording(detail: Any) -> str:
-    if detail["type"] in ("model_type", "dict_type"):
-        return "input should be a mapping"
-    words = str(detail["msg"]).removeprefix("Value error, ").replace(" after validation", "")
-    return words[:1].lower() + words[1:]
+def _wording(detail: Any, patterns: Mapping[str, str]) -> str:
+    """Say what is allowed, in words of YAML instead of pydantic's."""
+    kind, value = detail["type"], detail["input"]
+    context = detail.get("ctx", {})
+    if value is None and kind in _ALLOWED:
+        return f"has no value; it should be {_ALLOWED[kind]}"
+    if kind == "string_type" and not isinstance(value, dict | list):
+        return f"should be text{_found(value)}; put it in quotes"
+    if kind in _ALLOWED:
+        return f"should be {_ALLOWED[kind]}{_found(value)}"
+    if kind == "string_pattern_mismatch" and context["pattern"] in patterns:
+        return f"should be {patterns[context['pattern']]}{_found(value)}"
+    if kind in ("string_too_short", "too_short") and context["min_length"] == 1:
+        return "should not be empty"
+    if kind == "string_too_long":
+        return f"has {len(value):,} characters; at most {context['max_length']} are allowed"
+    words = str(detail["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return f"{words[:1].lower()}{words[1:]}{_found(value)}"

@@ -80,11 +80,26 @@ def read_document(content: bytes) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         parts = [part for part in (error.context, error.problem) if part]
-        raise DocumentError(Problem(", ".join(parts), mark.line + 1 if mark else None)) from None
+        line = mark.line + 1 if mark else None
+        raise DocumentError(Problem(_in_words(error, text) or ", ".join(parts), line)) from None
     except yaml.reader.ReaderError:
         raise DocumentError(_forbidden_character(text)) from None
     except (ValueError, OverflowError, yaml.YAMLError, RecursionError) as error:
         raise DocumentError(Problem(f"a value cannot be read: {error}")) from None
+
+
+def _in_words(error: yaml.MarkedYAMLError, text: str) -> str | None:
+    """Word the two mistakes that people make most often; None for any other."""
+    if error.problem == "mapping values are not allowed in this context":
+        return "a second ': ' in one line; put the text that contains it in quotes"
+    mark = error.problem_mark
+    if error.problem == "found character that cannot start any token" and mark is not None:
+        lines = text.split("\n")
+        char = lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ""
+        return (
+            "a tab; YAML indents with spaces" if char == "\t" else f"text cannot begin with {char!r}; put it in quotes"
+        )
+    return None
 
 
 def _load(text: str) -> Document:

@@ -44,7 +44,7 @@ class DocumentError(Exception):
 
     def __init__(self, *problems: Problem, more: int = 0) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
-        self.problems = problems
+        self.problems = sorted(problems, key=lambda problem: problem.line or 0)
         self.more = more
 
     def at(self, file: object) -> str:

@@ -49,9 +49,9 @@ class ActiveSessions:
             if summary.workflow == workflow:
                 return [
                     f"{workflow} is active already: session {summary.session_id!r}, step {summary.step_id!r}: "
-                    f"{first_words(summary.goal)} To go on with that one, call {resume_call(summary.session_id)}, and "
-                    f"abort_workflow(session_id={new_session_id!r}, explanation=...) for this new one. Otherwise go on "
-                    "with this one."
+                    f"{first_words(summary.goal)!r}. To go on with that one, call {resume_call(summary.session_id)}, "
+                    f"and abort_workflow(session_id={new_session_id!r}, explanation=...) for this new one. Otherwise "
+                    "go on with this one."
                 ]
         return []
 

@@ -43,6 +43,8 @@ HOW_TO_REPORT = (
     "Report with finished_step(session_id, step_id, outputs): with both ids a repeated call never counts twice."
 )
 
+BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
+
 ResultT = TypeVar("ResultT")
 
 
@@ -201,6 +203,10 @@ class Engine:
         owner = f"step {step_id!r} of {session.workflow}, session {session.session_id!r}"
         declared = session.pinned.steps[step_id].outputs
         checked = check_outputs(report.outputs, declared, self._workspace, owner=owner)
+        notices = [*checked.notices]
+        override = (report.override or "").strip() or None
+        if report.override and not override and session.pinned.steps[step_id].reviews:
+            notices.append(BLANK_REASON)
         instructions = {}
         if step_id == session.current_step_id:
             following = transitions.next_entry(session)
@@ -210,8 +216,8 @@ class Engine:
             outputs=checked.outputs,
             reported=dict(report.outputs) if checked.outputs != report.outputs else None,
             notes=report.notes,
-            override=report.override,
-            notices=tuple(checked.notices),
+            override=override,
+            notices=tuple(notices),
             next_instructions=instructions,
         )
 
@@ -269,7 +275,7 @@ class Engine:
         if not is_open:
             return session, None
         try:
-            passed = passed_before(session.history, completion.step_id)
+            passed = passed_before(transitions.since_reopened(session), completion.step_id)
             judgement = await gate.judge(work, passed_before=passed, progress=progress)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
@@ -361,7 +367,7 @@ class Engine:
         return definition, read_instructions(definition, workflow.entries[0], self._workspace.root), notices
 
     async def _upgraded(self, session: Session) -> Session:
-        if session.definition or not session.is_active:
+        if session.definition is None and not session.is_active:
             return session
         return await to_thread.run_sync(upgraded, session, self.catalogue, self._workspace.root)
 

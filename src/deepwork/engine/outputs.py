@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deepwork.errors import OutputError, PathRefused, UnknownOutputs
@@ -13,8 +14,27 @@ from deepwork.files.workspace import Workspace
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_PATTERN = re.compile(r"[*?\[]")
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+# What is often given for a path: its form, what it is, and the cure.
+_FORMS = (
+    (re.compile(r"\n"), "this is text, not a path", "Write the text to a file, and give its path."),
+    (re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://"), "this is a URL, not a path", "Save it to a file, and give its path."),
+    (
+        re.compile(r"^\s*[\[{].*[\]}]\s*$"),
+        "this is JSON in a string, not a path",
+        "Give the value itself.",
+    ),
+    (re.compile(r"^~"), "'~' is not replaced by a folder", "Give the path in full."),
+    (re.compile(r"\$\w|\$\{|%\w+%"), "variables are not replaced", "Give the path in full."),
+    (re.compile(r"[*?\[]"), "patterns are not expanded", "Name each file."),
+    (
+        re.compile(r"\\"),
+        "folders are separated by '/'",
+        "Give the path with '/', once the file is there.",
+    ),
+    (re.compile(r"/$"), "it ends with '/', as only a folder does", "Give the path of a file."),
+    (re.compile(r"[,;] ?\S"), "one string is one path", "Give one path; for type 'files' a list of them."),
+)
 
 
 class CheckedOutputs(NamedTuple):
@@ -80,25 +100,33 @@ def _resolve(name: str, path: str, workspace: Workspace) -> _File:
 def _not_found(name: str, path: str, workspace: Workspace) -> OutputError:
     """Say what a path is that names no file, and the cure: only a plain path is cured by writing the file."""
     message = f"Output {name!r}: file not found at {_short(path)}"
-    with_slashes = path.replace("\\", "/")
-    if with_slashes != path and _exists(with_slashes, workspace):
-        return OutputError(
-            f"{message}: folders are separated by '/'", hint=f"{with_slashes!r} is there; call again with that."
-        )
-    if path.startswith("~"):
-        return OutputError(f"{message}: '~' is not replaced by a folder", hint="Give the path in full.")
-    if _URL.match(path):
-        return OutputError(f"{message}: this is a URL, not a path", hint="Save it to a file, and give its path.")
-    if _PATTERN.search(path):
-        return OutputError(f"{message}: patterns are not expanded", hint="Name each file.")
+    reason, cure = next(((reason, cure) for form, reason, cure in _FORMS if form.search(path)), (None, None))
+    meant = next((similar for similar in _similar(path) if similar != path and _exists(similar, workspace)), None)
+    if meant:
+        because = f": {reason}" if reason else ""
+        return OutputError(f"{message}{because}", hint=f"{meant!r} is there; call again with that.")
+    if reason:
+        return OutputError(f"{message}: {reason}", hint=cure)
     return OutputError(
         f"{message}; paths are relative to the project, or absolute; the project is {workspace.root}",
         hint="Write the file first, then call finished_step again.",
     )
 
 
+def _similar(path: str) -> Iterator[str]:
+    """Give the paths that may have been meant: with the separator of this system, and without what surrounds a path."""
+    yield path.replace("\\", "/")
+    yield path.strip().strip("`'\"@<>()[]")
+    # macOS writes accents as characters of their own, which look the same.
+    yield unicodedata.normalize("NFC", path)
+    yield unicodedata.normalize("NFD", path)
+    yield "".join(char for char in path if unicodedata.category(char) != "Cf")
+
+
 def _reason(error: PathRefused, path: str, workspace: Workspace) -> str:
     root = str(workspace.root)
+    if _WINDOWS.match(path):
+        return f"is a path of Windows; give it relative to the project, {root}, with '/'"
     lexical = os.path.normpath(os.path.join(root, path))
     leads_out = error.message.startswith("lies outside") and lexical.startswith(f"{root}{os.sep}")
     if leads_out:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from anyio import to_thread
 
-from deepwork.engine.resume import UNLISTED, active_sessions, resume_call, resume_text
+from deepwork.engine.resume import UNLISTED, active_sessions, report_call, resume_call, resume_text
 from deepwork.engine.steps import begin_step, group_text
 from deepwork.errors import (
     CorruptSession,
@@ -29,15 +29,20 @@ from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepS
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import entry_of, pin
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_by_step
+from deepwork.sessions.reopen import last_completed
+from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_told_apart
 
 
-def session_over(session: Session) -> StateError:
-    """Make the error for a call to a session that is over."""
+def session_over(session: Session, *, hint: str | None = None) -> StateError:
+    """Make the error for a call to a session that is over; the hint is for agents unless another one is given."""
     reason = f" ({session.abort_reason})" if session.abort_reason else ""
+    what_came_of_it = (
+        f"There is nothing left to report. To see what came of it, call {resume_call(session.session_id)}; "
+        "start_workflow is for new work only."
+    )
     return UnknownSession(
         f"Session {session.session_id!r} of {session.workflow} is over: {session.status}{reason}",
-        hint="start_workflow begins a new one.",
+        hint=hint or what_came_of_it,
     )
 
 
@@ -58,12 +63,15 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
     if progress and progress.completed_at:
         how = "with other outputs" if progress.reply else "with its group, never reported"
         raise StateError(f"Step {step_id!r} was already completed {how}; {current}")
-    raise StateError(f"Step {step_id!r} is not the one to report in session {session.session_id!r}; {current}")
+    place = f"of {session.workflow}, session {session.session_id!r}"
+    if step_id in session.pinned.workflow.step_ids:
+        raise StateError(f"Step {step_id!r} comes later in the steps {place}; {current}")
+    raise StateError(f"{step_id!r} is no step {place}; {current}")
 
 
 def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
     """Say that these are the outputs of the step that was completed last; None if they are not."""
-    progress = _last_completed(session)
+    progress = last_completed(session)
     if session.status is SessionStatus.ABORTED or progress is None or not _is_same(progress, outputs):
         return None
     over = "" if session.is_active else f", and with it the workflow {session.workflow} ({session.status})"
@@ -76,15 +84,6 @@ def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
 def _is_same(progress: StepProgress, outputs: Mapping[str, Any]) -> bool:
     """Say whether outputs are those with which a step was completed, as the agent wrote them or as they were kept."""
     return dict(outputs) in (progress.outputs, progress.reported)
-
-
-def _last_completed(session: Session) -> StepProgress | None:
-    """Find the step that was reported last, by the order of the history; members completed with it do not count."""
-    for entry in reversed(session.history):
-        progress = session.step_progress.get(entry.step_id or "")
-        if entry.kind == "step_completed" and progress and progress.reply:
-            return progress
-    return None
 
 
 def _joined(sentences: list[str]) -> str:
@@ -119,7 +118,7 @@ class Replies:
                 feedback=decision.feedback,
                 failed_reviews=list(decision.failed_reviews) or None,
                 stack=await self._sessions.stack_entries(call, session),
-                notices=[*decision.notices, *self._take_remarks(call)],
+                notices=[*completion.notices, *decision.notices, *self._take_remarks(call)],
             )
         step = recorded_step(session, completion.step_id, completion.outputs)
         if step is None:
@@ -188,14 +187,13 @@ class Replies:
                 stack=stack,
                 notices=self._take_remarks(call),
             )
-        by_step = {step_id: outputs for step_id, outputs in outputs_by_step(session).items() if outputs}
         reason = f" ({session.abort_reason})" if session.abort_reason else ""
         return FinishedStep(
             status=StepStatus.WORKFLOW_COMPLETE,
             summary=f"Workflow {session.workflow} was {session.status}{reason}; there is nothing left to report. "
             "Tell the user what came of it. start_workflow is for new work only.",
             all_outputs=merged_outputs(session),
-            outputs_by_step=by_step,
+            outputs_by_step=outputs_told_apart(session),
             stack=stack,
             notices=self._take_remarks(call),
         )
@@ -228,30 +226,43 @@ class Replies:
         connection.unbriefed.discard(session.session_id)
         candidates = [session, await self._sessions.last_ended(call)] if step_id is None else []
         repeated = [text for item in candidates if item and (text := repeated_step(item, outputs))][:1]
-        owners = await self._owners(call, session, error) if isinstance(error, UnknownOutputs) else []
+        is_lost = step_id is not None and step_id not in open_steps(session)
+        owners = await self._owners(call, session, error, step_id if is_lost else None)
         message = _joined([error.message, *owners, *repeated, *self._take_remarks(call)])
         if not session.is_active:
             return type(error)(message, hint=error.hint)
-        is_lost = step_id is not None and step_id not in entry_of(session.pinned, session.current_step_id)
-        hints = [error.hint, group_text(session, session.current_step_id)]
-        if repeated or is_lost or is_unbriefed:
+        hints = [error.hint]
+        if repeated or is_unbriefed or (is_lost and not owners):
             hints.append(await self.resume_text(session))
-        elif isinstance(error, OutputError) and step_id is None and not outputs:
-            hints.append(f"If you have lost track, call {resume_call(session.session_id)}.")
+        else:
+            hints.append(group_text(session, session.current_step_id))
+            if isinstance(error, OutputError) and step_id is None and not outputs:
+                hints.append(f"If you have lost track, call {resume_call(session.session_id)}.")
         return type(error)(message, hint="\n".join(filter(None, hints)) or None)
 
-    async def _owners(self, call: ToolCall, session: Session, error: UnknownOutputs) -> list[str]:
-        """Say to which open steps unknown outputs belong: members of the group, or workflows below."""
+    async def _owners(
+        self, call: ToolCall, session: Session, error: ToolError, missing_step: str | None
+    ) -> Iterable[str]:
+        """Say to which open steps unknown outputs belong, or a step that the session does not have.
+
+        They are members of its group, or steps of workflows below it.
+        """
+        unknown = error.names if isinstance(error, UnknownOutputs) else ()
+        if not unknown and missing_step is None:
+            return []
         below = [summary.session_id for summary in await self._sessions.stack(call, session)]
         sentences: list[str] = []
         for session_id in dict.fromkeys([session.session_id, *reversed(below)]):
             owner = session if session_id == session.session_id else await self._sessions.reload(session_id)
             for step_id in open_steps(owner):
-                names = [name for name in error.names if name in owner.pinned.steps[step_id].outputs]
+                names = [name for name in unknown if name in owner.pinned.steps[step_id].outputs]
                 if names:
-                    call_text = f"finished_step(session_id={session_id!r}, step_id={step_id!r}, outputs={{...}})"
-                    outputs = ", ".join(map(repr, names))
-                    sentences.append(f"{outputs} of step {step_id!r} of {owner.workflow}: report with {call_text}")
+                    subject = f"{', '.join(map(repr, names))} of step {step_id!r} of {owner.workflow}"
+                elif step_id == missing_step:
+                    subject = f"Step {step_id!r} is open in {owner.workflow}"
+                else:
+                    continue
+                sentences.append(f"{subject}: report with {report_call(session_id, step_id)}")
         return sentences
 
     async def resume_text(self, session: Session) -> str:

@@ -46,7 +46,7 @@ def whole_text(session: Session) -> str:
     parts = [
         f"# Resume {session.workflow}, session {session.session_id}",
         f"Now at step {step.step_id!r} ({position(session)}). When its outputs are there, call "
-        f"{_call(session, step.step_id)}.",
+        f"{report_call(session.session_id, step.step_id)}.",
         group_text(session, step.step_id),
         f"Goal: {session.goal}",
         _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
@@ -59,7 +59,7 @@ def whole_text(session: Session) -> str:
     for member in step.concurrent_steps:
         parts += [
             f"## Also open in this group: {member.step_id!r}\n\n"
-            f"Report it before {step.step_id!r}: {_call(session, member.step_id)}.",
+            f"Report it before {step.step_id!r}: {report_call(session.session_id, member.step_id)}.",
             _outputs(f"Outputs of {member.step_id!r}", member.step_expected_outputs),
             _criteria(member.step_id, member.step_reviews),
             _review(session, member.step_id),
@@ -82,6 +82,11 @@ def resume_call(session_id: str) -> str:
     return f'finished_step(session_id="{session_id}", step_id="?", outputs={{}})'
 
 
+def report_call(session_id: str, step_id: str) -> str:
+    """Give the call that reports a step."""
+    return f"finished_step(session_id={session_id!r}, step_id={step_id!r}, outputs={{...}})"
+
+
 def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: datetime) -> str:
     """List the sessions that can be resumed, with the call that resumes one, and damaged files."""
     more = f" and {len(damaged) - LISTED_SESSIONS} more" if len(damaged) > LISTED_SESSIONS else ""
@@ -102,10 +107,6 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
     return "\n".join(
         ["Active sessions of this project:", *lines, *aside, f"To resume one, call {call}: it answers where you are."]
     )
-
-
-def _call(session: Session, step_id: str) -> str:
-    return f"finished_step(session_id={session.session_id!r}, step_id={step_id!r}, outputs={{...}})"
 
 
 def _review(session: Session, step_id: str) -> str:

@@ -46,17 +46,15 @@ def concurrent_text(session: Session, step_id: str) -> str:
     entry = entry_of(session.pinned, step_id)
     if len(entry) == 1:
         return ""
+    text = f"\n\n**CONCURRENT STEPS**\n\n{group_text(session, step_id)}"
     others = _open_others(session, step_id)
-    text = (
-        f"\n\n**CONCURRENT STEPS**\n\n{len(entry)} steps are to be done at the same time: {', '.join(entry)}. "
-        f"{group_text(session, step_id)}"
-    )
     if not others:
         return text
     return (
-        f"{text} Use the Task tool to give each of {', '.join(others)} to a sub-agent; what it needs is in "
-        f"concurrent_steps. Report those first, each by finished_step(session_id={session.session_id!r}, "
-        f"step_id=<its id>, outputs=<its own>), and {entry[0]!r} last."
+        f"{text} Use the Task tool to give {' and '.join(others)} to "
+        f"{'a sub-agent' if len(others) == 1 else 'sub-agents, one each'}; what they need is in concurrent_steps. "
+        f"Report those first, each by finished_step(session_id={session.session_id!r}, step_id=<its id>, "
+        f"outputs=<its own>), and {entry[0]!r} last."
     )
 
 
@@ -65,8 +63,13 @@ def group_text(session: Session, step_id: str) -> str:
     primary, *members = entry_of(session.pinned, step_id)
     if not members:
         return ""
-    open_members = [member for member in members if not _is_completed(session, member)]
-    return f"Open in this group: {', '.join([*open_members, primary])}. Reporting {primary!r} ends the group."
+    open_members = [primary, *(member for member in members if not _is_completed(session, member))]
+    if len(open_members) == 1:
+        return f"Of this group only {primary!r} is still open; reporting it ends the group."
+    return (
+        f"{len(open_members)} steps are to be done at the same time: {', '.join(open_members)}. Reporting {primary!r} "
+        "ends the group."
+    )
 
 
 def _open_others(session: Session, step_id: str) -> list[str]:

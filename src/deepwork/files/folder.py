@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +20,9 @@ from deepwork.files.paths import open_folder
 
 # A write that was cut off longer ago than this belongs to no process that still lives.
 LEFTOVER_SECONDS = 3600.0
+
+# Files of a folder are small; one that somebody has put there may not be.
+MAX_READ = 64 * 1024 * 1024
 
 _SUFFIX = ".tmp"
 
@@ -84,11 +89,21 @@ class Folder:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return FileIO(name, opener=lambda _name, _flags: os.open(name, flags, dir_fd=self.descriptor))
 
-    def read(self, name: str) -> bytes | None:
-        """Read a file; None if it does not exist."""
+    def read(self, name: str, *, limit: int = MAX_READ) -> bytes | None:
+        """Read a regular file; None if it does not exist.
+
+        Raises:
+            OSError: It has more than `limit` bytes, is not a regular file, or cannot be read.
+        """
         try:
             with self.open_file(name) as file:
-                return file.readall() or b""
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise OSError(errno.EINVAL, "Not a regular file", name)
+                content = b"" if status.st_size > limit else _read_up_to(file, limit + 1)
+                if max(status.st_size, len(content)) > limit:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+                return content
         except FileNotFoundError:
             return None
 
@@ -149,10 +164,16 @@ class Folder:
             seconds: How long to wait.
 
         Raises:
-            StorageError: Another process held the lock all the time.
+            StorageError: Another process held the lock all the time, or something else has the file's name.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, 0o600, dir_fd=self.descriptor)
+        try:
+            descriptor = os.open(name, flags, 0o600, dir_fd=self.descriptor)
+        except OSError as error:
+            raise StorageError(
+                f"the lock file {name!r} of {subject} cannot be opened: {error.strerror}; nothing was changed",
+                hint="Remove what has this name, then call again.",
+            ) from error
         try:
             wait_for_lock(descriptor, subject, seconds)
             yield
@@ -190,6 +211,13 @@ class Folder:
                 f"({second_error.strerror})",
                 hint="A power cut may undo it. Fix the cause, then call again.",
             ) from second_error
+
+
+def _read_up_to(file: FileIO, size: int) -> bytes:
+    content = bytearray()
+    while len(content) < size and (chunk := file.read(size - len(content))):
+        content += chunk
+    return bytes(content)
 
 
 def is_leftover(name: str) -> bool:

@@ -124,21 +124,24 @@ def open_folder(path: Path, inside: Path, *, create: bool) -> int:
 def _walk(root: Path, folder: Path, *, create: bool = False) -> int:
     """Open a resolved folder below a root component by component: none may have become a link meanwhile."""
     above = os.open(root, _FOLDER)
-    for part in folder.relative_to(root).parts:
+    parts = folder.relative_to(root).parts
+    for number, part in enumerate(parts, start=1):
+        # Made for the owner alone: a mode that is set afterwards comes too late for who has opened it meanwhile.
+        mode = 0o700 if number == len(parts) else 0o777
         try:
-            below = _open_or_make(part, above) if create else os.open(part, _FOLDER, dir_fd=above)
+            below = _open_or_make(part, above, mode) if create else os.open(part, _FOLDER, dir_fd=above)
         finally:
             os.close(above)
         above = below
     return above
 
 
-def _open_or_make(part: str, parent: int) -> int:
+def _open_or_make(part: str, parent: int, mode: int) -> int:
     try:
         return os.open(part, _FOLDER, dir_fd=parent)
     except FileNotFoundError:
         with suppress(FileExistsError):
-            os.mkdir(part, dir_fd=parent)
+            os.mkdir(part, mode, dir_fd=parent)
         try:
             os.fsync(parent)
         except OSError:

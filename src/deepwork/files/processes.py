@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from deepwork.errors import ProgramFlood, ProgramMissing, ProgramTimeout
+from deepwork.files.programs import cleaned_path, find_program
 
 MAX_OUTPUT = 16 * 1024 * 1024
 # For so long a program's children may still print after it has ended.
@@ -67,8 +68,13 @@ async def run_program(
     seconds: float,
     stdin: bytes = b"",
     max_output: int = MAX_OUTPUT,
+    project: Path | None = None,
 ) -> Completed:
     """Run a program to its end.
+
+    It is looked for in PATH without the folders that are relative or lead into the project, it is run by its absolute
+    path, and it sees PATH without these folders. A program that lies in the project is not run, except that of the
+    environment in which this server runs.
 
     It gets a process group of its own and exactly this environment. However the call ends (by itself, at the limit,
     cancelled because the client has gone or the server is stopping), the whole group is killed and reaped.
@@ -80,18 +86,21 @@ async def run_program(
         seconds: A hard limit.
         stdin: What it can read; closed after that.
         max_output: Bytes that it may print on each of stdout and stderr.
+        project: The project, if it does not run there.
 
     Raises:
-        ProgramMissing: It cannot be started.
+        ProgramMissing: It cannot be started, or lies in the project.
         ProgramTimeout: The limit was reached.
         ProgramFlood: It printed too much.
     """
-    name = arguments[0]
+    name, folder = arguments[0], project or cwd
+    command = [find_program(name, environment, folder), *arguments[1:]]
+    variables = {**environment, "PATH": cleaned_path(environment, folder)}
     try:
         # A cancellation that arrived before the `try` below would leave the program running.
         with anyio.CancelScope(shield=True):
             process = await anyio.open_process(
-                arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=environment, start_new_session=True
+                command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=variables, start_new_session=True
             )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from deepwork.files.folder import Folder
 
+IGNORE_ALL = b"*\n"
+MAX_IGNORE = 64 * 1024
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -52,7 +55,13 @@ class Workspace:
         with Folder.open(self.state_dir, inside=self.root, create=True) as folder:
             if stat.S_IMODE(os.fstat(folder.descriptor).st_mode) != 0o700:
                 os.fchmod(folder.descriptor, 0o700)
-            try:
-                folder.status(".gitignore")
-            except FileNotFoundError:
-                folder.replace(".gitignore", b"*\n")
+            # A repository may bring a file of its own that lets sessions into a commit.
+            if not _ignores_all(folder):
+                folder.replace(".gitignore", IGNORE_ALL, synced=False)
+
+
+def _ignores_all(folder: Folder) -> bool:
+    try:
+        return folder.read(".gitignore", limit=MAX_IGNORE) == IGNORE_ALL
+    except OSError:
+        return False

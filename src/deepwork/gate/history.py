@@ -27,13 +27,14 @@ def judgement_events(judgement: Judgement) -> Iterator[tuple[EventKind, dict[str
 
 def passed_before(history: Iterable[HistoryEntry], step_id: str) -> set[str]:
     """Give the keys of what has passed in a step, and was not swapped meanwhile."""
-    return {
-        entry.detail["key"]
+    keys = {
+        str(entry.detail.get("key"))
         for entry in history
         if (entry.kind, entry.step_id) == (EventKind.VERDICT, step_id)
         and entry.detail.get("passed") is True
         and not entry.detail.get("changed")
     }
+    return keys - {"None"}
 
 
 def _verdict(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from deepwork.errors import JobLoadError
 from deepwork.models.jobs import Job
@@ -70,3 +71,15 @@ class Catalogue:
                 return job
             by_folder = by_folder or job
         return by_folder
+
+    def folder_of(self, job_name: str, stored: Path | None) -> Path | None:
+        """Give the folder of a session's job: the stored one if a source gives it, else that of the job's name.
+
+        A session file may name any folder of the machine, so the stored one alone proves nothing.
+        """
+        job = self.find(job_name)
+        if job is not None and job.job_dir == stored:
+            return stored
+        if stored is not None and any(source.holds(stored) for source in self.sources):
+            return stored
+        return job.job_dir if job is not None else None

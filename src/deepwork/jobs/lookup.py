@@ -5,7 +5,7 @@ from __future__ import annotations
 from deepwork.errors import EmptyWorkflow, JobLoadError, JobSourceError, UnknownJob, UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job, Workflow
-from deepwork.text.suggest import nearest
+from deepwork.text.suggest import near, nearest
 
 
 def choose_job(catalogue: Catalogue, job_name: str) -> Job:
@@ -16,10 +16,7 @@ def choose_job(catalogue: Catalogue, job_name: str) -> Job:
     """
     job = catalogue.find(job_name)
     if job is None:
-        listing = catalogue.list()
-        problem = f"Job not found: {job_name!r}{nearest(job_name, [job.name for _, job in listing.jobs])}"
-        broken = [error.message for _, error in listing.errors if isinstance(error, JobSourceError)]
-        raise UnknownJob("\n".join([problem, *broken]), hint="get_workflows lists all jobs.")
+        raise _unknown_job(catalogue, job_name)
     if isinstance(job, JobLoadError):
         raise UnknownJob(
             f"Failed to parse job {job_name!r}: {job.message}",
@@ -50,7 +47,28 @@ def choose_workflow(job: Job, workflow_name: str) -> tuple[Workflow, list[str]]:
         )
     else:
         available = f"available: {', '.join(names)}" if names else "it has no workflows"
-        raise UnknownWorkflow(f"Workflow {workflow_name!r} not found in job {job.name!r}; {available}")
+        meant = near(workflow_name.rpartition("/")[2], names)
+        suggestion = f"; did you mean {meant!r}?" if meant else ""
+        raise UnknownWorkflow(f"Workflow {workflow_name!r} not found in job {job.name!r}; {available}{suggestion}")
     if not chosen.steps:
         raise EmptyWorkflow(f"Workflow {chosen.name!r} of job {job.name!r} has no steps")
     return chosen, notices
+
+
+def _unknown_job(catalogue: Catalogue, job_name: str) -> UnknownJob:
+    """Say which job was probably meant; a workflow's name, alone or as stacks show it, leads to its job."""
+    listing = catalogue.list()
+    jobs = [job for _, job in listing.jobs]
+    workflow_name = job_name.rpartition("/")[2]
+    calls = [
+        f"job_name={job.name!r}, workflow_name={workflow_name!r}"
+        for job in jobs
+        if workflow_name in [workflow.name for workflow in job.definition.workflows]
+        and job_name in (workflow_name, f"{job.name}/{workflow_name}")
+    ]
+    if calls:
+        return UnknownJob(f"Job not found: {job_name!r}; that is a workflow. Call with {' or '.join(calls)}.")
+    names = [job.name for job in jobs]
+    problem = f"Job not found: {job_name!r}{nearest(job_name, names)}"
+    broken = [error.message for _, error in listing.errors if isinstance(error, JobSourceError)]
+    return UnknownJob("\n".join([problem, *broken]), hint="get_workflows lists all jobs.")

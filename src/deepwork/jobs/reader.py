@@ -117,8 +117,8 @@ class JobReader:
             result = cached.result
         else:
             result = parse_content(content, self.folder / name)
-            for warning in result.warnings if isinstance(result, Job) else ():
-                log.warning("%s", warning)
+            for line in (*result.errors, *result.warnings) if isinstance(result, Job) else ():
+                log.warning("%s", line)
         is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])
         self._cache[name] = _CachedJob(stamp, is_settled, digest, result)
         return result

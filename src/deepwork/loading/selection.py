@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
-from deepwork.errors import NameClash, UnknownName
+from deepwork.errors import NameClash, PluginError, UnknownName
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import PluginStatus, Provided
 from deepwork.ports.records import ToolSet, ToolSpec
@@ -13,7 +14,11 @@ from deepwork.ports.records import ToolSet, ToolSpec
 ItemT = TypeVar("ItemT")
 
 # The distribution of this project that offers a name, for the error when it is not installed.
-DISTRIBUTIONS = {"claude": "deepwork-claude-runner", "review": "deepwork-review"}
+DISTRIBUTIONS = {
+    "claude": "deepwork-claude-runner",
+    "orchestration": "deepwork-orchestration",
+    "review": "deepwork-review",
+}
 
 
 def by_name(
@@ -70,6 +75,43 @@ def named_tools(
                 cure = None if owner is tool_set else lambda _, line=line: line
                 raise clash("tool name", name, owner.by, tool_set.by, cure)
             yield name, Provided(spec, tool_set.by)
+
+
+def choose_tool_sets(
+    names: Iterable[str],
+    available: dict[str, Provided[ToolSet]],
+    *,
+    option: str,
+    failures: Iterable[PluginStatus] = (),
+) -> list[Provided[ToolSet]]:
+    """Select tool sets, each whole (`SET`) or a subset of its tools (`SET:SUBSET`). Two subsets of a set are joined.
+
+    Raises:
+        UnknownName: No plugin offers the set, or the set has no such subset.
+        PluginError: A subset names a tool that its set does not have.
+    """
+    subsets: dict[str, list[str]] = {}
+    for name in names:
+        set_name, _, subset = name.partition(":")
+        subsets.setdefault(set_name, []).append(subset)
+    chosen = {name: choose("tool set", name, available, option=option, failures=failures) for name in subsets}
+    return [
+        provided if "" in subsets[name] else Provided(_narrowed(provided, subsets[name], option), provided.by)
+        for name, provided in chosen.items()
+    ]
+
+
+def _narrowed(provided: Provided[ToolSet], subsets: Sequence[str], option: str) -> ToolSet:
+    tool_set = provided.item
+    names = {
+        tool
+        for subset in subsets
+        for tool in choose(f"subset of the tool set {tool_set.name!r}", subset, dict(tool_set.subsets), option=option)
+    }
+    unknown = names - {spec.name for spec in tool_set.tools}
+    if unknown:
+        raise PluginError(f"{provided.by}: a subset of the tool set {tool_set.name!r} has no tool {min(unknown)!r}")
+    return replace(tool_set, tools=[spec for spec in tool_set.tools if spec.name in names])
 
 
 def choose(

@@ -19,10 +19,18 @@ from pydantic import (
 
 from deepwork.models.outputs import OutputType
 
+_NAME = r"^[a-z][a-z0-9_]*$"
+_VERSION = r"^\d+\.\d+\.\d+$"
+# What the patterns allow, for the author of a job file.
+PATTERNS = {
+    _NAME: "lower-case letters, digits and '_', beginning with a letter",
+    _VERSION: "three numbers such as 1.0.0",
+}
+
 Text = Annotated[str, StringConstraints(min_length=1)]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Name = Annotated[str, StringConstraints(pattern=_NAME)]
 Summary = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Version = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
+Version = Annotated[str, StringConstraints(pattern=_VERSION)]
 
 
 class JobFilePart(BaseModel):
@@ -157,8 +165,8 @@ class JobFile(JobFilePart):
 class Job(BaseModel):
     """A job file that was read and is valid.
 
-    `description` is for sources that know more of a job than `job.yml` can hold; `warnings` are lines
-    `file:line: message` for the author.
+    `description` is for sources that know more of a job than `job.yml` can hold. `errors` are what will make a step
+    fail when it begins, `warnings` what is probably a mistake: lines `file:line: message` for the author.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -166,6 +174,7 @@ class Job(BaseModel):
     definition: JobFile
     job_dir: Path
     description: str | None = None
+    errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

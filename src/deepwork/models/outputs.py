@@ -95,7 +95,7 @@ KINDS: dict[str, OutputKind] = {kind.name: kind for kind in (FileKind(), FilesKi
 
 def _check_kind(name: str) -> str:
     if name not in KINDS:
-        raise ValueError(f"input should be {' or '.join(map(repr, KINDS))}")
+        raise ValueError(f"should be {' or '.join(map(repr, KINDS))}")
     return name
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from deepwork.models.jobs import Step, Workflow
 from deepwork.models.outputs import Outputs
+from deepwork.text.shorten import one_line
 
 SCHEMA_VERSION = 1
+MAX_PARENTS = 1000
 
 
 # Ours are 32 hexadecimal digits; sessions of DeepWork 0.9 have 8.
@@ -53,6 +56,7 @@ class EventKind(StrEnum):
     STEP_COMPLETED = "step_completed"
     COMPLETED = "completed"
     ABORTED = "aborted"
+    REOPENED = "reopened"
 
 
 class StoredModel(BaseModel):
@@ -139,20 +143,24 @@ class HistoryEntry(StoredModel):
     detail: dict[str, Any] = {}
 
 
+# Whoever can write a session file can write any text into it, and listings are read without being asked for.
+Line = Annotated[str, AfterValidator(one_line)]
+
+
 class SessionSummary(BaseModel):
-    """What a listing shows of a session."""
+    """What a listing shows of a session: short texts of one line each, whatever the session holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    session_id: str
-    job_name: str
-    workflow_name: str
-    step_id: str
-    goal: str
+    session_id: Line
+    job_name: Line
+    workflow_name: Line
+    step_id: Line
+    goal: Line
     status: SessionStatus
-    started_at: str
-    updated_at: str
-    principal: str
+    started_at: Line
+    updated_at: Line
+    principal: Line
 
     @property
     def is_active(self) -> bool:
@@ -205,6 +213,30 @@ class Session(StoredModel):
     def workflow(self) -> str:
         """`job/workflow`, as stacks name it."""
         return f"{self.job_name}/{self.workflow_name}"
+
+    def contradictions(self) -> Iterator[str]:
+        """Say what in this session cannot be: a file may have been written by anybody."""
+        definition = self.definition
+        for step_id, progress in self.step_progress.items():
+            if progress.step_id != step_id:
+                yield f"the progress of step {step_id!r} is that of {progress.step_id!r}"
+        if definition is None:
+            return
+        step_ids = definition.workflow.step_ids
+        if len(set(step_ids)) != len(step_ids) or not all(definition.workflow.entries):
+            yield "its workflow has an empty group, or a step twice"
+        if {*step_ids} != {step_id for step_id, step in definition.steps.items() if step.id == step_id}:
+            yield "its workflow has other steps than its definition"
+        entry = dict(enumerate(definition.workflow.entries)).get(self.current_entry_index, [])
+        if not entry or entry[0] != self.current_step_id:
+            yield f"its current step {self.current_step_id!r} is not that of its current entry"
+        if len(self.parents) > MAX_PARENTS:
+            yield f"it has more than {MAX_PARENTS:,} parents"
+        known_steps = {*step_ids, None}
+        if not {*entry} <= self.step_progress.keys() <= known_steps:
+            yield "the progress of its current steps is missing, or there is that of others"
+        if not {progress.reply.begun_step for progress in self.step_progress.values() if progress.reply} <= known_steps:
+            yield "a recorded reply begins a step that its workflow does not have"
 
     def summary(self) -> SessionSummary:
         """Make what a listing shows of this session."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from pathlib import Path
 
 from deepwork.errors import JobLoadError
 from deepwork.models.jobs import Job
@@ -28,6 +29,13 @@ class JobSource(ABC):
         Raises:
             JobError: The source cannot be read as a whole; the other sources are used all the same.
         """
+
+    def holds(self, job_dir: Path) -> bool:
+        """Say whether this source gives a job, or a broken one, in this folder.
+
+        Instructions are read only from such folders: a stored session may name any.
+        """
+        return any(item.job_dir == job_dir for item in self.load())
 
     def find(self, job_name: str) -> Job | JobLoadError | None:
         """Give what this source has under this name: by the job's name, else by its folder's."""

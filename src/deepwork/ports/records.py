@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -117,6 +117,7 @@ class ToolSet:
     Attributes:
         prefix: Put before every tool name when other sets are served beside this one.
         instructions: A few sentences for the server's instructions.
+        subsets: Names of tools that can be served without the others, by the name of the subset: `--tools SET:SUBSET`.
     """
 
     name: str
@@ -125,6 +126,7 @@ class ToolSet:
     prompts: Sequence[PromptSpec] = ()
     prefix: str | None = None
     instructions: str = ""
+    subsets: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ class StateStore(ABC):
         """Read a session; None when there is none.
 
         Raises:
+            UnknownSession: It belongs to another workspace, as in a store that several machines share; the error names
+                that machine and folder.
             CorruptSession: It exists and cannot be read.
             StorageError: The store did not answer.
         """
@@ -80,6 +82,10 @@ class StateStore(ABC):
             StorageError: This store cannot do it, or failed.
         """
         raise StorageError(f"{type(self).__name__} has no archive")
+
+    async def archived(self) -> list[SessionSummary]:
+        """List the archived sessions, the last changed first; a store without an archive has none."""
+        return []
 
     async def damaged(self) -> list[str]:
         """Name stored sessions that could not be read and were set aside."""

@@ -14,6 +14,7 @@ from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError
 from deepwork.errors import ConfigError, PathRefused
 from deepwork.files.paths import describe, is_utf8, read_regular
+from deepwork.files.user_folders import user_config_dir, user_state_dir
 from deepwork.files.workspace import Workspace
 from deepwork.project.settings import NeedsTrust, join, setting_label, trusted_part
 from deepwork.project.trust import Trust
@@ -66,6 +67,7 @@ class ToolsSection(Section):
 
     sets: list[str] | None = None
     prefix: dict[str, str] = {}
+    budget: Annotated[int, Field(gt=0)] | None = None
 
 
 class PluginsSection(Section):
@@ -149,14 +151,7 @@ def resolve_root(project_root: str | Path) -> Path:
 
 def user_config_file(environment: Mapping[str, str]) -> Path:
     """Say where the user's own configuration is."""
-    home = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(home) / "deepwork" / "config.yml"
-
-
-def user_state_dir(environment: Mapping[str, str]) -> Path:
-    """Say where decisions and reports of the user are kept."""
-    home = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(home) / "deepwork"
+    return user_config_dir(environment) / "deepwork" / "config.yml"
 
 
 def _read(file: Path, *, inside: Path | None = None) -> Config:

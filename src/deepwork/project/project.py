@@ -13,7 +13,7 @@ from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
-from deepwork.loading.selection import by_name, choose
+from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
@@ -200,7 +200,7 @@ class Project:
         return Engine(workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate)
 
     def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
-        """Choose tool sets; those of the configuration, or all, if none are named."""
+        """Choose tool sets or subsets of them; those of the configuration, or all, if none are named."""
         sets = by_name("tool set", self.tool_sets(engine).demand(), lambda tool_set: tool_set.name)
         chosen = self.config.tools.sets if names is None else names
         if chosen is None:
@@ -208,8 +208,7 @@ class Project:
         if not chosen:
             raise ConfigError("no tool set is chosen", hint=f"Choose from: {', '.join(sets)}.")
         option = "--tools or tools.sets"
-        failures = self.plugins.failures
-        return [choose("tool set", name, sets, option=option, failures=failures) for name in dict.fromkeys(chosen)]
+        return choose_tool_sets(chosen, sets, option=option, failures=self.plugins.failures)
 
 
 def _check_command_names(runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:

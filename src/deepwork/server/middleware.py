@@ -21,11 +21,25 @@ from deepwork.errors import DeepWorkError
 from deepwork.ports.call import LOCAL, ClientInfo, Connection, Report, ToolCall
 from deepwork.sessions.manager import StateManager
 from deepwork.text.escape import visible
-from deepwork.text.suggest import nearest
+from deepwork.text.json_types import json_type
+from deepwork.text.suggest import MAX_LISTED, near, nearest
 
 log = logging.getLogger("deepwork.calls")
 
+WORKFLOW_TOOLS = ("get_workflows", "start_workflow", "finished_step", "abort_workflow")
+
 _STATE_KEY = "deepwork.connection"
+# What pydantic calls a type, in words of JSON; and the same inside of an argument whose strings are paths.
+_TYPE_WORDS = {
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+_PATH_ARGUMENTS = ("outputs", "files")
+_PATH_WORDS = {**_TYPE_WORDS, "string_type": "a path", "list_type": "a list of paths"}
 # The error with which the SDK answers a request before the handshake.
 _BEFORE_HANDSHAKE = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
 
@@ -77,7 +91,7 @@ class CallMiddleware(Middleware):
         except NotFoundError:
             outcome = "unknown tool"
             tools = [tool.name for tool in await _tools(context.fastmcp_context)]
-            raise ToolError(f"Unknown tool: {name[:100]!r}{nearest(name, tools)}", log_level=logging.DEBUG) from None
+            raise ToolError(_unknown_tool(name, tools), log_level=logging.DEBUG) from None
         except FastMCPError as error:
             first_line = next(iter(str(error).splitlines()), "")
             outcome = f"error: {_brief(first_line, 200)}"
@@ -134,17 +148,17 @@ def argument_error(
     if not isinstance(cause, PydanticError):
         return ToolError(f"{tool}: the arguments are invalid", log_level=logging.DEBUG)
     valid = list(schema.get("properties", {}))
-    problems: dict[tuple[str | int, ...], list[str]] = {}
+    problems: dict[tuple[str | int, ...], list[Any]] = {}
     for detail in cause.errors(include_url=False)[:50]:
         location = tuple(location_in(arguments, detail["loc"], missing=detail["type"] == "missing_argument"))
-        problems.setdefault(location, []).append(_wording(detail, valid))
+        problems.setdefault(location, []).append(detail)
     # pydantic reports one error per member of a union. Keep the deepest: it belongs to the member the caller meant.
     deepest = [
         location
         for location in problems
         if not any(len(deeper) > len(location) and deeper[: len(location)] == location for deeper in problems)
     ]
-    lines = [f"{_dotted(location)}: {', or '.join(dict.fromkeys(problems[location]))}" for location in deepest[:10]]
+    lines = [f"{_dotted(location)}: {_wording(location, problems[location], valid)}" for location in deepest[:10]]
     return ToolError(f"{tool}: wrong arguments; nothing was changed\n" + "\n".join(lines), log_level=logging.DEBUG)
 
 
@@ -163,12 +177,24 @@ def _uncapitalized(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _wording(detail: Any, valid: list[str]) -> str:
-    if detail["type"] == "missing_argument":
+def _wording(location: Sequence[str | int], details: Sequence[Any], valid: list[str]) -> str:
+    """Say what would be right at a place, of which pydantic reports one error for each type that is allowed."""
+    kind = details[0]["type"]
+    if kind == "missing_argument":
         return "is required"
-    if detail["type"] == "unexpected_keyword_argument":
-        return f"is not a parameter{nearest(str(detail['loc'][-1]), valid) or '; this tool takes none'}"
-    return f"{_uncapitalized(detail['msg'])}, not {type(detail['input']).__name__}"
+    if kind == "unexpected_keyword_argument":
+        return f"is not a parameter{nearest(str(details[0]['loc'][-1]), valid) or '; this tool takes none'}"
+    words = _PATH_WORDS if location[0] in _PATH_ARGUMENTS and len(location) > 1 else _TYPE_WORDS
+    wanted = [words.get(detail["type"]) or _uncapitalized(detail["msg"]) for detail in details]
+    return f"give {' or '.join(dict.fromkeys(wanted))}, not {json_type(details[0]['input'])}"
+
+
+def _unknown_tool(name: str, tools: Sequence[str]) -> str:
+    """Name the tool that was probably meant, and the workflow tools; clients put prefixes before a tool's name."""
+    meant = next((tool for tool in tools if name.endswith(f"_{tool}")), None) or near(name, tools)
+    suggestion = f"; did you mean {meant!r}?" if meant else "."
+    served = [tool for tool in WORKFLOW_TOOLS if tool in tools] or sorted(tools)[:MAX_LISTED]
+    return f"Unknown tool: {name[:100]!r}{suggestion} The tools for workflows: {', '.join(served)}."
 
 
 def _reporter(context: Context | None) -> Report:

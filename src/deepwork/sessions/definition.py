@@ -13,6 +13,8 @@ from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import BegunInput, BegunStep, PinnedDefinition
 
 MAX_INSTRUCTIONS = 1024 * 1024
+# Of all steps of a group together: each step keeps its own text, also where they share a file.
+MAX_GROUP_INSTRUCTIONS = 4 * 1024 * 1024
 
 
 def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
@@ -42,9 +44,22 @@ def read_instructions(definition: PinnedDefinition, entry: Sequence[str], projec
     """Read the instructions of every step of an entry, before anything is changed or paid for.
 
     Raises:
-        MissingInstructions: A file is missing, lies outside of the job's folder, or is not text.
+        MissingInstructions: A file is missing, lies outside of the job's folder, is not text, or is too large.
     """
-    return {step_id: _read_instructions(definition, definition.steps[step_id], project) for step_id in entry}
+    texts: dict[str, str] = {}
+    size = 0
+    for step_id in entry:
+        step = definition.steps[step_id]
+        if step.instructions_file not in texts:
+            texts[step.instructions_file] = _read_instructions(definition, step, project)
+        size += len(texts[step.instructions_file])
+        if size > MAX_GROUP_INSTRUCTIONS:
+            raise MissingInstructions(
+                f"the instructions of the group of step {entry[0]!r} have more than {MAX_GROUP_INSTRUCTIONS:,} "
+                f"characters together; nothing was changed",
+                hint="Divide the group, or put what its steps share into the job's common info.",
+            )
+    return {step_id: texts[definition.steps[step_id].instructions_file] for step_id in entry}
 
 
 def begun_step(
@@ -63,6 +78,12 @@ def _input(item: UserInput | FileInput, outputs_by_step: Mapping[str, Outputs]) 
 
 
 def _read_instructions(definition: PinnedDefinition, step: Step, project: Path) -> str:
+    if not definition.job_dir:
+        raise MissingInstructions(
+            f"Instructions file not found: {step.instructions_file!r} of step {step.id!r}: no job source of this "
+            "server has the job of this session any more",
+            hint="Nothing was changed. Restore the job and call again, or abort_workflow.",
+        )
     folder = Path(definition.job_dir)
     within = project if folder.is_relative_to(project) else None
     try:

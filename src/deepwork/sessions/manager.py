@@ -17,6 +17,7 @@ from deepwork.ports.call import LOCAL, ToolCall
 from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import StateStore
 from deepwork.sessions.stacks import Connections, ConnectionState
+from deepwork.text.shorten import one_line
 
 # Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
 MAX_RACES = 20
@@ -237,10 +238,10 @@ class StateManager:
 
 
 def _taken_over(session: Session) -> str:
-    goal = " ".join(session.goal.split())
-    return f"Session {session.session_id!r} was begun on another connection. Its goal: {goal[:200]}"
+    return f"Session {session.session_id!r} was begun on another connection. Its goal: {one_line(session.goal)}"
 
 
 def _dropped_out(session: Session) -> str:
-    reason = f" ({session.abort_reason})" if session.abort_reason else ""
-    return f"{session.workflow}, session {session.session_id!r}, is no longer on the stack: {session.status}{reason}."
+    reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
+    name = f"{one_line(session.workflow)}, session {session.session_id!r},"
+    return f"{name} is no longer on the stack: {session.status}{reason}."

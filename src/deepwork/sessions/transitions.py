@@ -118,7 +118,7 @@ def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Ses
 
 def handed_back(session: Session, step_id: str) -> str | None:
     """Give what the agent was told when it had to have this step reviewed."""
-    for entry in reversed(session.history):
+    for entry in reversed(since_reopened(session)):
         if (entry.kind, entry.step_id) == (EventKind.REVIEW_HANDED_BACK, step_id):
             return entry.detail.get("feedback")
     return None
@@ -189,6 +189,12 @@ def merged_outputs(session: Session) -> Outputs:
     return _merged(step_ids, outputs_by_step(session))
 
 
+def outputs_told_apart(session: Session) -> dict[str, Outputs] | None:
+    """Give the outputs of each step, if merging them would lose any."""
+    step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
+    return _told_apart(step_ids, outputs_by_step(session))
+
+
 def open_steps(session: Session) -> list[str]:
     """List the steps that can be reported now."""
     if not session.is_active or session.definition is None:
@@ -199,6 +205,14 @@ def open_steps(session: Session) -> list[str]:
 def with_progress(session: Session, progress: StepProgress) -> Session:
     """Put the progress of one step into a session."""
     return session.model_copy(update={"step_progress": {**session.step_progress, progress.step_id: progress}})
+
+
+def since_reopened(session: Session) -> list[HistoryEntry]:
+    """Give the history of the steps as they are open now: reviews before a step was reopened no longer count."""
+    kinds = [entry.kind for entry in session.history]
+    if EventKind.REOPENED not in kinds:
+        return session.history
+    return session.history[len(kinds) - kinds[::-1].index(EventKind.REOPENED) :]
 
 
 def record(
@@ -300,7 +314,8 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
 
 def _override(session: Session, completion: Completion) -> tuple[EventKind, dict[str, Any]]:
     """Tell the report of a passed self-review from an override, and mark one before any review was asked for."""
-    last = next((entry.kind for entry in reversed(session.history) if _is_review(entry, completion.step_id)), None)
+    entries = reversed(since_reopened(session))
+    last = next((entry.kind for entry in entries if _is_review(entry, completion.step_id)), None)
     detail: dict[str, Any] = {"reason": completion.override}
     if last == EventKind.REVIEW_HANDED_BACK:
         return EventKind.SELF_REVIEW, detail

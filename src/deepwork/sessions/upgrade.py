@@ -1,4 +1,4 @@
-"""Sessions of release 0.9, which remember no definition of their workflow."""
+"""Stored sessions made ready for use: their job's folder is looked up, and those of release 0.9 get a definition."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from deepwork.sessions.transitions import outputs_by_step
 
 
 def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
-    """Pin what the job says now, if the session's position means the same step in it.
+    """Look up the folder of the job; pin what the job says now if the session has no definition.
 
     Raises:
-        StateError: It does not; the error says what differs.
+        StateError: It has none, and its position means another step now; the error says what differs.
     """
-    if session.definition or not session.is_active:
+    if session.definition:
+        return _in_folder(session, catalogue)
+    if not session.is_active:
         return session
     try:
         job = choose_job(catalogue, session.job_name)
@@ -46,10 +48,23 @@ def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
     )
 
 
+def _in_folder(session: Session, catalogue: Catalogue) -> Session:
+    """Put the folder that a job source gives into a session: the stored definition decides steps, never places."""
+    stored = Path(session.pinned.job_dir)
+    folder = catalogue.folder_of(session.job_name, stored)
+    return session if folder == stored else _with_job_dir(session, str(folder or ""))
+
+
+def _with_job_dir(session: Session, job_dir: str) -> Session:
+    definition = session.pinned.model_copy(update={"job_dir": job_dir})
+    return session.model_copy(update={"definition": definition})
+
+
 def pinned_as(session: Session, upgraded_session: Session) -> Session:
-    """Pin a session that was read anew as it was upgraded before; one that has a definition stays as it is."""
+    """Upgrade a session that was read anew as it was upgraded before."""
     if session.definition:
-        return session
+        job_dir = upgraded_session.pinned.job_dir
+        return session if session.definition.job_dir == job_dir else _with_job_dir(session, job_dir)
     begun = {step_id: progress.begun for step_id, progress in upgraded_session.step_progress.items()}
     steps = {
         **upgraded_session.step_progress,

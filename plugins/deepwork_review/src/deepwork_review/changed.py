@@ -10,8 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from deepwork.api import ArgumentError, PathRefused, resolve_inside
-from deepwork_review.git import GitError
+from deepwork.api import ArgumentError, GitError, PathRefused, resolve_inside
 from deepwork_review.names import printable
 from deepwork_review.working_tree import WorkingTree
 
@@ -110,12 +109,12 @@ def named_files(root: Path, names: Sequence[str]) -> Changes:
     """Count the files that somebody names as changed, as far as they are existing files in the project.
 
     Raises:
-        ArgumentError: None of them is.
+        ArgumentError: Some are named, and none of them is.
     """
     files: set[str] = set()
     notes: list[str] = []
     if not names:
-        raise ArgumentError("files: none was named", hint="Leave it out to review all that has changed.")
+        return Changes(files=(), compared="an empty list of files")
     for name in names:
         try:
             path = relative_path(root, name)

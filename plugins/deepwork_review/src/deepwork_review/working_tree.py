@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from deepwork_review.git import Git
+from deepwork.api import Git
 
 
 class WorkingTree(Git):

@@ -415,6 +415,15 @@ class StateStoreContract(Contract):
         assert sorted(await _listed(store)) == ["s11", "s2"]
         assert await _loaded(store, "s11") == a_session("s11", status=SessionStatus.COMPLETED)
 
+    async def test_an_archived_session_is_listed_as_such(self, store: StateStore) -> None:
+        _needs_archive(store)
+        if type(store).archived is StateStore.archived:
+            pytest.skip(f"{type(store).__name__} has no `archived`: archived sessions are named nowhere")
+        for session_id in ("s1", "s2"):
+            await store.save(a_session(session_id, status=SessionStatus.COMPLETED), expected=None)
+        await store.archive("s1")
+        assert [summary.session_id for summary in await store.archived()] == ["s1"]
+
     # Several servers, for stores that can be reopened
 
     async def test_another_server_sees_a_save_at_once(

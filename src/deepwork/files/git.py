@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from deepwork.api import Completed, ProgramError, ToolError, run_program
+from deepwork.errors import GitError, ProgramError
+from deepwork.files.processes import Completed, run_program
+from deepwork.files.programs import cleaned_path
 
 SECONDS = 60.0
 MAX_OUTPUT = 256 * 1024 * 1024
+# The first that reads settings from GIT_CONFIG_COUNT.
+OLDEST = (2, 31)
 
 # Settings of a repository that would run programs, reach the network or hide changes. "" switches one off.
 OVERRIDES = {
@@ -31,10 +36,6 @@ OVERRIDES = {
 PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME")
 
 
-class GitError(ToolError):
-    """git gave no answer, so nothing may be concluded from it."""
-
-
 class Git:
     """git, run in the folder of one project. Made by `open`.
 
@@ -48,13 +49,9 @@ class Git:
         self.root = root
         self.top = root
         self.shallow = False
-        folders = environment.get("PATH", "").split(os.pathsep)
-        # A relative folder in PATH could be one of the repository's own.
-        path = os.pathsep.join(folder for folder in folders if os.path.isabs(folder))
-        self._program = shutil.which("git", path=path)
         self._environment = {
             **{name: environment[name] for name in PASSED_ON if name in environment},
-            "PATH": path,
+            "PATH": cleaned_path(environment, root),
             "LC_ALL": "C",
             "GIT_ALLOW_PROTOCOL": "",
             "GIT_ATTR_NOSYSTEM": "1",
@@ -102,7 +99,7 @@ class Git:
         """
         try:
             return await run_program(
-                [self._program or "git", "--no-pager", "--no-optional-locks", *arguments],
+                ["git", "--no-pager", "--no-optional-locks", *arguments],
                 cwd=self.root,
                 environment=self._environment,
                 seconds=SECONDS,
@@ -110,7 +107,7 @@ class Git:
                 max_output=MAX_OUTPUT,
             )
         except ProgramError as error:
-            raise GitError(error.message.replace(repr(self._program), f"`git {arguments[0]}`")) from None
+            raise GitError(error.message.replace("'git'", f"`git {arguments[0]}`")) from None
 
     async def paths(self, *arguments: str) -> list[str]:
         """Run a command that ends each path it prints with a NUL, and return the paths.
@@ -122,10 +119,11 @@ class Git:
 
     async def _find_working_tree(self) -> bool:
         has_repository = _has_repository(self.root)
-        if self._program is None:
+        if shutil.which("git", path=self._environment["PATH"]) is None:
             if has_repository:
                 raise GitError("git is not installed, and without it the changes of a repository are unknown")
             return False
+        await self._check_version()
         completed = await self.try_run(
             "rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel"
         )
@@ -140,6 +138,18 @@ class Git:
         if inside != "true" or not self.root.is_relative_to(self.top):
             raise GitError("the repository's working tree is not where the project is (core.worktree?)")
         return True
+
+    async def _check_version(self) -> None:
+        """Refuse a git that would ignore `OVERRIDES`, and so would run programs of the repository."""
+        text = (await self.run("version")).decode(errors="replace").strip()
+        version = re.search(r"(\d+)\.(\d+)", text)
+        if version is None or (int(version[1]), int(version[2])) < OLDEST:
+            needed = ".".join(map(str, OLDEST))
+            raise GitError(
+                f"{text[:100]!r} cannot be used: before {needed} git ignores the settings that keep a repository from "
+                "running programs",
+                hint=f"Install git {needed} or newer.",
+            )
 
     async def _switch_off_filters(self) -> None:
         """Switch off the programs that convert files. Their names are free, so the configuration must be read."""

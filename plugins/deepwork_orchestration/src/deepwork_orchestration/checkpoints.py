@@ -1,0 +1,67 @@
+"""The tools about checkpoints."""
+
+from __future__ import annotations
+
+from deepwork_orchestration import claims
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import (
+    CheckpointType,
+    Count,
+    Fence,
+    Id,
+    Limit,
+    Object,
+    StoredCheckpointType,
+    Text,
+    Texts,
+)
+from deepwork_orchestration.models import Mapped, Task
+
+
+def checkpoint_add(
+    act: Act,
+    task_id: Id,
+    type: CheckpointType,  # noqa: A002
+    summary: Text,
+    detail: Object | None = None,
+    files_changed: Texts | None = None,
+    fence: Fence | None = None,
+    agent_id: Id | None = None,
+) -> Mapped:
+    """Record what was done, decided or went wrong, for whoever goes on with the task."""
+    task = act.records.task(task_id)
+    claims.guard(act, task, "checkpoint_add", fence=fence, agent_id=agent_id)
+    checkpoint_id, sequence = add(act, task, type, summary, detail=detail, files_changed=files_changed)
+    return {"id": checkpoint_id, "sequence": sequence}
+
+
+def checkpoint_list(
+    act: Act,
+    task_id: Id,
+    type: list[StoredCheckpointType] | None = None,  # noqa: A002
+    since_sequence: Count = 0,
+    limit: Limit | None = None,
+) -> Mapped:
+    """List checkpoints of a task, oldest first."""
+    task = act.records.task(task_id)
+    claims.notice_binding(act, task)
+    checkpoints = act.records.checkpoints(task_id, kinds=type, since=since_sequence, limit=limit)
+    return {"checkpoints": [checkpoint.reply() for checkpoint in checkpoints]}
+
+
+def add(
+    act: Act,
+    task: Task,
+    kind: str,
+    summary: str,
+    *,
+    detail: Mapped | None = None,
+    files_changed: list[str] | None = None,
+) -> tuple[str, int]:
+    """Store a checkpoint, and give its id and number."""
+    checkpoint_id, sequence = act.records.add_checkpoint(
+        task.id, kind, summary, detail=detail, files_changed=files_changed
+    )
+    data = {"id": checkpoint_id, "task_id": task.id, "sequence": sequence, "type": kind, "summary": summary[:500]}
+    act.emit("checkpoint:added", task.workflow_id, data)
+    return checkpoint_id, sequence

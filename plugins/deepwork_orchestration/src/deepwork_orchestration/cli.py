@@ -1,0 +1,306 @@
+"""`deepwork plan`: how people look at plans, and carry them from one database to another."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import anyio
+import click
+
+from deepwork.api import ToolCall, open_context, visible, visible_lines
+from deepwork_orchestration import agents, mermaid, orchestration, plan_file, tasks, workflows
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.desk import Desk
+from deepwork_orchestration.models import Mapped
+
+ResultT = TypeVar("ResultT")
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+
+def _project(command: CommandT) -> CommandT:
+    help_ = "Project root directory (default: current directory)."
+    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
+    return option(command)
+
+
+def _json(command: CommandT) -> CommandT:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+@click.group(epilog="Example: deepwork plan show wf_0123456789ab")
+def plan() -> None:
+    """Look at the plans of agents, and carry them to another database."""
+
+
+@plan.command()
+@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@_project
+@_json
+def show(workflow_id: str | None, root: str, *, as_json: bool) -> None:
+    """Show a workflow and its progress, or list all workflows."""
+    if workflow_id is None:
+        _list(root, as_json=as_json)
+        return
+
+    def query(act: Act) -> Mapped:
+        workflow = workflows.workflow_get(act, workflow_id, include_tasks=True)
+        return {"workflow": workflow, "progress": orchestration.workflow_progress(act, workflow_id)}
+
+    answer = _read(root, query)
+    if as_json:
+        _say_json(answer)
+        return
+    workflow, progress = answer["workflow"], answer["progress"]
+    done = progress["total_tasks"] - progress["estimated_remaining"]
+    _say(f"{workflow['name']}  ({workflow['id']})", bold=True)
+    _say(f"{workflow['status']}, {done} of {progress['total_tasks']} tasks done")
+    if workflow["plan_summary"]:
+        _say(workflow["plan_summary"])
+    _table(("task", "status", "seq", "group", "name"), [_task_row(task) for task in workflow["tasks"]])
+
+
+def _list(root: str, *, as_json: bool) -> None:
+    answer = _read(root, lambda act: workflows.workflow_list(act, limit=1000))
+    if as_json:
+        _say_json(answer)
+        return
+    rows = [(row["id"], row["status"], _ago(row["updated_at"]), row["name"]) for row in answer["workflows"]]
+    _table(("workflow", "status", "changed", "name"), rows, "No workflows.")
+
+
+@plan.command("next")
+@click.argument("workflow_id", metavar="WORKFLOW")
+@_project
+@_json
+def next_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
+    """List the tasks that can be started now."""
+    answer = _read(root, lambda act: orchestration.workflow_next_tasks(act, workflow_id))
+    if as_json:
+        _say_json(answer)
+        return
+    rows = [_task_row(task) for task in answer["tasks"]]
+    _table(("task", "status", "seq", "group", "name"), rows, "Nothing can be started now.")
+    _say(f"{answer['free_slots']} of {answer['max_parallel']} places are free.", err=True)
+
+
+@plan.command()
+@click.argument("task_id", metavar="TASK")
+@_project
+@_json
+def why_blocked(task_id: str, root: str, *, as_json: bool) -> None:
+    """Show what a task waits for, and what that waits for in turn."""
+
+    def query(act: Act) -> Mapped:
+        task = tasks.task_get(act, task_id)
+        names = ("id", "name", "status", "assigned_agent_id")
+        return {**{name: task[name] for name in names}, "waits_for": _waits_for(act, task_id, set())}
+
+    answer = _read(root, query)
+    if as_json:
+        _say_json(answer)
+        return
+    _say(f"{answer['name']}  ({answer['id']})  {answer['status']}", bold=True)
+    if not answer["waits_for"]:
+        _say("It waits for no other task.")
+    _say_tree(answer["waits_for"], 1)
+
+
+def _waits_for(act: Act, task_id: str, seen: set[str]) -> list[Mapped]:
+    """Give the open dependencies of a task with theirs; what was shown before is not opened again."""
+    open_tasks = orchestration.task_check_dependencies(act, task_id)["pending"]
+    nodes = []
+    for task in open_tasks:
+        is_new = task["id"] not in seen
+        seen.add(task["id"])
+        holder = act.records.task(task["id"]).assigned_agent_id
+        waits_for = _waits_for(act, task["id"], seen) if is_new else []
+        nodes.append({**task, "assigned_agent_id": holder, "waits_for": waits_for})
+    return nodes
+
+
+def _say_tree(nodes: Sequence[Mapped], depth: int) -> None:
+    for node in nodes:
+        holder = f", held by {node['assigned_agent_id']}" if node["assigned_agent_id"] else ""
+        _say(f"{'  ' * depth}{node['name']}  ({node['id']})  {node['status']}{holder}")
+        _say_tree(node["waits_for"], depth + 1)
+
+
+@plan.command("tasks")
+@click.argument("workflow_id", metavar="WORKFLOW")
+@_project
+@_json
+def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
+    """List the tasks of a workflow with their holders and outcomes."""
+
+    def query(act: Act) -> list[Mapped]:
+        act.records.workflow(workflow_id)
+        return [task.reply() for task in act.records.tasks(workflow_id)]
+
+    answer = _read(root, query)
+    if as_json:
+        _say_json({"tasks": answer})
+        return
+    rows = [(*_task_row(task)[:3], task["assigned_agent_id"] or "", task["name"], _said(task)) for task in answer]
+    _table(("task", "status", "seq", "agent", "name", "outcome"), rows, "No tasks.")
+
+
+@plan.command("agents")
+@_project
+@_json
+def list_agents(root: str, *, as_json: bool) -> None:
+    """List the agents and what each works on."""
+    answer = _read(root, agents.agent_list)
+    if as_json:
+        _say_json(answer)
+        return
+    rows = [
+        (row["id"], row["status"], row["role"], _ago(row["last_heartbeat"]), row["current_task_id"] or "", row["name"])
+        for row in answer["agents"]
+    ]
+    _table(("agent", "status", "role", "heard of", "task", "name"), rows, "No agents.")
+
+
+@plan.command("messages")
+@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.option("--agent", "agent_id", metavar="AGENT", help="Only those that this agent has sent or received.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many.")
+@_project
+@_json
+def list_messages(workflow_id: str | None, agent_id: str | None, limit: int, root: str, *, as_json: bool) -> None:
+    """List messages, newest first."""
+    answer = _read(root, lambda act: _messages(act, workflow_id, agent_id, limit))
+    if as_json:
+        _say_json({"messages": answer})
+        return
+    for message in answer:
+        sender = message["sender_id"] or "system"
+        head = f"{_ago(message['created_at'])}  {sender} -> {message['recipient_id']}  {message['status']}"
+        _say(f"{head}  {message['subject'] or message['message_type']}", bold=True)
+        body = message["body"] if isinstance(message["body"], str) else json.dumps(message["body"], ensure_ascii=False)
+        click.echo("    " + visible_lines(body).replace("\n", "\n    "))
+    if not answer:
+        _say("No messages.", err=True)
+
+
+def _messages(act: Act, workflow_id: str | None, agent_id: str | None, limit: int) -> list[Mapped]:
+    if workflow_id is not None:
+        act.records.workflow(workflow_id)
+    if agent_id is not None:
+        act.records.agent(agent_id)
+    return [message.reply() for message in act.records.all_messages(workflow_id, agent_id, limit)]
+
+
+@plan.command()
+@click.argument("workflow_id", metavar="WORKFLOW")
+@click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid flowchart.")
+@_project
+@_json
+def graph(workflow_id: str, root: str, *, as_mermaid: bool, as_json: bool) -> None:
+    """Show which task waits for which."""
+    nodes = _read(root, lambda act: _graph(act, workflow_id))
+    if as_json:
+        _say_json(nodes)
+    elif as_mermaid:
+        click.echo(mermaid.flowchart(nodes["tasks"], nodes["dependencies"]))
+    else:
+        names = {task["id"]: task["name"] for task in nodes["tasks"]}
+        needed: dict[str, list[str]] = {}
+        for edge in nodes["dependencies"]:
+            needed.setdefault(edge["task_id"], []).append(names[edge["depends_on_id"]])
+        rows = [(task["status"], task["name"], ", ".join(needed.get(task["id"], ()))) for task in nodes["tasks"]]
+        _table(("status", "task", "waits for"), rows, "No tasks.")
+
+
+def _graph(act: Act, workflow_id: str) -> Mapped:
+    act.records.workflow(workflow_id)
+    edges = act.records.edges(workflow_id)
+    return {
+        "tasks": [task.brief() for task in act.records.tasks(workflow_id)],
+        "dependencies": [{"task_id": task, "depends_on_id": needed} for task, needed in edges],
+    }
+
+
+@plan.command("export")
+@click.argument("workflow_ids", metavar="[WORKFLOW]...", nargs=-1)
+@_project
+def export_plans(workflow_ids: tuple[str, ...], root: str) -> None:
+    """Print workflows as JSON, with all that was planned and done, but no agents, claims or messages.
+
+    Without WORKFLOW, everything.
+    """
+    _say_json(_read(root, lambda act: plan_file.export_plans(act, workflow_ids)))
+
+
+@plan.command("import")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@_project
+def import_plans(file: Any, root: str) -> None:
+    """Store the workflows of a FILE that `export` has printed, under their own ids; `-` reads stdin.
+
+    If one of them is there already, nothing is stored.
+    """
+    plans = plan_file.read_plans(file.read())
+    counts = _write(root, lambda act: plan_file.import_plans(act, plans))
+    _say(f"{counts['workflows']} workflows with {counts['tasks']} tasks and {counts['templates']} templates stored.")
+    begun = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
+    if begun:
+        _say(f"{begun} tasks were begun and are held by nobody here; task_claim takes one over.", err=True)
+
+
+def _read(root: str, query: Callable[[Act], ResultT]) -> ResultT:
+    async def run() -> ResultT:
+        async with open_context("orchestration", root) as context:
+            return await Desk(context).read(ToolCall(), query)
+
+    return anyio.run(run)
+
+
+def _write(root: str, work: Callable[[Act], ResultT]) -> ResultT:
+    async def run() -> ResultT:
+        async with open_context("orchestration", root) as context:
+            return await Desk(context).write(ToolCall(), work)
+
+    return anyio.run(run)
+
+
+# What is printed.
+
+
+def _task_row(task: Mapped) -> tuple[str, ...]:
+    return task["id"], task["status"], str(task["sequence"]), task["parallel_group"] or "", task["name"]
+
+
+def _said(task: Mapped) -> str:
+    text = str(task["error"] or task["outcome"] or "")
+    return " ".join(text.split())[:60]
+
+
+def _ago(milliseconds: int) -> str:
+    seconds = max(0, int(time.time() - milliseconds / 1000))
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str = "No tasks.") -> None:
+    """Print rows in columns; without rows, say on stderr that there are none."""
+    if not rows:
+        _say(empty, err=True)
+        return
+    shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(heads))]
+    for number, row in enumerate(shown):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        click.echo(click.style(line, bold=True) if number == 0 else line)
+
+
+def _say(text: str, *, bold: bool | None = None, err: bool = False) -> None:
+    click.echo(click.style(visible(text), bold=bold), err=err)
+
+
+def _say_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2))

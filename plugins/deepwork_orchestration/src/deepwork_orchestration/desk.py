@@ -1,0 +1,167 @@
+"""Runs the functions of the tools in transactions of the shared database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deepwork.api import Git, PluginContext, ToolCall
+from deepwork_orchestration import claims
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.bindings import Bindings
+from deepwork_orchestration.errors import OrchestrationError, invalid_input
+from deepwork_orchestration.settings import OrchestrationSettings
+
+if TYPE_CHECKING:
+    from deepwork_sql import Transaction
+
+ResultT = TypeVar("ResultT")
+
+# One writer at a time. SQLite has no more anyway; on PostgreSQL it spares every rule a proof that it also holds when
+# two transactions change different rows of one plan at once.
+LOCK = "orchestration"
+
+
+class _Overdue(Exception):
+    """A lease has run out, and a call that only reads cannot end its claim."""
+
+
+class _Unrecorded(Exception):
+    """A request has not been answered yet."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What makes a call repeatable: the same id with the same arguments gets the recorded reply."""
+
+    tool: str
+    request_id: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The tools of one server."""
+
+    context: PluginContext
+    bindings: Bindings = field(default_factory=Bindings)
+
+    async def write(self, call: ToolCall, work: Callable[[Act], ResultT], request: Request | None = None) -> ResultT:
+        """Run a function in a transaction, and carry out its effects on this connection's bindings after it.
+
+        Raises:
+            OrchestrationError: The function refuses; nothing was changed.
+        """
+        import deepwork_sql
+
+        database = await deepwork_sql.database(self.context)
+
+        def change(transaction: Transaction) -> tuple[Act, ResultT]:
+            transaction.lock(LOCK)
+            act = self._act(call, transaction)
+            claims.reap(act)
+            return act, _once(act, work, request)
+
+        act, result = await database.write(change)
+        bindings = self.bindings.of(call)
+        for task_id in act.ended_task_ids:
+            bindings.end(task_id)
+        return result
+
+    async def read(self, call: ToolCall, query: Callable[[Act], ResultT]) -> ResultT:
+        """Run a function that only reads. Overdue claims are ended before, and leases of the caller renewed after it.
+
+        Raises:
+            OrchestrationError: The function refuses.
+        """
+        import deepwork_sql
+
+        database = await deepwork_sql.database(self.context)
+
+        def look(transaction: Transaction) -> tuple[Act, ResultT]:
+            act = self._act(call, transaction)
+            if claims.overdue(act):
+                raise _Overdue
+            return act, query(act)
+
+        while True:
+            try:
+                act, result = await database.read(look)
+                break
+            except _Overdue:
+                await self.write(call, lambda _: None)
+        if act.beating_agent_ids:
+            await self.write(call, lambda later: _renew(later, act.beating_agent_ids))
+        return result
+
+    async def recorded(self, call: ToolCall, request: Request | None) -> Any:
+        """Give the recorded reply of a request; None if there is none."""
+
+        def unrecorded(_: Act) -> None:
+            raise _Unrecorded
+
+        try:
+            return await self.write(call, unrecorded, request) if request else None
+        except _Unrecorded:
+            return None
+
+    def has_repository(self, path: str | None) -> bool:
+        """Say whether the repository at a path, perhaps of another machine, is this server's project."""
+        return path is not None and os.path.realpath(path) == str(self.context.project_root)
+
+    async def git(self) -> Git | None:
+        """Give git for the project; None if it is in no repository."""
+        return await Git.open(self.context.project_root, self.context.environment)
+
+    def _act(self, call: ToolCall, transaction: Transaction) -> Act:
+        from deepwork_orchestration.records import Records
+
+        return Act(
+            transaction,
+            Records(transaction),
+            principal=call.principal,
+            bindings=self.bindings.of(call),
+            lease=self.context.settings(OrchestrationSettings).lease_seconds * 1000,
+            project_root=str(self.context.project_root),
+        )
+
+
+def check_storable(arguments: Mapping[str, Any]) -> None:
+    """Refuse texts that no database can hold.
+
+    Raises:
+        OrchestrationError: INVALID_INPUT.
+    """
+    from deepwork_sql import UnstorableText, check_json
+
+    for name, value in arguments.items():
+        try:
+            check_json(name, value)
+        except UnstorableText as error:
+            raise invalid_input(name, error.message) from None
+
+
+def _once(act: Act, work: Callable[[Act], ResultT], request: Request | None) -> ResultT:
+    from deepwork_sql import RequestConflict
+
+    if request is None:
+        return work(act)
+    try:
+        result: ResultT = act.transaction.once(
+            principal=act.principal,
+            tool=request.tool,
+            request_id=request.request_id,
+            arguments=request.arguments,
+            work=lambda: work(act),
+        )
+    except RequestConflict as error:
+        suggestion = "Use a new request_id for a new call."
+        raise OrchestrationError("REQUEST_CONFLICT", error.message, suggestion) from None
+    return result
+
+
+def _renew(act: Act, agent_ids: list[str]) -> None:
+    for agent_id in agent_ids:
+        claims.beat(act, act.records.agent(agent_id))

@@ -1,0 +1,57 @@
+"""Checks the dependencies of a plan: names, and that some order of the tasks exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from deepwork_orchestration.errors import OrchestrationError
+
+
+def check_graph(names: Sequence[str], dependencies: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a plan that could never be finished, or whose names mean nothing.
+
+    Args:
+        names: The names of the tasks, in the order of the plan.
+        dependencies: For each name, those it depends on.
+
+    Raises:
+        OrchestrationError: DUPLICATE_TASK_NAME, SELF_DEPENDENCY, UNKNOWN_DEPENDENCY or DEPENDENCY_CYCLE.
+    """
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            raise OrchestrationError(
+                "DUPLICATE_TASK_NAME", f"two tasks are called {name!r}", "Give each task a name of its own."
+            )
+        known.add(name)
+    for name, needed in dependencies.items():
+        _check_names(name, needed, known)
+    _check_order(dependencies)
+
+
+def _check_names(name: str, needed: Sequence[str], known: set[str]) -> None:
+    if name in needed:
+        raise OrchestrationError(
+            "SELF_DEPENDENCY", f"task {name!r} depends on itself", "Leave it out of its own depends_on."
+        )
+    unknown = [other for other in needed if other not in known]
+    if unknown:
+        raise OrchestrationError(
+            "UNKNOWN_DEPENDENCY",
+            f"task {name!r} depends on {unknown[0]!r}, which is not in the plan",
+            "depends_on takes names of tasks of the same plan.",
+        )
+
+
+def _check_order(dependencies: Mapping[str, Sequence[str]]) -> None:
+    try:
+        TopologicalSorter(dependencies).prepare()
+    except CycleError as error:
+        # graphlib names each task before the one that needs it, and repeats the first at the end.
+        cycle = " -> ".join(map(repr, reversed(error.args[1])))
+        raise OrchestrationError(
+            "DEPENDENCY_CYCLE",
+            f"these tasks wait for each other, each for the next: {cycle}",
+            "Remove one of these dependencies.",
+        ) from None

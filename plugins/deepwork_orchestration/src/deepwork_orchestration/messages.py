@@ -1,0 +1,200 @@
+"""The tools about messages."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from deepwork_orchestration import claims
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import (
+    Body,
+    BroadcastType,
+    Flag,
+    Id,
+    Limit,
+    MessageType,
+    Priority,
+    RecipientFilter,
+    Seconds,
+    Text,
+    Texts,
+    Timestamp,
+)
+from deepwork_orchestration.models import Mapped
+
+# A time below this is in seconds: in milliseconds it would be in 1973.
+SECONDS_BELOW = 10**11
+
+
+def message_send(
+    act: Act,
+    sender_id: Id,
+    recipient_id: Id,
+    message_type: MessageType,
+    body: Body,
+    subject: Text | None = None,
+    priority: Priority = "normal",
+    workflow_id: Id | None = None,
+    task_id: Id | None = None,
+    reply_to_id: Id | None = None,
+    expires_in: Seconds | None = None,
+) -> Mapped:
+    """Send a message to an agent."""
+    act.records.agent(recipient_id, "recipient")
+    sender = act.records.agent(sender_id, "sender")
+    parent = act.records.message(reply_to_id) if reply_to_id is not None else None
+    if workflow_id is not None:
+        act.records.workflow(workflow_id)
+    if task_id is not None:
+        act.records.task(task_id)
+    claims.beat(act, sender)
+    message_id, thread_id = deliver(
+        act,
+        sender_id=sender_id,
+        recipient_id=recipient_id,
+        message_type=message_type,
+        body=body,
+        subject=subject,
+        priority=priority,
+        workflow_id=workflow_id,
+        task_id=task_id,
+        reply_to_id=reply_to_id,
+        thread_id=parent.thread_id if parent else None,
+        expires_in=expires_in,
+    )
+    return {"id": message_id, "thread_id": thread_id}
+
+
+def message_broadcast(
+    act: Act,
+    sender_id: Id,
+    message_type: BroadcastType,
+    body: Body,
+    recipient_filter: RecipientFilter | None = None,
+    subject: Text | None = None,
+    priority: Priority = "normal",
+    workflow_id: Id | None = None,
+    expires_in: Seconds | None = None,
+) -> Mapped:
+    """Send a message to all other agents, or those that fit the filter."""
+    sender = act.records.agent(sender_id, "sender")
+    if workflow_id is not None:
+        act.records.workflow(workflow_id)
+    claims.beat(act, sender)
+    chosen = recipient_filter or RecipientFilter()
+    statuses = None if chosen.status is None else [chosen.status]
+    agents = act.records.agents(statuses=statuses, role=chosen.role, runtime=chosen.runtime)
+    thread_id: str | None = None
+    message_ids: list[str] = []
+    for agent in agents:
+        if agent.id != sender_id:
+            message_id, thread_id = deliver(
+                act,
+                sender_id=sender_id,
+                recipient_id=agent.id,
+                message_type=message_type,
+                body=body,
+                subject=subject,
+                priority=priority,
+                workflow_id=workflow_id,
+                thread_id=thread_id,
+                expires_in=expires_in,
+            )
+            message_ids.append(message_id)
+    return {"sent_count": len(message_ids), "message_ids": message_ids}
+
+
+def message_list(
+    act: Act,
+    agent_id: Id,
+    status: Literal["unread", "read", "all"] | None = None,
+    message_type: list[MessageType] | None = None,
+    priority: list[Priority] | None = None,
+    workflow_id: Id | None = None,
+    thread_id: Id | None = None,
+    limit: Limit = 20,
+    since: Timestamp | None = None,
+) -> Mapped:
+    """List an agent's unread messages, newest first; with thread_id all of a thread, sent ones too."""
+    claims.notice(act, agent_id)
+    if workflow_id is not None:
+        act.records.workflow(workflow_id)
+    chosen_status = status or ("unread" if thread_id is None else "all")
+    messages = act.records.inbox(
+        agent_id,
+        status=None if chosen_status == "all" else chosen_status,
+        message_types=message_type,
+        priorities=priority,
+        workflow_id=workflow_id,
+        thread_id=thread_id,
+        since=None if since is None else _milliseconds(since),
+        limit=limit,
+    )
+    unread = sum(act.records.unread_by_priority(agent_id).values())
+    return {"messages": [message.reply() for message in messages], "unread_count": unread}
+
+
+def message_get(act: Act, id: Id, *, mark_read: Flag = True) -> Mapped:  # noqa: A002
+    """Read a message."""
+    message = act.records.message(id)
+    if mark_read and message.status == "unread":
+        act.records.mark([id], ["unread"], status="read", read_at=act.now)
+        message = act.records.message(id)
+    return message.reply()
+
+
+def message_mark_read(act: Act, message_ids: Texts) -> Mapped:
+    """Mark messages as read."""
+    act.records.mark(message_ids, ["unread"], status="read", read_at=act.now)
+    return {"success": True}
+
+
+def message_archive(act: Act, message_ids: Texts) -> Mapped:
+    """Archive messages."""
+    act.records.mark(message_ids, ["unread", "read"], status="archived")
+    return {"success": True}
+
+
+def message_count_unread(act: Act, agent_id: Id, priority: list[Priority] | None = None) -> Mapped:
+    """Count an agent's unread messages."""
+    claims.notice(act, agent_id)
+    by_priority = act.records.unread_by_priority(agent_id, priority)
+    return {"count": sum(by_priority.values()), "by_priority": by_priority}
+
+
+def deliver(
+    act: Act,
+    *,
+    recipient_id: str,
+    message_type: str,
+    body: str | Mapped,
+    sender_id: str | None = None,
+    priority: str = "normal",
+    thread_id: str | None = None,
+    expires_in: int | None = None,
+    **values: Any,
+) -> tuple[str, str]:
+    """Store a message, and give its id and its thread; a message without a thread begins one."""
+    from deepwork_orchestration import tables as t
+    from deepwork_sql import new_id
+
+    thread = thread_id or new_id("thr")
+    message_id = act.records.add(
+        t.messages,
+        sender_id=sender_id,
+        recipient_id=recipient_id,
+        message_type=message_type,
+        body=body,
+        priority=priority,
+        status="unread",
+        thread_id=thread,
+        expires_at=None if expires_in is None else act.now + expires_in * 1000,
+        **values,
+    )
+    message = act.records.message(message_id)
+    act.emit("message:sent", message.workflow_id, message.event())
+    return message_id, thread
+
+
+def _milliseconds(time: float) -> int:
+    return int(time * 1000) if time < SECONDS_BELOW else int(time)

@@ -1,0 +1,205 @@
+"""What is stored, as the tools see it, and how agents are told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+Mapped = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table."""
+
+    id: str
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> Self:
+        """Make it of a database row, which may have more columns."""
+        return cls(**{field.name: row[field.name] for field in fields(cls)})
+
+    def reply(self) -> Mapped:
+        """Give it as agents are told."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Workflow(Row):
+    """A plan and where it came from."""
+
+    repository_id: str | None
+    name: str
+    source_type: str
+    source_ref: str | None
+    source_content: str
+    status: str
+    initial_plan: Mapped | None
+    plan_summary: str | None
+    created_at: int
+    updated_at: int
+    max_parallel_tasks: int
+    auto_create_workspaces: bool
+    config: Mapped | None
+
+    def summary(self) -> Mapped:
+        """Give what lists and events show."""
+        return {name: getattr(self, name) for name in ("id", "name", "status", "created_at", "updated_at")}
+
+
+@dataclass(frozen=True)
+class Task(Row):
+    """A task of a workflow."""
+
+    workflow_id: str
+    name: str
+    description: str | None
+    status: str
+    sequence: int
+    parallel_group: str | None
+    plan: Mapped | None
+    plan_summary: str | None
+    context: Mapped | None
+    outcome: str | None
+    outcome_detail: Mapped | None
+    error: str | None
+    required_capabilities: list[str] | None
+    open_dependencies: int
+    workspace_id: str | None
+    assigned_agent_id: str | None
+    claimed_at: int | None
+    fence: int | None
+    created_at: int
+    updated_at: int
+
+    @property
+    def shown_status(self) -> str:
+        """The status that is told: a pending task that waits for others is blocked."""
+        return shown_status(self.status, self.open_dependencies)
+
+    def reply(self) -> Mapped:
+        reply = super().reply() | {"status": self.shown_status}
+        del reply["fence"], reply["open_dependencies"]
+        return reply
+
+    def brief(self) -> Mapped:
+        """Give the few words by which lists name it."""
+        return {"id": self.id, "name": self.name, "status": self.shown_status}
+
+    def event(self) -> Mapped:
+        """Give what the feed shows of it."""
+        names = ("workflow_id", "sequence", "parallel_group", "assigned_agent_id", "workspace_id", "updated_at")
+        return self.brief() | {name: getattr(self, name) for name in names}
+
+
+def shown_status(status: str, open_dependencies: int) -> str:
+    """Give the status that is told of a stored one."""
+    return "blocked" if status == "pending" and open_dependencies else status
+
+
+@dataclass(frozen=True)
+class Checkpoint(Row):
+    """A step on the way of a task."""
+
+    task_id: str
+    sequence: int
+    checkpoint_type: str
+    summary: str
+    detail: Mapped | None
+    files_changed: list[str] | None
+    created_at: int
+
+    def reply(self) -> Mapped:
+        # The input is called `type`; the stored word is told besides.
+        return {"type": self.checkpoint_type, **super().reply()}
+
+
+@dataclass(frozen=True)
+class Workspace(Row):
+    """A folder in which tasks of a workflow are worked on."""
+
+    workflow_id: str
+    path: str
+    branch: str
+    base_branch: str | None
+    status: str
+    merge_commit: str | None
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True)
+class Repository(Row):
+    """A repository that workflows belong to."""
+
+    path: str
+    name: str | None
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True)
+class Template(Row):
+    """A plan with variables, from which workflows are made."""
+
+    name: str
+    description: str | None
+    template: Mapped
+    version: int
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True)
+class Agent(Row):
+    """An agent that has registered."""
+
+    name: str
+    runtime: str
+    role: str
+    status: str
+    capabilities: list[str] | None
+    current_task_id: str | None
+    workspace_path: str | None
+    last_heartbeat: int
+    metadata: Mapped | None
+    lost_task_ids: list[str] | None
+    created_at: int
+    updated_at: int
+
+    @property
+    def is_human(self) -> bool:
+        """Whether a person stands behind it, who gets the tasks that need one."""
+        return (self.metadata or {}).get("human") is True
+
+    def reply(self) -> Mapped:
+        reply = super().reply()
+        del reply["lost_task_ids"]
+        return reply
+
+
+@dataclass(frozen=True)
+class Message(Row):
+    """A message to one agent; without a sender it is from the system."""
+
+    sender_id: str | None
+    recipient_id: str
+    message_type: str
+    subject: str | None
+    body: str | Mapped
+    priority: str
+    status: str
+    workflow_id: str | None
+    task_id: str | None
+    reply_to_id: str | None
+    thread_id: str
+    created_at: int
+    read_at: int | None
+    expires_at: int | None
+
+    def event(self) -> Mapped:
+        """Give what the feed shows of it; the body is for those who read the message."""
+        reply = self.reply()
+        del reply["body"]
+        return reply

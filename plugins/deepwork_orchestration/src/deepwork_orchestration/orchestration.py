@@ -1,0 +1,78 @@
+"""The tools that say what is next, what is done, and what waits."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from deepwork_orchestration import claims, workflows
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import Flag, Id
+from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.states import CLOSED, DONE
+
+
+def workflow_next_tasks(act: Act, workflow_id: Id, *, include_failed: Flag = True) -> Mapped:
+    """List the tasks that can be started now. Start at most free_slots."""
+    workflow = act.records.workflow(workflow_id)
+    statuses = ["pending", "failed"] if include_failed else ["pending"]
+    tasks = [] if workflow.status in CLOSED else act.records.actionable(workflow_id, statuses)
+    groups = act.records.groups(workflow_id) if tasks else {}
+    needed = act.records.dependency_names(workflow_id, is_done=True) if tasks else {}
+    lines = act.records.task_lines(workflow_id)
+    running = act.records.running_count(workflow_id)
+    return {
+        "tasks": [
+            {
+                **task.reply(),
+                "can_parallelize": task.parallel_group is not None,
+                "parallel_with": [other for other in groups.get(task.parallel_group or "", ()) if other != task.id],
+                "dependencies_completed": needed.get(task.id, []),
+            }
+            for task in tasks
+        ],
+        "max_parallel": workflow.max_parallel_tasks,
+        "recommended_count": min(len(tasks), workflow.max_parallel_tasks),
+        "running_count": running,
+        "free_slots": max(0, workflow.max_parallel_tasks - running),
+        "workflow_status": workflow.status,
+        "all_complete": bool(lines) and all(line.status in DONE for line in lines),
+    }
+
+
+def workflow_progress(act: Act, workflow_id: Id) -> Mapped:
+    """Count a workflow's tasks, and show what blocks which."""
+    act.records.workflow(workflow_id)
+    lines = act.records.task_lines(workflow_id)
+    waits_for = act.records.dependency_names(workflow_id, is_done=False)
+    open_lines = [line for line in lines if line.status not in DONE]
+    current = min((line.sequence for line in open_lines), default=0)
+    sequences = sorted({line.sequence for line in lines})
+    completed = list(takewhile(lambda sequence: not open_lines or sequence < current, sequences))
+    groups: dict[str, list[bool]] = {}
+    for line in lines:
+        if line.parallel_group is not None:
+            groups.setdefault(line.parallel_group, []).append(line.status in DONE)
+    return {
+        "total_tasks": len(lines),
+        "by_status": workflows.count_by_status(lines),
+        "completed_sequence": completed[-1] if completed else 0,
+        "current_sequence": current,
+        "blocked_tasks": [
+            {"id": line.id, "name": line.name, "blocked_by": waits_for[line.id]}
+            for line in open_lines
+            if line.id in waits_for
+        ],
+        "parallel_groups": [
+            {"group_id": group, "task_count": len(done), "completed": sum(done)} for group, done in groups.items()
+        ],
+        "estimated_remaining": len(open_lines),
+    }
+
+
+def task_check_dependencies(act: Act, task_id: Id) -> Mapped:
+    """Say which dependencies of a task are completed, and which are not."""
+    claims.notice_binding(act, act.records.task(task_id))
+    needed = act.records.dependencies(task_id)
+    pending = [task.brief() for task in needed if task.status not in DONE]
+    completed = [{"id": task.id, "name": task.name, "outcome": task.outcome} for task in needed if task.status in DONE]
+    return {"satisfied": not pending, "pending": pending, "completed": completed}

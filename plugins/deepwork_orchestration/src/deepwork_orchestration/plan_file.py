@@ -1,0 +1,240 @@
+"""Plans as a file: everything that was planned and done, without agents, claims and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deepwork.api import ConfigError
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.states import DONE, WorkflowStatus, WorkspaceStatus
+
+Stored = Literal["pending", "planning", "in_progress", "paused", "completed", "failed", "skipped"]
+
+
+class Entry(BaseModel):
+    """A row in the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Identified(Entry):
+    """A row with an id and its times."""
+
+    id: str
+    created_at: int
+    updated_at: int
+
+
+class RepositoryEntry(Identified):
+    """A repository of a workflow."""
+
+    path: str
+    name: str | None
+
+
+class WorkflowEntry(Identified):
+    """A workflow."""
+
+    repository_id: str | None
+    name: str
+    source_type: str
+    source_ref: str | None
+    source_content: str
+    status: WorkflowStatus
+    initial_plan: Mapped | None
+    plan_summary: str | None
+    max_parallel_tasks: int
+    auto_create_workspaces: bool
+    config: Mapped | None
+
+
+class TaskEntry(Identified):
+    """A task, without its claim."""
+
+    workflow_id: str
+    name: str
+    description: str | None
+    status: Stored
+    sequence: int
+    parallel_group: str | None
+    plan: Mapped | None
+    plan_summary: str | None
+    context: Mapped | None
+    outcome: str | None
+    outcome_detail: Mapped | None
+    error: str | None
+    required_capabilities: list[str] | None
+    workspace_id: str | None
+
+
+class DependencyEntry(Entry):
+    """That a task waits for another."""
+
+    task_id: str
+    depends_on_id: str
+    type: Literal["blocks", "informs"]
+
+
+class CheckpointEntry(Entry):
+    """A checkpoint of a task."""
+
+    id: str
+    task_id: str
+    sequence: int
+    checkpoint_type: str
+    summary: str
+    detail: Mapped | None
+    files_changed: list[str] | None
+    created_at: int
+
+
+class WorkspaceEntry(Identified):
+    """A workspace of a workflow."""
+
+    workflow_id: str
+    path: str
+    branch: str
+    base_branch: str | None
+    status: WorkspaceStatus
+    merge_commit: str | None
+
+
+class TemplateEntry(Identified):
+    """A template."""
+
+    name: str
+    description: str | None
+    template: Mapped
+    version: int
+
+
+class PlanFile(Entry):
+    """The whole file."""
+
+    format: Literal["deepwork-plan"] = "deepwork-plan"
+    version: Literal[1] = 1
+    repositories: list[RepositoryEntry] = Field(default=[])
+    workflows: list[WorkflowEntry] = Field(default=[])
+    tasks: list[TaskEntry] = Field(default=[])
+    dependencies: list[DependencyEntry] = Field(default=[])
+    checkpoints: list[CheckpointEntry] = Field(default=[])
+    workspaces: list[WorkspaceEntry] = Field(default=[])
+    templates: list[TemplateEntry] = Field(default=[])
+
+
+# In the order in which rows may refer to rows before them.
+SECTIONS: dict[str, type[Entry]] = {
+    "repositories": RepositoryEntry,
+    "workflows": WorkflowEntry,
+    "tasks": TaskEntry,
+    "dependencies": DependencyEntry,
+    "checkpoints": CheckpointEntry,
+    "workspaces": WorkspaceEntry,
+    "templates": TemplateEntry,
+}
+
+
+def export_plans(act: Act, workflow_ids: Collection[str]) -> Mapped:
+    """Give the file of these workflows, with the templates they were made from; of everything if none are named.
+
+    Raises:
+        OrchestrationError: There is no such workflow.
+    """
+    workflows = [act.records.workflow(workflow_id) for workflow_id in workflow_ids]
+    content: Mapped = {"format": "deepwork-plan", "version": 1}
+    for section, entry in SECTIONS.items():
+        rows = act.records.exported(section, [workflow.id for workflow in workflows])
+        content[section] = [{name: row[name] for name in entry.model_fields} for row in rows]
+    return content
+
+
+def read_plans(text: str) -> PlanFile:
+    """Read a file.
+
+    Raises:
+        ConfigError: It is none; the error names the first mistakes.
+    """
+    try:
+        return PlanFile.model_validate_json(text)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()[:5]]
+        raise ConfigError("this is no file of plans:\n" + "\n".join(problems), hint="deepwork plan export") from None
+
+
+def import_plans(act: Act, plans: PlanFile) -> Mapped:
+    """Store everything of a file under its ids, or nothing.
+
+    Raises:
+        ConfigError: An id is there already, or a row refers to one that is not in the file.
+        OrchestrationError: The dependencies cannot be those of a plan.
+    """
+    _check_references(plans)
+    for section in SECTIONS:
+        if section not in ("dependencies", "repositories"):
+            ids = [entry.id for entry in getattr(plans, section)]
+            present = act.records.present(section, ids)
+            if present:
+                raise ConfigError(f"{section} of this file are there already: {', '.join(sorted(present)[:5])}")
+    names = {template.name for template in act.records.templates()} & {entry.name for entry in plans.templates}
+    if names:
+        raise ConfigError(f"there is a template {min(names)!r} already, with another id")
+    _store(act, plans)
+    return {section: len(getattr(plans, section)) for section in SECTIONS}
+
+
+def _store(act: Act, plans: PlanFile) -> None:
+    repository_ids = _repository_ids(act, plans.repositories)
+    done = {task.id for task in plans.tasks if task.status in DONE}
+    open_counts: dict[str, int] = {}
+    for edge in plans.dependencies:
+        if edge.type == "blocks" and edge.depends_on_id not in done:
+            open_counts[edge.task_id] = open_counts.get(edge.task_id, 0) + 1
+    for section in SECTIONS:
+        rows = [entry.model_dump() for entry in getattr(plans, section)]
+        for row in rows:
+            if section == "workflows":
+                row |= {"repository_id": repository_ids.get(row["repository_id"]), "principal": act.principal}
+            elif section == "tasks":
+                row["open_dependencies"] = open_counts.get(row["id"], 0)
+        if section != "repositories":
+            act.records.insert_all(section, rows)
+    for workflow in plans.workflows:
+        act.emit("workflow:created", workflow.id, act.records.workflow(workflow.id).summary())
+
+
+def _repository_ids(act: Act, entries: Iterable[RepositoryEntry]) -> dict[str, str]:
+    """Give the ids that the repositories of a file have here: those with the same path, else their own."""
+    ids: dict[str, str] = {}
+    for entry in entries:
+        repository = act.records.repository_at(entry.path)
+        if repository is None:
+            act.records.insert_all("repositories", [entry.model_dump()])
+        ids[entry.id] = repository.id if repository else entry.id
+    return ids
+
+
+def _check_references(plans: PlanFile) -> None:
+    known = {
+        section: {entry.id for entry in getattr(plans, section)} for section in SECTIONS if section != "dependencies"
+    }
+    references: list[tuple[str, Any, str]] = [
+        *(("repositories", workflow.repository_id, workflow.id) for workflow in plans.workflows),
+        *(("workflows", task.workflow_id, task.id) for task in plans.tasks),
+        *(("workspaces", task.workspace_id, task.id) for task in plans.tasks),
+        *(("tasks", edge.task_id, "a dependency") for edge in plans.dependencies),
+        *(("tasks", edge.depends_on_id, "a dependency") for edge in plans.dependencies),
+        *(("tasks", checkpoint.task_id, checkpoint.id) for checkpoint in plans.checkpoints),
+        *(("workflows", workspace.workflow_id, workspace.id) for workspace in plans.workspaces),
+    ]
+    for section, target, source in references:
+        if target is not None and target not in known[section]:
+            raise ConfigError(f"{source} refers to {target!r}, which is not in the {section} of the file")
+    needed: dict[str, list[str]] = {}
+    for edge in plans.dependencies:
+        needed.setdefault(edge.task_id, []).append(edge.depends_on_id)
+    check_graph([task.id for task in plans.tasks], needed)

@@ -1,0 +1,29 @@
+"""The hooks: the tool set `orchestration` and the command `deepwork plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from deepwork import hookimpl
+
+if TYPE_CHECKING:
+    from click import Command
+
+    from deepwork.api import PluginContext, ToolSet
+
+
+@hookimpl
+def deepwork_tool_sets(context: PluginContext) -> Iterator[ToolSet]:
+    """The set `orchestration`."""
+    from deepwork_orchestration.tools import tool_set
+
+    yield tool_set(context)
+
+
+@hookimpl
+def deepwork_commands() -> Iterator[Command]:
+    """`deepwork plan`."""
+    from deepwork_orchestration.cli import plan
+
+    yield plan

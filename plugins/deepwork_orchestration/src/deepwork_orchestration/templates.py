@@ -1,0 +1,148 @@
+"""The tools about templates: plans with variables, which stand in their texts as `{{name}}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from deepwork_orchestration import workflows
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import Id, Name, Parallel, PlanTask, TemplateDefinition, Text, compact
+from deepwork_orchestration.errors import OrchestrationError, invalid_input
+from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.models import Mapped, Task
+
+VARIABLE = re.compile(r"\{\{(\w+)\}\}")
+Variables = dict[str, Text]
+
+
+def template_create(
+    act: Act,
+    name: Name,
+    description: Text | None = None,
+    from_workflow_id: Id | None = None,
+    template: TemplateDefinition | None = None,
+) -> Mapped:
+    """Store a plan as a template, either from a workflow or from a definition. {{word}} in its texts is a variable."""
+    from deepwork_orchestration import tables as t
+
+    if (from_workflow_id is None) == (template is None):
+        raise OrchestrationError(
+            "INVALID_INPUT",
+            "a template is made from from_workflow_id or from template: exactly one of them",
+            "Leave one of them out." if template else "Give one of them.",
+        )
+    definition = _of_workflow(act, from_workflow_id) if template is None else template
+    _check_graph(definition.tasks)
+    if act.records.has_template(name):
+        raise OrchestrationError("DUPLICATE_TEMPLATE", f"there is a template {name!r}", "Choose another name.")
+    content = definition.model_dump(mode="json", exclude_unset=True)
+    template_id = act.records.add(t.templates, name=name, description=description, template=content, version=1)
+    act.emit("template:created", None, {"id": template_id, "name": name, "description": description})
+    return {"id": template_id}
+
+
+def template_list(act: Act) -> Mapped:
+    """List templates by name."""
+    return {"templates": [template.reply() for template in act.records.templates()]}
+
+
+def template_apply(
+    act: Act,
+    template_id: Id,
+    workflow_name: Name,
+    variables: Variables | None = None,
+    repository_path: Text | None = None,
+    max_parallel_tasks: Parallel = 1,
+) -> Mapped:
+    """Create a workflow that is ready from a template."""
+    template = act.records.template(template_id)
+    definition = TemplateDefinition.model_validate(template.template)
+    values = _values(definition, variables or {})
+    tasks = [_filled(task, values) for task in definition.tasks]
+    workflow = workflows.add_workflow(
+        act,
+        repository_path,
+        name=workflow_name,
+        source_type="template",
+        source_ref=template_id,
+        source_content=template.description or template.name,
+        max_parallel_tasks=max_parallel_tasks,
+        auto_create_workspaces=False,
+    )
+    plan = {"tasks": [task.model_dump(mode="json", exclude_unset=True) for task in tasks]}
+    summary = f"Applied template: {template.name}"
+    workflows.set_tasks(act, workflow.id, tasks, plan_summary=summary, initial_plan={"summary": summary, **plan})
+    return {"workflow_id": workflow.id}
+
+
+def _of_workflow(act: Act, workflow_id: str | None) -> TemplateDefinition:
+    """Make a definition of what a workflow was planned as."""
+    workflow = act.records.workflow(workflow_id or "")
+    tasks = act.records.tasks(workflow.id)
+    if not tasks:
+        raise OrchestrationError(
+            "INVALID_STATE", f"workflow {workflow.id} has no tasks to make a template of", "Set its plan first."
+        )
+    names = {task.id: task.name for task in tasks}
+    needed: dict[str, list[str]] = {}
+    for task_id, other in act.records.edges(workflow.id):
+        needed.setdefault(task_id, []).append(names[other])
+    planned = [_planned(task, needed.get(task.id, [])) for task in tasks]
+    return TemplateDefinition.model_validate({"tasks": planned})
+
+
+def _planned(task: Task, depends_on: list[str]) -> Mapped:
+    context = task.context or {}
+    planned = {
+        "name": task.name,
+        "description": task.description,
+        "sequence": task.sequence,
+        "parallel_group": task.parallel_group,
+        "depends_on": depends_on,
+        "estimated_complexity": context.get("estimated_complexity"),
+        "files_likely_affected": context.get("files_likely_affected"),
+        "required_capabilities": task.required_capabilities,
+    }
+    return {name: value for name, value in planned.items() if value not in (None, [])}
+
+
+def _check_graph(tasks: list[PlanTask]) -> None:
+    check_graph([task.name for task in tasks], {task.name: task.depends_on for task in tasks})
+
+
+def _values(definition: TemplateDefinition, given: Mapping[str, str]) -> dict[str, str]:
+    """Give the value of every variable, declared or not.
+
+    Raises:
+        OrchestrationError: MISSING_VARIABLES; it names all that are missing.
+    """
+    declared = {variable.name: variable for variable in definition.variables}
+    texts = compact([(task.name, task.description, task.depends_on) for task in definition.tasks])
+    values: dict[str, str] = {}
+    missing: list[str] = []
+    for name in dict.fromkeys([*declared, *VARIABLE.findall(texts)]):
+        variable = declared.get(name)
+        if name in given:
+            values[name] = given[name]
+        elif variable is not None and (variable.default is not None or not variable.required):
+            values[name] = variable.default or ""
+        else:
+            missing.append(name)
+    if missing:
+        text = f"the template needs values for: {', '.join(missing)}"
+        raise OrchestrationError("MISSING_VARIABLES", text, "Give them in variables.")
+    return values
+
+
+def _filled(task: PlanTask, values: Mapping[str, str]) -> PlanTask:
+    """Put values into the texts of a task; what stands in a value is not replaced again."""
+
+    def fill(text: str) -> str:
+        return VARIABLE.sub(lambda match: values[match[1]], text)
+
+    name = fill(task.name)
+    if not 1 <= len(name) <= 200:
+        raise invalid_input("variables", f"make a task name of {len(name)} characters; it may have 1 to 200")
+    depends_on = [fill(other) for other in task.depends_on]
+    return task.model_copy(update={"name": name, "description": fill(task.description), "depends_on": depends_on})

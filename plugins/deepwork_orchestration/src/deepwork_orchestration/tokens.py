@@ -1,0 +1,44 @@
+"""Counts tokens: exactly with the tokenizer of the extra `tokens`, and roughly without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from deepwork_orchestration.arguments import compact
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way to count tokens.
+
+    Attributes:
+        name: What an answer says that it was counted with.
+        count: Counts the tokens of a text.
+    """
+
+    name: str
+    count: Callable[[str], int]
+
+
+@lru_cache(maxsize=1)
+def estimator() -> Estimator:
+    """Give the best estimator that is installed."""
+    try:
+        from splintr import Tokenizer
+    except ImportError:
+        return Estimator("utf8_bytes/3", lambda text: -(-len(text.encode()) // 3))
+    tokenizer = Tokenizer.from_pretrained("o200k_base")
+    return Estimator("o200k_base", lambda text: len(tokenizer.encode_ordinary(text)))
+
+
+def estimate(value: Any) -> int:
+    """Count the tokens of a value as compact JSON."""
+    return estimator().count(compact(value))
+
+
+def estimate_text(value: Any) -> int:
+    """Count the tokens of a text as it stands, or of anything else as compact JSON."""
+    return estimator().count(value) if isinstance(value, str) else estimate(value)

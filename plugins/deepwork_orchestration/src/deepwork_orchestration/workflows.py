@@ -1,0 +1,223 @@
+"""The tools about whole workflows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from deepwork_orchestration import repositories
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import Count, Flag, Id, Limit, Name, Parallel, Plan, PlanTask, SourceType, Text
+from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.models import Mapped, Task, Workflow, shown_status
+from deepwork_orchestration.states import TASK_STATUSES, WORKFLOW_TRANSITIONS, WorkflowStatus, check_transition
+from deepwork_orchestration.tokens import estimate_text, estimator
+
+
+def workflow_create(
+    act: Act,
+    name: Name,
+    source_type: SourceType,
+    source_content: Text,
+    source_ref: Text | None = None,
+    repository_path: Text | None = None,
+    max_parallel_tasks: Parallel = 1,
+    *,
+    auto_create_workspaces: Flag = False,
+) -> Mapped:
+    """Create a workflow. Next, workflow_set_plan. repository_path: default this project."""
+    workflow = add_workflow(
+        act,
+        repository_path,
+        name=name,
+        source_type=source_type,
+        source_ref=source_ref,
+        source_content=source_content,
+        max_parallel_tasks=max_parallel_tasks,
+        auto_create_workspaces=auto_create_workspaces,
+    )
+    return {
+        "id": workflow.id,
+        "name": workflow.name,
+        "status": workflow.status,
+        "max_parallel_tasks": workflow.max_parallel_tasks,
+    }
+
+
+def workflow_get(
+    act: Act,
+    id: Id,  # noqa: A002
+    *,
+    include_tasks: Flag = False,
+    include_task_summaries: Flag = True,
+) -> Mapped:
+    """Get a workflow."""
+    workflow = act.records.workflow(id)
+    tasks = act.records.tasks(id) if include_tasks else []
+    return {**workflow.reply(), "tasks": [_listed(task, is_summary=include_task_summaries) for task in tasks]}
+
+
+def workflow_list(
+    act: Act,
+    repository_path: Text | None = None,
+    status: list[WorkflowStatus] | None = None,
+    limit: Limit = 20,
+    offset: Count = 0,
+) -> Mapped:
+    """List workflows, newest first."""
+    path = None if repository_path is None else repositories.normalized(repository_path)
+    workflows, total = act.records.workflows(repository_path=path, statuses=status, limit=limit, offset=offset)
+    return {"workflows": [workflow.summary() for workflow in workflows], "total": total}
+
+
+def workflow_set_plan(act: Act, id: Id, plan: Plan) -> Mapped:  # noqa: A002
+    """Set the plan, once. depends_on (task names) orders the tasks; sequence only sorts and groups them."""
+    workflow = act.records.workflow(id)
+    if workflow.status != "planning":
+        raise OrchestrationError(
+            "INVALID_STATE",
+            f"workflow {id} is {workflow.status!r}; a plan is set once, while it is 'planning'",
+            "Create another workflow for another plan.",
+        )
+    content = plan.model_dump(mode="json", exclude_unset=True)
+    task_count, group_count = set_tasks(act, id, plan.tasks, plan_summary=plan.summary, initial_plan=content)
+    return {
+        "workflow_id": id,
+        "tasks_created": task_count,
+        "parallelizable_groups": group_count,
+        "status": "ready",
+    }
+
+
+def workflow_update_status(act: Act, id: Id, status: WorkflowStatus, reason: Text | None = None) -> Mapped:  # noqa: A002
+    """Change the status of a workflow."""
+    from deepwork_orchestration import tables as t
+
+    workflow = act.records.workflow(id)
+    if status == workflow.status:
+        return {"success": True}
+    check_transition("workflow", WORKFLOW_TRANSITIONS, workflow.status, status)
+    config = workflow.config if reason is None else {**(workflow.config or {}), "last_status_reason": reason}
+    act.records.change(t.workflows, id, status=status, config=config)
+    _updated(act, id)
+    open_count = act.records.open_task_count(id) if status == "completed" else 0
+    warning = f"{open_count} tasks are neither completed nor skipped"
+    return {"success": True, **({"warnings": [warning]} if open_count else {})}
+
+
+def workflow_set_parallelism(
+    act: Act,
+    id: Id,  # noqa: A002
+    max_parallel_tasks: Parallel,
+    auto_create_workspaces: Flag | None = None,
+) -> Mapped:
+    """Change how many tasks should run at once."""
+    from deepwork_orchestration import tables as t
+
+    workflow = act.records.workflow(id)
+    flag = workflow.auto_create_workspaces if auto_create_workspaces is None else auto_create_workspaces
+    act.records.change(t.workflows, id, max_parallel_tasks=max_parallel_tasks, auto_create_workspaces=flag)
+    _updated(act, id)
+    return {"success": True}
+
+
+def workflow_get_summary(act: Act, id: Id, format: Literal["json", "markdown"] = "json") -> Mapped:  # noqa: A002
+    """Get a short summary of a workflow."""
+    workflow = act.records.workflow(id)
+    lines = act.records.task_lines(id)
+    counts = count_by_status(lines)
+    summary: Mapped = {
+        "id": workflow.id,
+        "name": workflow.name,
+        "status": workflow.status,
+        "plan_summary": workflow.plan_summary,
+        "total_tasks": len(lines),
+        "tasks_by_status": {status: count for status, count in counts.items() if count},
+    }
+    text = _markdown(summary) if format == "markdown" else None
+    return {
+        "summary": summary if text is None else text,
+        "token_estimate": estimate_text(summary if text is None else text),
+        "estimator": estimator().name,
+    }
+
+
+def count_by_status(lines: Sequence[Any]) -> dict[str, int]:
+    """Count tasks by the status that is told, with all eight words."""
+    counts = Counter(shown_status(line.status, line.open_dependencies) for line in lines)
+    return {status: counts[status] for status in TASK_STATUSES}
+
+
+def add_workflow(act: Act, repository_path: str | None, **values: Any) -> Workflow:
+    """Store a new workflow in `planning`, and its repository if that is new."""
+    from deepwork_orchestration import tables as t
+
+    path = repositories.normalized(act.project_root if repository_path is None else repository_path)
+    repository_id = repositories.register(act, path)
+    workflow_id = act.records.add(
+        t.workflows, repository_id=repository_id, status="planning", principal=act.principal, **values
+    )
+    workflow = act.records.workflow(workflow_id)
+    act.emit("workflow:created", workflow_id, workflow.summary())
+    return workflow
+
+
+def set_tasks(
+    act: Act, workflow_id: str, tasks: Sequence[PlanTask], *, plan_summary: str, initial_plan: Mapped
+) -> tuple[int, int]:
+    """Store the tasks of a plan and make the workflow ready; give the number of tasks and of parallel groups.
+
+    Raises:
+        OrchestrationError: The tasks make no plan that can be finished.
+    """
+    from deepwork_orchestration import tables as t
+
+    needed = {task.name: tuple(dict.fromkeys(task.depends_on)) for task in tasks}
+    check_graph([task.name for task in tasks], needed)
+    rows = [_row(workflow_id, task, open_dependencies=len(needed[task.name])) for task in tasks]
+    ids = dict(zip(needed, act.records.add_all(t.tasks, rows), strict=True))
+    act.records.add_edges((ids[name], ids[other]) for name, others in needed.items() for other in others)
+    act.records.change(t.workflows, workflow_id, status="ready", plan_summary=plan_summary, initial_plan=initial_plan)
+    _updated(act, workflow_id)
+    groups = {task.parallel_group for task in tasks} - {None}
+    return len(rows), len(groups)
+
+
+def _row(workflow_id: str, task: PlanTask, *, open_dependencies: int) -> Mapped:
+    context = {
+        "estimated_complexity": task.estimated_complexity,
+        "files_likely_affected": task.files_likely_affected,
+    }
+    context = {name: value for name, value in context.items() if value is not None}
+    return {
+        "workflow_id": workflow_id,
+        "name": task.name,
+        "description": task.description,
+        "status": "pending",
+        "sequence": task.sequence,
+        "parallel_group": task.parallel_group,
+        "context": context or None,
+        "required_capabilities": task.required_capabilities,
+        "open_dependencies": open_dependencies,
+    }
+
+
+def _updated(act: Act, workflow_id: str) -> None:
+    act.emit("workflow:updated", workflow_id, act.records.workflow(workflow_id).summary())
+
+
+def _listed(task: Task, *, is_summary: bool) -> Mapped:
+    listed = {**task.brief(), "sequence": task.sequence, "parallel_group": task.parallel_group}
+    if is_summary:
+        listed |= {"description": task.description, "outcome": task.outcome, "plan_summary": task.plan_summary}
+    return listed
+
+
+def _markdown(summary: Mapped) -> str:
+    counts = [f"- {status}: {count}" for status, count in summary["tasks_by_status"].items()]
+    plan = ["", "## Plan", "", summary["plan_summary"]] if summary["plan_summary"] else []
+    statuses = ["", "## Tasks by status", "", *counts] if counts else []
+    head = [f"# {summary['name']}", "", f"Status: {summary['status']}", f"Tasks: {summary['total_tasks']}"]
+    return "\n".join([*head, *plan, *statuses]) + "\n"

@@ -1,0 +1,316 @@
+"""Who holds a task, whose calls may change it, and how a claim ends."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def plan(agent, make_task):
+    """The ids of a workflow with two free tasks."""
+    _, tasks = await agent.workflow(make_task("a"), make_task("b"))
+    return tasks
+
+
+async def test_a_claim_has_a_fence_and_a_lease_and_makes_the_agent_busy(agent, plan):
+    worker = await agent.worker()
+    claim = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    assert claim.keys() == {"success", "fence", "lease_expires_at"}
+    assert claim["success"] is True
+    shown = await agent.call("agent_get", id=worker)
+    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["a"])
+    task = await agent.call("task_get", id=plan["a"])
+    assert (task["assigned_agent_id"], task["status"]) == (worker, "pending")
+
+
+async def test_a_task_that_is_taken_is_refused_politely(agent, plan):
+    first, second = await agent.worker(), await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=first)
+    answer = await agent.call("task_claim", task_id=plan["a"], agent_id=second)
+    assert answer == {"success": False, "already_claimed_by": first}
+    # Whether the caller exists does not matter then.
+    assert await agent.call("task_claim", task_id=plan["a"], agent_id="ag_nobody") == answer
+
+
+async def test_claiming_again_is_a_success_with_the_same_fence(agent, plan):
+    worker = await agent.worker()
+    first = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    again = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    assert (again["success"], again["fence"]) == (True, first["fence"])
+
+
+async def test_calls_of_the_connection_carry_the_fence_and_those_of_others_do_not(team, agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    stranger = await team.agent()
+    refusal = await stranger.refusal("checkpoint_add", task_id=plan["a"], type="progress", summary="x")
+    assert (refusal["code"], refusal["recoverable"]) == ("CLAIM_LOST", False)
+    assert worker in refusal["message"]
+    assert (await agent.call("checkpoint_add", task_id=plan["a"], type="progress", summary="x"))["sequence"] == 1
+
+
+async def test_without_a_binding_the_holder_is_recognised_by_its_id_or_its_fence(team, agent, plan):
+    worker = await agent.worker()
+    claim = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    elsewhere = await team.agent()
+    await elsewhere.move(plan["a"], "planning", agent_id=worker)
+    await elsewhere.move(plan["a"], "in_progress", fence=claim["fence"])
+    other = await elsewhere.worker("other")
+    refusal = await elsewhere.refusal("task_update_status", id=plan["a"], status="paused", agent_id=other)
+    assert refusal["code"] == "CLAIM_LOST"
+
+
+async def test_a_wrong_fence_is_refused_even_from_the_holder(agent, plan):
+    worker = await agent.worker()
+    claim = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    refusal = await agent.refusal(
+        "task_update_status", id=plan["a"], status="planning", agent_id=worker, fence=claim["fence"] - 1
+    )
+    assert refusal["code"] == "CLAIM_LOST"
+
+
+async def test_a_task_that_nobody_holds_may_be_changed_by_anybody(agent, plan):
+    await agent.finish(plan["a"])
+    assert await agent.status(plan["a"]) == "completed"
+
+
+async def test_a_coordinator_overrides_and_it_is_recorded(team, agent, plan):
+    worker, coordinator = await agent.worker(), await agent.coordinator()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    elsewhere = await team.agent()
+    await elsewhere.move(plan["a"], "planning", agent_id=coordinator)
+    (record,) = (await agent.call("checkpoint_list", task_id=plan["a"]))["checkpoints"]
+    assert record["type"] == record["checkpoint_type"] == "decision"
+    assert record["detail"] == {"coordinator_id": coordinator, "holder_id": worker, "tool": "task_update_status"}
+    assert (await agent.call("task_get", id=plan["a"]))["assigned_agent_id"] == worker
+
+
+async def test_the_binding_does_not_stand_for_another_agent_that_a_call_names(agent, plan):
+    worker, other = await agent.worker(), await agent.worker("other")
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    refusal = await agent.refusal("task_update_status", id=plan["a"], status="planning", agent_id=other)
+    assert refusal["code"] == "CLAIM_LOST"
+
+
+async def test_for_a_task_that_changed_hands_between_agents_of_a_connection_there_is_no_binding(agent, plan):
+    first, second = await agent.worker(), await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=first)
+    await agent.call("task_release", task_id=plan["a"], agent_id=first)
+    await agent.call("task_claim", task_id=plan["a"], agent_id=second)
+    refusal = await agent.refusal("task_update_status", id=plan["a"], status="planning")
+    assert refusal["code"] == "CLAIM_LOST"
+    await agent.move(plan["a"], "planning", agent_id=second)
+
+
+async def test_finishing_ends_the_claim_and_the_binding(agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await agent.finish(plan["a"])
+    task = await agent.call("task_get", id=plan["a"])
+    assert (task["assigned_agent_id"], task["claimed_at"]) == (None, None)
+    shown = await agent.call("agent_get", id=worker)
+    assert (shown["status"], shown["current_task_id"]) == ("online", None)
+    await agent.call("checkpoint_add", task_id=plan["a"], type="complete", summary="afterwards")
+
+
+async def test_a_failed_task_is_offered_again(agent, make_task):
+    workflow, tasks = await agent.workflow(make_task("a"))
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=tasks["a"], agent_id=worker)
+    await agent.move(tasks["a"], "planning", "in_progress", "failed")
+    (offered,) = (await agent.call("workflow_next_tasks", workflow_id=workflow))["tasks"]
+    assert (offered["id"], offered["status"], offered["error"]) == (tasks["a"], "failed", "broke")
+    await agent.move(tasks["a"], "pending")
+    assert (await agent.call("task_get", id=tasks["a"]))["error"] is None
+
+
+async def test_a_release_makes_a_begun_task_pending_and_says_why(agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["b"], agent_id=worker)
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await agent.move(plan["a"], "planning", "in_progress")
+    await agent.call("task_release", task_id=plan["a"], agent_id=worker, reason="too hard")
+    task = await agent.call("task_get", id=plan["a"], include_checkpoints=True)
+    assert (task["status"], task["assigned_agent_id"]) == ("pending", None)
+    assert [(point["type"], point["summary"]) for point in task["checkpoints"]] == [("recovery", "Released: too hard")]
+    shown = await agent.call("agent_get", id=worker)
+    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["b"])
+
+
+async def test_only_what_is_held_can_be_released(agent, plan):
+    worker, other = await agent.worker(), await agent.worker()
+    refusal = await agent.refusal("task_release", task_id=plan["a"], agent_id=worker)
+    assert refusal["code"] == "NOT_CLAIMED"
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    refusal = await agent.refusal("task_release", task_id=plan["a"], agent_id=other)
+    assert refusal["code"] == "NOT_ASSIGNED"
+
+
+async def test_signing_off_gives_tasks_back_and_can_be_repeated(agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await agent.move(plan["a"], "planning")
+    assert (await agent.call("agent_unregister", id=worker))["success"] is True
+    assert await agent.status(plan["a"]) == "pending"
+    assert (await agent.call("agent_get", id=worker))["status"] == "offline"
+    assert (await agent.call("agent_unregister", id=worker))["success"] is True
+    refusal = await agent.refusal("agent_heartbeat", agent_id=worker)
+    assert refusal["code"] == "INVALID_STATE"
+
+
+async def test_setting_an_agent_offline_ends_its_claims_too(agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await agent.move(plan["a"], "planning")
+    await agent.call("agent_update", id=worker, status="offline")
+    task = await agent.call("task_get", id=plan["a"])
+    assert (task["status"], task["assigned_agent_id"]) == ("pending", None)
+
+
+# Lost leases.
+
+
+async def test_a_lost_lease_frees_the_task_and_tells_all_coordinators(team, agent, plan):
+    worker = await agent.worker()
+    coordinator, absent = await agent.coordinator(), await agent.coordinator("absent")
+    await agent.call("agent_unregister", id=absent)
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await agent.move(plan["a"], "planning", "in_progress")
+    await team.expire(plan["a"])
+    task = await agent.call("task_get", id=plan["a"], include_checkpoints=True)
+    assert (task["status"], task["assigned_agent_id"]) == ("pending", None)
+    assert [point["type"] for point in task["checkpoints"]] == ["recovery"]
+    assert (await agent.call("agent_get", id=worker))["status"] == "offline"
+    (message,) = (await agent.call("message_list", agent_id=coordinator))["messages"]
+    assert (message["sender_id"], message["task_id"]) == (None, plan["a"])
+    assert (await agent.call("message_list", agent_id=absent))["messages"] == []
+    assert [data["id"] for _, data in await team.events("task:lost")] == [plan["a"]]
+
+
+async def test_late_calls_are_refused_and_name_what_was_lost(team, agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await team.expire(plan["a"])
+    # The connection still carries the stale fence.
+    refusal = await agent.refusal("checkpoint_add", task_id=plan["a"], type="progress", summary="late")
+    assert refusal["code"] == "CLAIM_LOST"
+    elsewhere = await team.agent()
+    refusal = await elsewhere.refusal("task_update_status", id=plan["a"], status="planning", agent_id=worker)
+    assert refusal["code"] == "CLAIM_LOST"
+    assert plan["a"] in refusal["message"]
+    for tool, arguments in (
+        ("agent_heartbeat", {"agent_id": worker}),
+        ("task_claim", {"task_id": plan["b"], "agent_id": worker}),
+    ):
+        refusal = await elsewhere.refusal(tool, **arguments)
+        assert refusal["code"] == "INVALID_STATE"
+        assert plan["a"] in refusal["message"]
+        assert 'agent_update with status "online"' in refusal["suggestion"]
+
+
+async def test_a_lost_agent_comes_back_and_claims_anew_with_a_greater_fence(team, agent, plan):
+    worker = await agent.worker()
+    first = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await team.expire(plan["a"])
+    await agent.call("agent_update", id=worker, status="online")
+    again = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    assert again["fence"] > first["fence"]
+    await agent.finish(plan["a"])
+
+
+async def test_a_task_taken_over_cannot_be_changed_by_the_one_who_lost_it(team, agent, plan):
+    slow, quick = await agent.worker("slow"), await agent.worker("quick")
+    await agent.call("task_claim", task_id=plan["a"], agent_id=slow)
+    await team.expire(plan["a"])
+    elsewhere = await team.agent()
+    assert (await elsewhere.call("task_claim", task_id=plan["a"], agent_id=quick))["success"]
+    refusal = await agent.refusal("task_update_status", id=plan["a"], status="planning")
+    assert refusal["code"] == "CLAIM_LOST"
+    assert quick in refusal["message"]
+    await elsewhere.finish(plan["a"])
+
+
+async def test_a_task_that_failed_before_its_lease_ran_out_stays_failed(team, agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await agent.call("task_claim", task_id=plan["b"], agent_id=worker)
+    await agent.move(plan["a"], "planning", "in_progress", "failed")
+    await team.expire(plan["b"])
+    assert await agent.status(plan["a"]) == "failed"
+    assert await agent.status(plan["b"]) == "pending"
+
+
+async def test_any_call_of_the_agent_renews_all_its_leases(team, agent, plan):
+    worker = await agent.worker()
+    for name in ("a", "b"):
+        await agent.call("task_claim", task_id=plan[name], agent_id=worker)
+    for tool, arguments in (
+        ("task_get_available", {"agent_id": worker}),
+        ("message_list", {"agent_id": worker}),
+        ("task_get", {"id": plan["a"]}),
+        ("task_load_context", {"task_id": plan["a"]}),
+        ("agent_heartbeat", {"agent_id": worker}),
+        ("checkpoint_add", {"task_id": plan["a"], "type": "progress", "summary": "x"}),
+    ):
+        before = await _shorten(team, plan.values())
+        await agent.call(tool, **arguments)
+        after = await _leases(team)
+        assert {item: until > before for item, until in after.items()} == dict.fromkeys(after, True), tool
+
+
+async def _shorten(team, task_ids):
+    """Let leases run out in half of their time, and say when."""
+    import sqlalchemy as sa
+
+    from deepwork_sql.tables import leases
+
+    async with team.database() as database:
+
+        def change(transaction):
+            until = transaction.now + 300_000
+            transaction.execute(sa.update(leases).values(expires_at=until))
+            return until
+
+        return await database.write(change)
+
+
+async def _leases(team):
+    import sqlalchemy as sa
+
+    from deepwork_sql.tables import leases
+
+    async with team.database() as database:
+        query = sa.select(leases.c.item, leases.c.expires_at)
+        return await database.read(lambda transaction: dict(transaction.execute(query).all()))
+
+
+async def test_observing_an_agent_does_not_renew_its_leases(team, agent, plan):
+    worker = await agent.worker()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    before = await _shorten(team, plan.values())
+    observer = await team.agent()
+    await observer.call("agent_get", id=worker)
+    await observer.call("task_get", id=plan["a"])
+    assert set((await _leases(team)).values()) == {before}
+
+
+async def test_a_heartbeat_says_when_the_next_is_due_and_what_it_works_on_is_no_claim(agent, plan):
+    worker = await agent.worker()
+    answer = await agent.call("agent_heartbeat", agent_id=worker, current_task_id=plan["a"], status="busy")
+    assert answer == {"success": True, "next_heartbeat_ms": 30_000}
+    shown = await agent.call("agent_get", id=worker)
+    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["a"])
+    assert (await agent.call("task_get", id=plan["a"]))["assigned_agent_id"] is None
+
+
+async def test_the_length_of_a_lease_is_a_setting(team, make_task):
+    team.project.write(".deepwork/config.yml", "plugins: {settings: {orchestration: {lease_seconds: 6}}}\n")
+    agent = await team.agent()
+    _, tasks = await agent.workflow(make_task("a"))
+    worker = await agent.worker()
+    assert (await agent.call("agent_heartbeat", agent_id=worker))["next_heartbeat_ms"] == 2000
+    claim = await agent.call("task_claim", task_id=tasks["a"], agent_id=worker)
+    task = await agent.call("task_get", id=tasks["a"])
+    assert claim["lease_expires_at"] - task["claimed_at"] == 6000

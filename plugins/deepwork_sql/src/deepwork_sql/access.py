@@ -1,0 +1,118 @@
+"""Access to one database, for all plugins of a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+
+from deepwork_sql.events import Event
+from deepwork_sql.transaction import Transaction
+
+if TYPE_CHECKING:
+    from deepwork_sql.execution import Executor
+    from deepwork_sql.wake_ups import WakeUps
+
+T = TypeVar("T")
+
+# So many events are read at once by whoever follows the feed.
+_PAGE = 500
+# Polling is the truth and wake-ups only make it faster: these are the pauses after the last sign of life.
+_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+class Database:
+    """One database. Opened by `deepwork_sql.database(context)`, and closed with the server.
+
+    Attributes:
+        dialect: Its engine, `sqlite` or `postgresql`.
+        url: Where it is, without a password.
+        machine: The name of this machine.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        wake_ups: WakeUps,
+        *,
+        dialect: Literal["sqlite", "postgresql"],
+        url: str,
+        machine: str,
+        threads: int,
+    ) -> None:
+        self.dialect: Literal["sqlite", "postgresql"] = dialect
+        self.url = url
+        self.machine = machine
+        self._executor = executor
+        self._wake_ups = wake_ups
+        self._limiter = CapacityLimiter(threads)
+        # SQLite has one writer. Here those of this process wait in the order in which they came.
+        self._writing: AbstractAsyncContextManager[object] = anyio.Lock() if dialect == "sqlite" else nullcontext()
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        """Run a change in one transaction, in a worker thread; it is durable when this returns.
+
+        The change is run again from its start when another transaction was in its way or the connection broke, so it
+        does nothing but database work. Once begun it ends, also when the caller is cancelled.
+
+        Raises:
+            DatabaseError: The database did not answer; nothing was changed.
+        """
+        async with self._writing:
+            committed = await to_thread.run_sync(self._executor.write, change, limiter=self._limiter)
+        if committed.has_events:
+            self._wake_ups.announce()
+        result: T = committed.result
+        return result
+
+    async def read(self, query: Callable[[Transaction], T]) -> T:
+        """Run a query in one transaction that sees one state of the database, in a worker thread.
+
+        Raises:
+            DatabaseError: The database did not answer.
+        """
+        return await to_thread.run_sync(self._executor.read, query, limiter=self._limiter)
+
+    async def feed(
+        self, after: str | None, *, limit: int = 1000, source: str | None = None, workflow_id: str | None = None
+    ) -> list[Event]:
+        """Read the events after a cursor, the oldest first; without a cursor from the oldest that there is.
+
+        No event that is committed later ever comes before one that was read.
+
+        Args:
+            after: The `id` of the last event that was seen, or `end_of_feed()`.
+            limit: At most this many.
+            source: Only those of this plugin.
+            workflow_id: Only those of this workflow.
+
+        Raises:
+            ArgumentError: The cursor is none.
+        """
+        from deepwork_sql import feed
+
+        return await self.read(lambda transaction: feed.read(transaction, after, limit, source, workflow_id))
+
+    async def end_of_feed(self) -> str:
+        """Give the cursor of now: after it come the events that nobody can have read yet."""
+        from deepwork_sql import feed
+
+        return await self.read(feed.end)
+
+    async def follow(
+        self, after: str | None, *, source: str | None = None, workflow_id: str | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Give the events after a cursor for ever, each soon after its transaction is committed."""
+        pauses = iter(_PAUSES)
+        while True:
+            wake_up = self._wake_ups.next()
+            events = await self.feed(after, limit=_PAGE, source=source, workflow_id=workflow_id)
+            for event in events:
+                yield event
+                after = event.id
+            if not events and not await wake_up.within(next(pauses, _PAUSES[-1])):
+                continue
+            pauses = iter(_PAUSES)

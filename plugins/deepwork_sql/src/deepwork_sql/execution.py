@@ -1,0 +1,140 @@
+"""Transactions that are run again where that can help, in the thread of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from deepwork.api import DeepWorkError
+from deepwork_sql.engines import READ_ONLY
+from deepwork_sql.errors import DatabaseError
+from deepwork_sql.retry import Retry, is_passing
+from deepwork_sql.transaction import Transaction
+
+T = TypeVar("T")
+
+_START = "SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_STATUS = "SELECT pg_xact_status(%(xid)s::text::xid8)"
+_NO_PERMISSION = "42501"
+
+
+class Committed(NamedTuple):
+    """What a change has given."""
+
+    result: Any
+    has_events: bool
+
+
+class Executor:
+    """Runs functions in transactions of one engine."""
+
+    def __init__(self, engine: Engine, retry: Retry) -> None:
+        snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._engine = engine
+        self._reading = engine.execution_options(
+            **{READ_ONLY: True}, **(snapshot if engine.dialect.name == "postgresql" else {})
+        )
+        self._retry = retry
+
+    def write(self, change: Callable[[Transaction], Any]) -> Committed:
+        """Run a change until it is committed."""
+        return self._repeat(_Write(self._engine, change).attempt)
+
+    def read(self, query: Callable[[Transaction], T]) -> T:
+        """Run a query."""
+
+        def attempt() -> T:
+            with self._reading.connect() as connection, connection.begin():
+                return query(Transaction(connection))
+
+        return self._repeat(attempt)
+
+    def _repeat(self, attempt: Callable[[], T]) -> T:
+        pauses = self._retry.pauses()
+        while True:
+            try:
+                return attempt()
+            except DBAPIError as error:
+                if isinstance(error, IntegrityError):
+                    raise
+                if not is_passing(error) or not next(pauses, False):
+                    raise _explanation(error) from error
+            except _UnknownOutcome as error:
+                if not next(pauses, False):
+                    raise DatabaseError(
+                        "The database has not said whether the change was made",
+                        hint="Look whether it was, before you call again.",
+                    ) from error
+            except PoolTimeout as error:
+                raise DatabaseError("No connection to the database was free in time", hint="Call again.") from error
+
+
+class _UnknownOutcome(Exception):
+    """PostgreSQL has not finished a transaction whose connection broke."""
+
+
+class _Unacknowledged(NamedTuple):
+    """A transaction whose commit may have been sent."""
+
+    xid: int
+    committed: Committed
+
+
+class _Write:
+    """One change on its way to be committed once.
+
+    A connection that breaks during COMMIT leaves open whether the transaction was committed. PostgreSQL is asked for
+    that before the change is run again.
+    """
+
+    def __init__(self, engine: Engine, change: Callable[[Transaction], Any]) -> None:
+        self._engine = engine
+        self._change = change
+        self._unacknowledged: _Unacknowledged | None = None
+
+    def attempt(self) -> Committed:
+        """Run the change, unless it turns out that the last attempt was committed."""
+        with self._engine.connect() as connection:
+            if self._unacknowledged is not None and _is_committed(connection, self._unacknowledged.xid):
+                return self._unacknowledged.committed
+            self._unacknowledged = None
+            with connection.begin() as outer:
+                xid, clock = _start(connection)
+                transaction = Transaction(connection, clock=clock)
+                committed = Committed(self._change(transaction), transaction.has_events)
+                if xid is not None:
+                    self._unacknowledged = _Unacknowledged(xid, committed)
+                outer.commit()
+        return committed
+
+
+def _start(connection: Connection) -> tuple[int | None, int | None]:
+    """Begin a transaction of PostgreSQL with its id and the time; on SQLite a commit is never in doubt."""
+    if connection.dialect.name == "sqlite":
+        return None, None
+    xid, clock = connection.exec_driver_sql(_START).one()
+    return xid, clock
+
+
+def _is_committed(connection: Connection, xid: int) -> bool:
+    with connection.begin():
+        status = connection.exec_driver_sql(_STATUS, {"xid": xid}).scalar_one()
+    if status == "in progress":
+        raise _UnknownOutcome
+    return bool(status == "committed")
+
+
+def _explanation(error: DBAPIError) -> DeepWorkError | DBAPIError:
+    """Make an error for people of what only they can fix; what is a mistake of ours stays as it is."""
+    is_ours = isinstance(error, ProgrammingError | InterfaceError)
+    if is_ours and getattr(error.orig, "sqlstate", None) != _NO_PERMISSION:
+        return error
+    reason = str(error.orig).strip().partition("\n")[0]
+    return DatabaseError(
+        f"The database failed: {reason}; nothing was changed",
+        hint="Fix the cause, then call again. `deepwork store info` says which database it is.",
+    )

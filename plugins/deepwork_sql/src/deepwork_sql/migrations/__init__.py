@@ -1,0 +1,1 @@
+"""The tables of this plugin, release by release: an Alembic script folder."""

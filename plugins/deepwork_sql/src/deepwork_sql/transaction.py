@@ -1,0 +1,118 @@
+"""What may be done in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from deepwork_sql.text import check_json, check_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, CursorResult, Executable
+
+
+class Transaction:
+    """One transaction, in a worker thread. It ends when the function that got it returns.
+
+    Attributes:
+        connection: The connection of SQLAlchemy, for what is not here.
+    """
+
+    def __init__(self, connection: Connection, *, clock: int | None = None) -> None:
+        self.connection = connection
+        self.has_events = False
+        self._clock = clock
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        """The engine: `sqlite` or `postgresql`."""
+        return "sqlite" if self.connection.dialect.name == "sqlite" else "postgresql"
+
+    @cached_property
+    def now(self) -> int:
+        """Milliseconds since 1970 by the clock of the database, read once in a transaction."""
+        if self._clock is not None:
+            return self._clock
+        return read_clock(self.connection)
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        """Run a statement."""
+        return self.connection.execute(statement, parameters)
+
+    def emit(
+        self,
+        source: str,
+        event: str,
+        *,
+        workflow_id: str | None,
+        data: Mapping[str, Any],
+        principal: str | None = None,
+    ) -> None:
+        """Write an event, which readers of the feed see once this transaction is committed.
+
+        Args:
+            source: The name of the plugin.
+            event: What happened, such as `task:updated`.
+            workflow_id: To what it belongs.
+            data: What else is known; any JSON.
+            principal: Who caused it.
+
+        Raises:
+            UnstorableText: A text has a character that cannot be stored.
+        """
+        check_json("data", data)
+        for field, text in (("workflow_id", workflow_id), ("principal", principal)):
+            if text is not None:
+                check_text(field, text)
+        self.emit_all([{"source": source, "event": event, "workflow_id": workflow_id, "data": data}], principal)
+
+    def emit_all(self, events: list[dict[str, Any]], principal: str | None) -> None:
+        """Write several events, in their order."""
+        from deepwork_sql.feed import append
+
+        append(self, events, principal)
+        self.has_events = True
+
+    def lock(self, name: str) -> None:
+        """Let one writer at a time through for this name, until the end of the transaction.
+
+        On SQLite a transaction that writes is the only one anyway.
+        """
+        if self.dialect == "postgresql":
+            from sqlalchemy import text
+
+            self.connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name})
+
+    def once(
+        self,
+        *,
+        principal: str,
+        tool: str,
+        request_id: str,
+        arguments: Mapping[str, Any],
+        work: Callable[[], Any],
+    ) -> Any:
+        """Do a piece of work once for each request id, and give its recorded result to the requests that repeat it.
+
+        Args:
+            principal: Who asks; request ids of others are others.
+            tool: For what.
+            request_id: The id that the caller has given to this request.
+            arguments: What is asked for.
+            work: Does it, in this transaction, and gives a result of JSON.
+
+        Raises:
+            RequestConflict: The id was used with other arguments in the last 24 hours.
+        """
+        from deepwork_sql.requests import once
+
+        return once(self, (principal, tool, request_id), arguments, work)
+
+
+def read_clock(connection: Connection) -> int:
+    """Read the clock of the database. SQLite runs in this process, and has no other clock than it."""
+    if connection.dialect.name == "sqlite":
+        return time.time_ns() // 1_000_000
+    return int(connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").scalar_one())

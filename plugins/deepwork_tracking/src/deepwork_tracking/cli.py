@@ -1,0 +1,197 @@
+"""`deepwork track`: what agents have recorded, for people."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import click
+
+from deepwork.api import open_context, visible, visible_lines
+
+if TYPE_CHECKING:
+    from deepwork_sql import Transaction
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+T = TypeVar("T")
+
+_COLOURS = {"COMPLETED": "green", "SUCCESS": "green", "FAILED": "red", "IN_PROGRESS": "yellow"}
+
+
+def _path(command: CommandT) -> CommandT:
+    help_ = "Project root directory (default: current directory)."
+    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
+    return option(command)
+
+
+def _json(command: CommandT) -> CommandT:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def _limit(command: CommandT) -> CommandT:
+    range_ = click.IntRange(1, 10_000)
+    return click.option("--limit", default=50, show_default=True, type=range_, help="At most so many.")(command)
+
+
+@click.group(epilog="Example: deepwork track show tw_0a1b2c3d4e5f")
+def track() -> None:
+    """Show what agents have recorded of their work: workflows, phases, tasks, files, decisions, blockers."""
+
+
+@track.command("list")
+@_limit
+@_path
+@_json
+def list_(limit: int, root: str, *, as_json: bool) -> None:
+    """List tracked workflows, the newest first."""
+    from deepwork_tracking.report import list_workflows
+
+    found = _read(root, lambda transaction: list_workflows(transaction, limit))
+    if as_json:
+        _say_json({"workflows": found})
+        return
+    for row in found:
+        phase = f"phase {row['current_phase']}/{row['total_phases']}"
+        tasks = f"{row['tasks']['total']} tasks ({row['tasks']['in_progress']} running)"
+        blockers = click.style(f"  {row['blockers']} blockers", fg="red") if row["blockers"] else ""
+        name = click.style(visible(row["workflow_name"]), bold=True)
+        click.echo(f"{row['workflow_id']}  {_status(row['workflow_status'])}  {phase}, {tasks}{blockers}  {name}")
+    if not found:
+        click.echo("No workflows. Agents begin them with the tool start_workflow of the set `tracking`.", err=True)
+
+
+@track.command()
+@click.argument("workflow_id")
+@_path
+@_json
+def show(workflow_id: str, root: str, *, as_json: bool) -> None:
+    """Show a workflow: its phases and tasks, the files of each, decisions, issues and milestones."""
+    report = _report(root, workflow_id)
+    if as_json:
+        _say_json(report)
+        return
+    click.echo(f"{click.style(visible(report['workflow_name']), bold=True)}  {_status(report['workflow_status'])}")
+    _indented(report["objective"], 1)
+    for phase in report["phase_summary"]:
+        click.echo(f"{phase['phase_number']}. {visible(phase['phase_name'])}  {_status(phase['status'])}")
+        for task in report["tasks"]:
+            if task["phase_id"] == phase["phase_id"]:
+                _show_task(task)
+    _show_blockers(report["blockers"])
+
+
+@track.command()
+@_limit
+@_path
+@_json
+def blockers(limit: int, root: str, *, as_json: bool) -> None:
+    """List what waits for a person, in all workflows, the newest first."""
+    from deepwork_tracking.context import open_blockers
+
+    found = _read(root, lambda transaction: open_blockers(transaction, limit))
+    if as_json:
+        _say_json({"blockers": found})
+        return
+    _show_blockers(found)
+    if not found:
+        click.echo("No blockers.", err=True)
+
+
+@track.command(epilog="Example: deepwork track resolve iss_0a1b2c3d4e5f --note 'The key is in the vault now'")
+@click.argument("issue_id")
+@click.option("--by", metavar="NAME", help="Who resolves it (default: the user of this terminal).")
+@click.option("--note", metavar="TEXT", help="What was done.")
+@_path
+@_json
+def resolve(issue_id: str, by: str | None, note: str | None, root: str, *, as_json: bool) -> None:
+    """Say that a blocker is resolved. It is no longer listed, and its workflow keeps who has resolved it and when."""
+    from deepwork_tracking.log import resolve_issue
+
+    who = by or getpass.getuser()
+    issue = _write(
+        root, {"by": who, "note": note}, lambda transaction: resolve_issue(transaction, issue_id, by=who, note=note)
+    )
+    if as_json:
+        _say_json(issue)
+    else:
+        click.echo(f"{issue['id']} is resolved by {visible(issue['resolved_by'])}.")
+
+
+@track.command()
+@click.argument("workflow_id")
+@_path
+@_json
+def export(workflow_id: str, root: str, *, as_json: bool) -> None:
+    """Print a Markdown report of a workflow."""
+    from deepwork_tracking.report import markdown
+
+    report = _report(root, workflow_id)
+    if as_json:
+        _say_json(report)
+    else:
+        click.echo(visible_lines(markdown(report)), nl=False)
+
+
+def _report(root: str, workflow_id: str) -> dict[str, Any]:
+    from deepwork_tracking.report import workflow_report
+
+    return _read(root, lambda transaction: workflow_report(transaction, workflow_id))
+
+
+def _read(root: str, query: Callable[[Transaction], T]) -> T:
+    from deepwork_tracking.records import Records
+
+    async def read() -> T:
+        async with open_context("tracking", root) as context:
+            return await Records(context).read(query)
+
+    return anyio.run(read)
+
+
+def _write(root: str, values: dict[str, Any], change: Callable[[Transaction], T]) -> T:
+    from deepwork_tracking.records import Records
+
+    async def write() -> T:
+        async with open_context("tracking", root) as context:
+            records = Records(context)
+            records.check(values)
+            return await records.write(change)
+
+    return anyio.run(write)
+
+
+def _show_task(task: dict[str, Any]) -> None:
+    from deepwork_tracking.report import file_lines
+
+    who = visible(task["agent_name"] or task["caller_type"].lower())
+    seconds = "" if task["duration_seconds"] is None else f", {task['duration_seconds']} s"
+    click.echo(f"   {_status(task['status'])}  {visible(task['name'])}  ({who}{seconds})  {task['id']}")
+    _indented(task["summary"], 6)
+    for mark, path in file_lines(task["files_changed"]):
+        click.echo(f"      {mark} {visible(path)}")
+    for warning in (task["verification"] or {}).get("warnings", ()):
+        _indented(f"warning: {warning}", 6)
+
+
+def _show_blockers(blockers: list[dict[str, Any]]) -> None:
+    for blocker in blockers:
+        title = click.style(f"{blocker['id']}  {blocker['type']}", fg="red")
+        click.echo(f"{title}  {visible(blocker['task_name'])}  {blocker['created_at']}")
+        _indented(blocker["description"], 3)
+        _indented(f"tried: {blocker['resolution']}", 3)
+
+
+def _indented(text: str | None, width: int) -> None:
+    for line in visible_lines(text).split("\n") if text else ():
+        click.echo(f"{' ' * width}{line}")
+
+
+def _status(word: str) -> str:
+    return click.style(word, fg=_COLOURS.get(word))
+
+
+def _say_json(data: Any) -> None:
+    click.echo(json.dumps(data, indent=2))

@@ -1,0 +1,121 @@
+"""`get_context`: what is known of a workflow, filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, Table, func, select
+
+from deepwork_sql import Transaction
+from deepwork_tracking.arguments import Filter
+from deepwork_tracking.rows import (
+    HEAVY,
+    decision_row,
+    find,
+    issue_row,
+    milestone_row,
+    phase_rows,
+    task_row,
+    with_task,
+    workflow_row,
+)
+from deepwork_tracking.tables import decisions, issues, milestones, phases, tasks, workflows
+
+MAX_ROWS = 200
+
+Conditions = list[ColumnElement[bool]]
+SectionReader = Callable[[Transaction, Conditions, int | None, int | None], tuple[list[dict[str, Any]], int]]
+
+_WAITING: Conditions = [issues.c.requires_human_review.is_(True), issues.c.resolved_at.is_(None)]
+
+
+def get_context(
+    transaction: Transaction, workflow_id: str, include: Sequence[str], filter_: Filter, *, limit: int | None = MAX_ROWS
+) -> dict[str, Any]:
+    """Show the sections of a workflow that are asked for.
+
+    Args:
+        transaction: A transaction that reads.
+        workflow_id: The workflow.
+        include: The sections.
+        filter_: Which rows; it does not concern the phases.
+        limit: The most rows in a list, the newest; None: all. The counts always count all.
+
+    Raises:
+        NotFound: There is no such workflow.
+        InvalidCall: The filter's time is none.
+    """
+    context = workflow_row(find(transaction, workflows, workflow_id))
+    conditions, since = _conditions(workflow_id, filter_), filter_.since_milliseconds
+    if "phase_summary" in include:
+        context["phase_summary"] = phase_rows(transaction, phases.c.workflow_id == workflow_id)[-(limit or 0) :]
+    for section, read in SECTIONS.items():
+        if section in include:
+            rows, count = read(transaction, conditions, since, limit)
+            context |= {section: rows, f"{section}_count": count}
+    if "blockers" in include:
+        context["has_blockers"] = context["blockers_count"] > 0
+    if filter_.applied:
+        context["filters_applied"] = filter_.applied
+    if filter_.phase is not None and not _has_phase(transaction, workflow_id, filter_.phase):
+        context["warning"] = f"the workflow has no phase {filter_.phase}"
+    return context
+
+
+def open_blockers(transaction: Transaction, limit: int) -> list[dict[str, Any]]:
+    """List the issues of all workflows that wait for a person, the newest first."""
+    query = with_task(issues).where(*_WAITING).order_by(issues.c.created_at.desc(), issues.c.position.desc())
+    return [{"workflow_id": row.workflow_id, **issue_row(row)} for row in transaction.execute(query.limit(limit))]
+
+
+def _conditions(workflow_id: str, filter_: Filter) -> Conditions:
+    """What the tasks must be like whose rows are asked for."""
+    conditions: Conditions = [tasks.c.workflow_id == workflow_id]
+    if filter_.agent is not None:
+        conditions.append(tasks.c.agent_name == filter_.agent)
+    if filter_.phase is not None:
+        phase = select(phases.c.id).where(phases.c.workflow_id == workflow_id, phases.c.number == filter_.phase)
+        conditions.append(tasks.c.phase_id.in_(phase))
+    return conditions
+
+
+def _read_tasks(
+    transaction: Transaction, conditions: Conditions, since: int | None, limit: int | None
+) -> tuple[list[dict[str, Any]], int]:
+    wanted = conditions if since is None else [*conditions, tasks.c.started_at >= since]
+    columns = [column for column in tasks.c if column.name not in HEAVY]
+    query = select(*columns).where(*wanted).order_by(tasks.c.started_at.desc(), tasks.c.position.desc()).limit(limit)
+    rows = [task_row(row) for row in transaction.execute(query)]
+    return rows[::-1], _count(transaction, select(tasks.c.id).where(*wanted))
+
+
+def _reader(table: Table, shown: Callable[[Row[Any]], dict[str, Any]], *own: ColumnElement[bool]) -> SectionReader:
+    """Make the function that reads what tasks have logged in a table, the newest first."""
+
+    def read(
+        transaction: Transaction, conditions: Conditions, since: int | None, limit: int | None
+    ) -> tuple[list[dict[str, Any]], int]:
+        wanted = [*conditions, *own] if since is None else [*conditions, *own, table.c.created_at >= since]
+        query = with_task(table).where(*wanted)
+        newest = query.order_by(table.c.created_at.desc(), table.c.position.desc()).limit(limit)
+        return [shown(row) for row in transaction.execute(newest)], _count(transaction, query)
+
+    return read
+
+
+def _count(transaction: Transaction, query: Select[Any]) -> int:
+    return int(transaction.execute(select(func.count()).select_from(query.subquery())).scalar_one())
+
+
+def _has_phase(transaction: Transaction, workflow_id: str, number: int) -> bool:
+    query = select(phases.c.id).where(phases.c.workflow_id == workflow_id, phases.c.number == number)
+    return transaction.execute(query).first() is not None
+
+
+SECTIONS: dict[str, SectionReader] = {
+    "tasks": _read_tasks,
+    "decisions": _reader(decisions, decision_row),
+    "milestones": _reader(milestones, milestone_row),
+    "blockers": _reader(issues, issue_row, *_WAITING),
+}

@@ -1,0 +1,63 @@
+"""The folders in which tasks may work: the project, its git worktrees, and the allowed output roots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from deepwork.api import Git, GitError, PathRefused, PluginContext, resolve_inside
+
+
+async def find_folder(context: PluginContext, path: str | None) -> Path:
+    """Resolve the folder of a task; without a path it is the project.
+
+    Raises:
+        PathRefused: It is no folder in which tasks of this project may work.
+    """
+    if path is None:
+        return context.project_root
+    try:
+        folder = _resolve(path, context.workspace.output_roots)
+    except PathRefused:
+        if not path.startswith("/"):
+            raise
+        folder = _resolve(path, (Path("/"),))
+        if not await _is_in_worktree(context, folder):
+            reason = "lies outside of the project, its git worktrees and allowed_output_roots"
+            raise PathRefused(reason) from None
+    return folder
+
+
+def _resolve(path: str, roots: Sequence[Path]) -> Path:
+    folder, _ = resolve_inside(path, roots)
+    if not folder.is_dir():
+        raise PathRefused("is not a folder")
+    return folder
+
+
+async def _is_in_worktree(context: PluginContext, folder: Path) -> bool:
+    """Say whether the repository lists a worktree around the folder, and the worktree points back at the repository.
+
+    The list alone would let a repository name any folder of this machine.
+    """
+    try:
+        git = await Git.open(context.project_root, context.environment)
+        if git is None:
+            return False
+        lines = (await git.run("worktree", "list", "--porcelain", "-z")).split(b"\0")
+        listed = {_real(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")}
+        if listed.isdisjoint((folder, *folder.parents)):
+            return False
+        tree = await Git.open(folder, context.environment)
+        return bool(tree and tree.top in listed and await _common_folder(tree) == await _common_folder(git))
+    except GitError:
+        return False
+
+
+async def _common_folder(git: Git) -> Path:
+    return _real((await git.run("rev-parse", "--path-format=absolute", "--git-common-dir")).rstrip(b"\n"))
+
+
+def _real(path: bytes) -> Path:
+    return Path(os.path.realpath(os.fsdecode(path)))

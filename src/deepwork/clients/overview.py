@@ -1,0 +1,72 @@
+"""Which clients are on this machine, and which of them are connected."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from deepwork.clients.connection import Place, Scope, entry_at
+from deepwork.clients.installed import find_program
+from deepwork.clients.table import CLIENTS, Client
+from deepwork.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ClientState:
+    """What is known of one client in one project.
+
+    Attributes:
+        command: What its entry starts, if it is connected.
+        place: Where the entry is, if there is one, or where it cannot be read.
+    """
+
+    client: Client
+    word: Literal["connected", "broken", "found", "-"]
+    detail: str = ""
+    command: tuple[str, ...] = ()
+    place: Place | None = None
+
+
+def overview(root: Path, environment: Mapping[str, str]) -> Iterator[ClientState]:
+    """Look at every client, without starting anything."""
+    for client in CLIENTS.values():
+        yield _state(client, root, environment)
+
+
+def _state(client: Client, root: Path, environment: Mapping[str, str]) -> ClientState:
+    scopes: list[Scope] = ["project", "user"] if client.project_files else ["user"]
+    for scope in scopes:
+        place = Place(client, root, scope, environment)
+        try:
+            entry = entry_at(place)
+        except ConfigError as error:
+            return ClientState(client, "broken", error.message, place=place)
+        if entry is not None:
+            return _of_entry(place, client.command_of(entry))
+    program = find_program(client.programs, environment)
+    if program:
+        return ClientState(client, "found", program)
+    folder = client.user_files(environment)[0].parent
+    if folder != Path.home() and folder.is_dir():
+        return ClientState(client, "found", str(folder))
+    return ClientState(client, "-")
+
+
+def _of_entry(place: Place, command: list[str] | None) -> ClientState:
+    name = place.shown(place.file)
+    if command is None:
+        return ClientState(place.client, "connected", f"{name}: over HTTP", place=place)
+    program = command[0]
+    is_there = (
+        find_program([program], place.environment) if not os.path.dirname(program) else _runs(place.root / program)
+    )
+    if not is_there:
+        return ClientState(place.client, "broken", f"{name}: there is no such program: {program}", place=place)
+    return ClientState(place.client, "connected", f"{name}: {' '.join(command)}", tuple(command), place)
+
+
+def _runs(program: Path) -> bool:
+    return program.is_file() and os.access(program, os.X_OK)
