@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from deepwork.errors import PluginLoadError
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import place_of
+from deepwork.project.project import Project
 from deepwork.testing import Refused
 
 BLOCK = "To go without it, add to .deepwork/config.yml ->  plugins: {block: [%s]}"
@@ -91,6 +93,12 @@ async def test_a_job_source_that_raises_takes_no_job_of_another_source_with_it(p
         assert (await agent.start("demo"))["step_id"] == "a"
         with pytest.raises(Refused, match="the database is away"):
             await agent.start("a_job_of_the_far_source")
+
+
+def test_a_source_that_raises_holds_no_folder(project, install):
+    install("bad_source")
+    [far] = [source for source in Project(project.root).catalogue.sources if source.name == "far"]
+    assert far.holds(Path()) is False
 
 
 def test_people_read_of_a_job_source_that_raises_too(install, deepwork, findings):

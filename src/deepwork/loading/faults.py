@@ -102,6 +102,13 @@ class GuardedSource(JobSource):
             log.warning("%s", self._broken(error).message)
             return None
 
+    def holds(self, job_dir: Path) -> bool:
+        """Say whether the source gives a job in this folder; one that raises gives none."""
+        try:
+            return self._source.holds(job_dir)
+        except Exception:  # noqa: BLE001 - code of a plugin
+            return False
+
     def _broken(self, error: Exception) -> JobSourceError:
         text = error.message if isinstance(error, DeepWorkError) else cause_of(error, self._plugin)
         hint = error.hint if isinstance(error, DeepWorkError) else None
