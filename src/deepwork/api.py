@@ -80,7 +80,7 @@ from deepwork.models.sessions import (
     StepStatus,
 )
 from deepwork.ports.call import ClientInfo, ToolCall
-from deepwork.ports.context import PluginContext, ReviewCommand
+from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     Check,
@@ -97,7 +97,7 @@ from deepwork.ports.records import (
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 from deepwork.project.contexts import open_context
-from deepwork.project.settings import NeedsTrust
+from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
 from deepwork.text.escape import visible, visible_lines
 
@@ -183,6 +183,7 @@ __all__ = [
     "ToolError",
     "ToolSet",
     "ToolSpec",
+    "TrustedCommand",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",
@@ -194,6 +195,7 @@ __all__ = [
     "WorkflowList",
     "Workspace",
     "allowed_environment",
+    "at_most",
     "is_utf8",
     "open_context",
     "open_regular",
@@ -204,6 +206,7 @@ __all__ = [
     "read_verdict",
     "resolve_inside",
     "run_program",
+    "same",
     "serve_apps",
     "verdict_schema",
     "visible",

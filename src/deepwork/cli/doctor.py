@@ -39,6 +39,7 @@ from deepwork.project.offers import Offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
+MAX_WAITING = 50
 
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
@@ -134,8 +135,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         exists = file.exists()
         state = "read" if exists else "does not exist, which is fine"
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
-    for label in project.trust.refused():
-        yield Finding(Level.WARNING, f"{label} has no effect until you approve it", "deepwork trust")
+    for request in project.trust_requests()[:MAX_WAITING]:
+        yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
     for text in project.unknown_sections():
         yield Finding(Level.WARNING, text, "correct the name in the configuration, or install the plugin")
     for kind in MODELS:

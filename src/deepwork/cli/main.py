@@ -138,8 +138,10 @@ def _keep_traceback() -> str:
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as report:
+            report.write(text)
     except OSError:
         return text
     return str(file)

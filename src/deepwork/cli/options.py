@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 from click.core import ParameterSource
@@ -22,15 +22,15 @@ session_id_argument = click.argument("session_id")
 
 def path_option(command: CommandT) -> CommandT:
     """Add `--path`: the project of the option, else of DEEPWORK_PROJECT, else the nearest one from here upwards."""
-    return _path_option(callback=_nearest)(command)
+    return _path_option(_nearest)(command)
 
 
 def exact_path_option(command: CommandT) -> CommandT:
     """Add `--path` for commands that programs run: where nothing is given, it is the current folder and no other."""
-    return _path_option()(command)
+    return _path_option(_given)(command)
 
 
-def _path_option(**more: Any) -> Callable[[CommandT], CommandT]:
+def _path_option(callback: Callable[[click.Context, click.Parameter, str], str]) -> Callable[[CommandT], CommandT]:
     return click.option(
         "--path",
         "root",
@@ -39,7 +39,7 @@ def _path_option(**more: Any) -> Callable[[CommandT], CommandT]:
         show_envvar=True,
         metavar="PATH",
         help="Project root directory (default: current directory).",
-        **more,
+        callback=callback,
     )
 
 
@@ -47,10 +47,10 @@ def _nearest(context: click.Context, parameter: click.Parameter, value: str) -> 
     """Replace the current folder by the nearest project above it, and say so."""
     is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
     root = None if is_given else nearest_project(Path.cwd())
-    if root is None:
-        return value
-    say(f"In the project {root}.", err=True)
-    return str(root)
+    if root is not None:
+        say(f"In the project {root}.", err=True)
+        value = str(root)
+    return _given(context, parameter, value)
 
 
 def nearest_project(folder: Path) -> Path | None:
@@ -89,6 +89,14 @@ def plugins_dir_option(command: CommandT) -> CommandT:
         help="Also load the plugins in this folder, each of which is one .py file.",
     )
     return option(command)
+
+
+def _given(_context: click.Context, _parameter: click.Parameter, root: str) -> str:
+    """Refuse a project whose modules Python would import in place of ours."""
+    from deepwork.project.config import check_import_path
+
+    check_import_path(Path(os.path.realpath(root)))
+    return root
 
 
 def probable_root(root: Path) -> Path | None:

@@ -43,6 +43,8 @@ HOW_TO_REPORT = (
     "Report with finished_step(session_id, step_id, outputs): with both ids a repeated call never counts twice."
 )
 
+GATE_OFF = "The quality gate is off: the reviews of this step were not made. Tell the user."
+
 BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
 
 ResultT = TypeVar("ResultT")
@@ -211,12 +213,16 @@ class Engine:
         if step_id == session.current_step_id:
             following = transitions.next_entry(session)
             instructions = read_instructions(session.pinned, following, self._workspace.root)
+        gate_off = self.gate is None and bool(session.pinned.steps[step_id].reviews)
+        if gate_off:
+            notices.append(GATE_OFF)
         return Completion(
             step_id=step_id,
             outputs=checked.outputs,
             reported=dict(report.outputs) if checked.outputs != report.outputs else None,
             notes=report.notes,
             override=override,
+            gate_off=gate_off,
             notices=tuple(notices),
             next_instructions=instructions,
         )

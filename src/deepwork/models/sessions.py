@@ -52,6 +52,7 @@ class EventKind(StrEnum):
     REVIEW_SKIPPED = "review_skipped"
     ATTEMPT_GIVEN_BACK = "attempt_given_back"
     OVERRIDE = "override"
+    GATE_OFF = "gate_off"
     SELF_REVIEW = "self_review"
     STEP_COMPLETED = "step_completed"
     COMPLETED = "completed"

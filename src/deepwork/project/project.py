@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepwork.errors import ConfigError
+from deepwork.errors import ConfigError, PathRefused
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
+from deepwork.ports.context import TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
+from deepwork.project.trust import TrustRequest
+from deepwork.project.trusted_commands import pending_request
 from deepwork.text.suggest import nearest
 
 if TYPE_CHECKING:
@@ -91,7 +95,7 @@ class Project:
 
     def notices(self) -> list[str]:
         """Say what of the configuration has no effect, as far as the plugins were asked."""
-        untrusted = sorted(self.trust.refusals)
+        untrusted = sorted({*self.trust.refusals, *self.waiting_commands()})
         return [
             *(f"{label} of this project has no effect until you run `deepwork trust`" for label in untrusted),
             *self.unknown_sections(),
@@ -138,6 +142,32 @@ class Project:
     def http_apps(self, engine: Engine) -> Answers[HttpApp]:
         """Ask for the applications that are served over HTTP."""
         return self.plugins.ask("deepwork_http", HttpApp, self._contexts, engine=engine)
+
+    def waiting_commands(self) -> list[str]:
+        """Name the commands of the configuration that wait for trust."""
+        return [request.label for request in self._pending(COMMAND_RUNNER, self._review_commands())]
+
+    def trust_requests(self) -> list[TrustRequest]:
+        """Read anew everything for which the project needs trust and has none: settings, commands, and their files.
+
+        Called outside of an event loop, once the settings of all plugins were read.
+        """
+        settings = [TrustRequest(label, content) for label, content in self.trust.refused().items()]
+        commands = [*self._pending(COMMAND_RUNNER, self._review_commands())]
+        for check in self.checks.items:
+            commands += self._pending(check.by.name, check.item.commands())
+        return list({request.label: request for request in (*settings, *commands)}.values())
+
+    def _review_commands(self) -> list[TrustedCommand]:
+        return [review_command.command for review_command in self._contexts(COMMAND_RUNNER).review_commands]
+
+    def _pending(self, owner: str, commands: Iterable[TrustedCommand]) -> Iterator[TrustRequest]:
+        for command in commands:
+            # What names a file that can never run has nothing to be trusted; it is refused at its use.
+            with suppress(PathRefused, OSError):
+                request = pending_request(command, self.workspace.root, self.trust, owner=owner)
+                if request:
+                    yield request
 
     # What is built of the answers.
 

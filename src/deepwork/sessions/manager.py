@@ -243,5 +243,5 @@ def _taken_over(session: Session) -> str:
 
 def _dropped_out(session: Session) -> str:
     reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
-    name = f"{one_line(session.workflow)}, session {session.session_id!r},"
-    return f"{name} is no longer on the stack: {session.status}{reason}."
+    name = one_line(session.workflow)
+    return f"{name}, session {session.session_id!r}, is no longer on the stack: {session.status}{reason}."

@@ -31,6 +31,7 @@ class Completion:
     Attributes:
         reported: The outputs as the agent wrote them, if their paths were resolved to others.
         override: Why the step is not reviewed.
+        gate_off: Whether it has reviews that nobody makes, because the quality gate is off.
         notices: What the agent should know about its outputs.
         next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
             at the end of the workflow.
@@ -41,6 +42,7 @@ class Completion:
     reported: Outputs | None = None
     notes: str | None = None
     override: str | None = None
+    gate_off: bool = False
     notices: tuple[str, ...] = ()
     next_instructions: Mapping[str, str] = field(default_factory=dict)
 
@@ -296,6 +298,8 @@ def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], 
 
 def _complete_step(session: Session, completion: Completion, reply: RecordedReply, now: str) -> Session:
     step_id, override = completion.step_id, completion.override
+    if completion.gate_off:
+        session = record(session, now, EventKind.GATE_OFF, step_id)
     if override:
         kind, detail = _override(session, completion)
         session = record(session, now, kind, step_id, detail)

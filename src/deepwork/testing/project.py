@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from deepwork.loading.manager import PluginManager
 from deepwork.project.config import load_config, resolve_root
 from deepwork.project.offers import list_offers
 from deepwork.project.project import Project, load_plugins
+from deepwork.project.trust import TrustRequest
 from deepwork.server import create_server
 
 Mapped = dict[str, Any]
@@ -160,10 +162,11 @@ class DeepworkProject:
     ) -> list[str]:
         """Trust all that the project asks for, as `deepwork trust --yes` does, and give the labels of it."""
         project = Project(self.root, plugins=plugins or self._plugins(extra_plugins))
-        list_offers(project)
-        requests = project.trust.refused()
+        # In a thread, because plugins may start an event loop of their own, and tests may be in one.
+        with ThreadPoolExecutor(1) as threads:
+            requests = threads.submit(_trust_requests, project).result()
         project.trust.grant(requests)
-        return sorted(requests)
+        return sorted(request.label for request in requests)
 
     def server(self, *, extra_plugins: Mapping[str, object] | None = None, **options: Any) -> FastMCP[Any]:
         """Make a server in this process.
@@ -203,6 +206,11 @@ class DeepworkProject:
         )
         async with Client(transport, mode=mode) as client:
             yield Agent(client)
+
+
+def _trust_requests(project: Project) -> list[TrustRequest]:
+    list_offers(project)
+    return project.trust_requests()
 
 
 def _candidate(name: str, plugin: object) -> Candidate:
