@@ -43,6 +43,14 @@ class Transcript:
     def act(self, title: str) -> None:
         self._console.print(f"\n[bold]{title}[/bold]")
 
+    def history(self, project: Path, session_id: str) -> None:
+        """Show by the command for people what the gate has kept: the word of a reviewer, or an override."""
+        command = [sys.executable, "-m", "deepwork", "gate", "show", session_id, "--path", str(project)]
+        kept = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        self._console.print("\n  $ deepwork gate show …", style="bold")
+        for line in (line for line in kept if not line.startswith(" ") and "handed back" not in line):
+            self._console.print(f"  {escape(line)}")
+
     def agent(self, text: str) -> None:
         self._say("cyan", "agent  ", text)
 
@@ -100,7 +108,7 @@ class ScriptedAgent:
             self._show.server("needs_work: " + reply["feedback"].split(" Spawn")[0].replace(". ", ".\n", 1), "yellow")
         elif status == "workflow_complete":
             self._show.server(f"workflow_complete: {reply['summary']} {reply['all_outputs']}")
-            for notice in reply["notices"]:
+            for notice in reply.get("notices", []):
                 self._show.server(f"  {re.sub(r'session_id=.*, ', '', notice)}")
         else:
             begin = reply["begin_step"]
@@ -148,6 +156,7 @@ async def play(project: Path, transcript: Transcript) -> None:
         transcript.reviewer("Complete PASSED. Short PASSED. True PASSED.   overall PASSED", "green")
         passed = {"quality_review_override_reason": "All criteria passed"}
         await agent.call("finished_step", outputs={"tour": "TOUR.md"}, session_id=tour, step_id="write", **passed)
+        transcript.history(project, tour)
 
 
 @asynccontextmanager
@@ -182,7 +191,7 @@ def show_criteria(project: Path, transcript: Transcript) -> None:
 
 def main() -> None:
     """Play it in a folder of its own, then say how to connect a real agent."""
-    picture = Path(sys.argv[2]) if sys.argv[1:2] == ["--svg"] else None
+    picture = Path(sys.argv[2]) if sys.argv[1:2] == ["--picture"] else None
     console = Console(
         width=118, highlight=False, no_color=bool(os.environ.get("NO_COLOR")) or None, record=bool(picture)
     )
