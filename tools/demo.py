@@ -25,8 +25,6 @@ from fastmcp.client.transports import StdioTransport
 from rich.console import Console
 from rich.markup import escape
 
-from deepwork.cli.connect import mcp_json
-
 NOTES = "README.md: a command that counts words\nwords.py: all of the code\n"
 FIRST_DRAFT = "# Tour\n\nThis project counts words. The code is in `words.py`.\n"
 SECOND_DRAFT = FIRST_DRAFT + "\nTry it: `python words.py README.md`\n"
@@ -105,7 +103,7 @@ class ScriptedAgent:
             return
         status = reply.get("status", "started")
         if status == "needs_work":
-            self._show.server("needs_work: " + reply["feedback"].split(" Spawn")[0].replace(". ", ".\n", 1), "yellow")
+            self._show.server(f"needs_work: {shortened(reply['feedback'].split(' Spawn')[0])}", "yellow")
         elif status == "workflow_complete":
             self._show.server(f"workflow_complete: {reply['summary']} {reply['all_outputs']}")
             for notice in reply.get("notices", []):
@@ -165,7 +163,7 @@ async def connected(project: Path, transcript: Transcript) -> AsyncIterator[Scri
     start = f"import os; open({PID_FILE!r}, 'w').write(str(os.getpid())); from deepwork.cli.main import run; run()"
     transport = StdioTransport(
         sys.executable,
-        ["-c", start, "serve", "--path", "."],
+        ["-P", "-c", start, "serve", "--path", "."],
         cwd=str(project),
         keep_alive=False,
         log_file=project / "server.log",
@@ -209,12 +207,10 @@ def main() -> None:
         picture.write_text(svg)
         return
     console.print("\n[bold]Connect your own agent[/bold]")
-    bin_dir = os.path.dirname(sys.executable)
-    console.print(
-        "  In the folder of your project, prepare it once:", f"    {os.path.join(bin_dir, 'deepwork')} init", sep="\n\n"
-    )
-    console.print("\n  and put this into .mcp.json (Claude Code; other clients take the same command):\n")
-    console.print(escape(mcp_json()))
+    command = os.path.join(os.path.dirname(sys.executable), "deepwork")
+    console.print("  In the folder of your project, prepare it once, and connect your agent:\n")
+    console.print(f"    {command} init\n    {command} connect claude")
+    console.print(f"\n  Without a name, `{command} connect` lists the clients.")
 
 
 if __name__ == "__main__":
