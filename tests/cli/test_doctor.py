@@ -96,9 +96,10 @@ def test_clients_entries_are_seen_and_their_programs_looked_for(project, finding
     assert any("no such program: no-such-deepwork" in finding["text"] for finding in by_level["warning"])
 
 
-def test_a_parent_that_was_probably_meant_is_named(project, run):
+def test_below_a_project_it_looks_at_that_and_of_a_folder_that_is_named_it_names_the_parent(project, run):
     run("init")
     below = project.root / "src"
     below.mkdir()
-    result = run("doctor", cwd=below, PYTHONPATH=os.environ.get("PYTHONPATH", ""))
-    assert f"{project.root} has" in result.stdout
+    environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    assert f"root {project.root} (from the folders above" in run("doctor", cwd=below, **environment).stdout
+    assert f"{project.root} has" in run("doctor", "--path", below, **environment).stdout

@@ -39,10 +39,6 @@ from deepwork.sessions.upgrade import pinned_as, upgraded
 
 WHERE = "?"
 
-HOW_TO_REPORT = (
-    "Report with finished_step(session_id, step_id, outputs): with both ids a repeated call never counts twice."
-)
-
 GATE_OFF = "The quality gate is off: the reviews of this step were not made. Tell the user."
 
 BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
@@ -134,7 +130,7 @@ class Engine:
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call, session),
-            notices=[*notices, HOW_TO_REPORT, *self.sessions.connection(call).take_remarks()],
+            notices=[*notices, *self.sessions.connection(call).take_remarks()],
         )
 
     async def finish_step(self, call: ToolCall, report: Report) -> FinishedStep:
