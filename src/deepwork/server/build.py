@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 from fastmcp import FastMCP
 
 from deepwork import __version__
@@ -19,7 +21,7 @@ from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
-from deepwork.server.instructions import join_instructions
+from deepwork.server.instructions import NO_REVIEWER, STRICT, join_instructions
 from deepwork.server.lazy_state import LazyStateServer
 from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_prompt, add_resource, add_tool
@@ -102,7 +104,7 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
     middleware = CallMiddleware(engine.sessions)
     server = LazyStateServer(
         "deepwork",
-        join_instructions(tool_set.item for tool_set in sets),
+        join_instructions((tool_set.item for tool_set in sets), _strict_text(project, engine)),
         version=__version__,
         middleware=[middleware],
         lifespan=lifespan_of(engine, project.shared),
@@ -119,6 +121,19 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
     for prompt in by_name("prompt", prompts, lambda spec: spec.name).values():
         add_prompt(server, prompt.item)
     return server
+
+
+def _strict_text(project: Project, engine: Engine) -> str:
+    """Say that the gate is strict, and whether any workflow can be started."""
+    if not project.config.quality_gate.strict:
+        return ""
+    # Of its own thread, because this may be called while an event loop runs.
+    with ThreadPoolExecutor(1) as thread:
+        error = thread.submit(anyio.run, engine.strict.problem).result()
+    if error is None:
+        return STRICT
+    log.warning("%s", error)
+    return f"{STRICT} {NO_REVIEWER}"
 
 
 def lifespan_of(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:
