@@ -26,6 +26,8 @@ from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
 
+GATE_OFF = "the quality gate is off: steps are completed without their reviews, and histories say so"
+
 
 def create_server(
     project_root: str | Path,
@@ -63,6 +65,8 @@ def create_server(
         gate = project.gate(
             external_runner or SELF_REVIEW, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts
         )
+    else:
+        log.warning(GATE_OFF)
     return build_server(project, project.engine(gate, store=state_store), tools=tools)
 
 
@@ -75,8 +79,6 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     """
     _check_state_dir(project)
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
-    if engine.gate is None:
-        log.warning("the quality gate is off: steps are completed without their reviews, and histories say so")
     for label in sorted({*project.trust.refusals, *project.waiting_commands()}):
         log.warning("%s of this project has no effect until you run `deepwork trust`", label)
     return server
