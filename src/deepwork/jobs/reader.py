@@ -167,7 +167,6 @@ class JobReader:
             result = parse_content(content, self.folder / name)
             for line in (*result.errors, *result.warnings) if isinstance(result, Job) else ():
                 log.warning("%s", line)
-            self._parsed_bytes += len(content)
         is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])
         self._cache[name] = _CachedJob(stamp, is_settled, digest, result)
         return result
