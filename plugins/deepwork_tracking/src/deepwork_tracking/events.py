@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -110,8 +110,9 @@ class Hub:
     async def _follow(self, scope: anyio.CancelScope, after: str) -> None:
         with scope:
             try:
-                async for event in self.database.follow(after, source=SOURCE):
-                    self._pass_on(frame_of(event))
+                async with aclosing(self.database.follow(after, source=SOURCE)) as events:
+                    async for event in events:
+                        self._pass_on(frame_of(event))
             except DeepWorkError as error:
                 log.warning("the listeners of events have to connect again: %s", error.message)
             self._following = None
