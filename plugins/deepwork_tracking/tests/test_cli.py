@@ -98,8 +98,5 @@ async def test_an_unknown_id_is_an_error_in_words_for_people(repo):
         result = repo.run("track", *arguments)
         assert result.returncode == 1
         assert result.stdout == ""
-        assert (
-            f"Error: there is no {'issue' if arguments[0] == 'resolve' else 'workflow'} {arguments[1]!r}"
-            in result.stderr
-        )
+        assert f"Error: there is no {kind} {arguments[1]!r}" in result.stderr
     assert "No workflows." in repo.run("track", "list").stderr
