@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import anyio
 from anyio.abc import TaskGroup
 
-from deepwork.api import DeepWorkError, HttpApp, PluginContext, StorageError
+from deepwork.api import DeepWorkError, PluginContext, StorageError
 from deepwork_sql import Database, Event
 from deepwork_sql.columns import dumps
 from deepwork_tracking.records import Records
@@ -37,11 +37,6 @@ class Frame(NamedTuple):
     id: str
     workflow_id: str | None
     text: str
-
-
-def http_app(context: PluginContext) -> HttpApp:
-    """Offer the application of a project: `/plugins/tracking/events`."""
-    return HttpApp(lambda: EventsApp(context))
 
 
 def frame_of(event: Event) -> Frame:
