@@ -35,6 +35,7 @@ KINDS = {
     "message": "text",
     "example": "python",
     "client": "any",
+    "plugin": "any",
     "sketch": "any",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -29,7 +29,7 @@ from deepwork_orchestration import (
     workflows,
     workspaces,
 )
-from deepwork_orchestration.arguments import KEEP, Id
+from deepwork_orchestration.arguments import KEEP, RequestId
 from deepwork_orchestration.desk import Desk, Request, check_storable
 
 # Null is allowed, and the schema does not say so.
@@ -178,7 +178,7 @@ def _served(desk: Desk, tool: Tool) -> Callable[..., Any]:
     annotations = {parameter.name: _annotation(parameter, hints[parameter.name]) for parameter in arguments}
     annotations.pop("request", None)
     if tool.repeatable:
-        annotations["request_id"] = _left_out(Id | None, None)
+        annotations["request_id"] = _left_out(RequestId | None, None)
     signed: Any = run
     signed.__name__ = tool.name
     signed.__doc__ = inspect.getdoc(tool.fn)
