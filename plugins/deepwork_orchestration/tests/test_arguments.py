@@ -14,61 +14,61 @@ MESSAGE = {"sender_id": "a", "recipient_id": "b", "message_type": "query", "body
 WORKFLOW = {"name": "w", "source_type": "prompt", "source_content": "x"}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "field"),
-    [
-        ("workflow_create", {**WORKFLOW, "max_parallel_tasks": "5"}, "max_parallel_tasks"),
-        ("workflow_create", {**WORKFLOW, "max_parallel_tasks": True}, "max_parallel_tasks"),
-        ("workflow_create", {**WORKFLOW, "auto_create_workspaces": 1}, "auto_create_workspaces"),
-        ("workflow_create", {**WORKFLOW, "auto_create_workspaces": "true"}, "auto_create_workspaces"),
-        ("workflow_create", {**WORKFLOW, "name": 5}, "name"),
-        ("workflow_create", {**WORKFLOW, "source_type": "template"}, "source_type"),
-        ("workflow_create", {**WORKFLOW, "colour": "red"}, "colour"),
-        ("workflow_create", {"name": "w"}, "source_type"),
-        ("workflow_get", {"id": None}, "id"),
-        ("task_set_plan", {"id": "x", "plan": {"approach": "a"}}, "plan.steps: is required"),
-        ("task_set_plan", {"id": "x", "plan": {"approach": "a", "steps": [], "x": 1}}, "plan.x: is not a key of"),
-        ("task_load_context", {"task_id": "x", "include": {"prior": True}}, "include.prior"),
-        ("task_load_context", {"task_id": "x", "include": {"workflow_plan": 1}}, "include.workflow_plan"),
-        ("task_load_context", {"task_id": "x", "include": "{}"}, "include"),
-        ("message_list", {"agent_id": "x", "since": "yesterday"}, "since"),
-        ("checkpoint_add", {"task_id": "x", "type": "plan", "summary": "s", "files_changed": [1]}, "files_changed"),
-        ("checkpoint_add", {"task_id": "x", "type": "plan", "summary": "s", "fence": "1"}, "fence"),
-        ("agent_register", {"name": "a", "runtime": "emacs"}, "runtime"),
-    ],
-)
-async def test_a_wrong_shape_is_refused_in_the_servers_words(agent, tool, arguments, field):
-    text = await agent.refused(tool, **arguments)
-    assert text.startswith(f"{tool}: wrong arguments; nothing was changed\n{field}")
+WRONG_SHAPES = [
+    ("workflow_create", {**WORKFLOW, "max_parallel_tasks": "5"}, "max_parallel_tasks"),
+    ("workflow_create", {**WORKFLOW, "max_parallel_tasks": True}, "max_parallel_tasks"),
+    ("workflow_create", {**WORKFLOW, "auto_create_workspaces": 1}, "auto_create_workspaces"),
+    ("workflow_create", {**WORKFLOW, "auto_create_workspaces": "true"}, "auto_create_workspaces"),
+    ("workflow_create", {**WORKFLOW, "name": 5}, "name"),
+    ("workflow_create", {**WORKFLOW, "source_type": "template"}, "source_type"),
+    ("workflow_create", {**WORKFLOW, "colour": "red"}, "colour"),
+    ("workflow_create", {"name": "w"}, "source_type"),
+    ("workflow_get", {"id": None}, "id"),
+    ("task_set_plan", {"id": "x", "plan": {"approach": "a"}}, "plan.steps: is required"),
+    ("task_set_plan", {"id": "x", "plan": {"approach": "a", "steps": [], "x": 1}}, "plan.x: is not a key of"),
+    ("task_load_context", {"task_id": "x", "include": {"prior": True}}, "include.prior"),
+    ("task_load_context", {"task_id": "x", "include": {"workflow_plan": 1}}, "include.workflow_plan"),
+    ("task_load_context", {"task_id": "x", "include": "{}"}, "include"),
+    ("message_list", {"agent_id": "x", "since": "yesterday"}, "since"),
+    ("checkpoint_add", {"task_id": "x", "type": "plan", "summary": "s", "files_changed": [1]}, "files_changed"),
+    ("checkpoint_add", {"task_id": "x", "type": "plan", "summary": "s", "fence": "1"}, "fence"),
+    ("agent_register", {"name": "a", "runtime": "emacs"}, "runtime"),
+]
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("workflow_create", {**WORKFLOW, "name": ""}, "name must have 1 to 200 characters, not 0"),
-        ("workflow_create", {**WORKFLOW, "name": "x" * 201}, "not 201"),
-        ("workflow_create", {**WORKFLOW, "max_parallel_tasks": 0}, "max_parallel_tasks must be 1 to 1,000, not 0"),
-        ("workflow_create", {**WORKFLOW, "max_parallel_tasks": 1001}, "not 1001"),
-        ("workflow_create", {**WORKFLOW, "source_content": "é" * 524_289}, "source_content may have 1,048,576 bytes"),
-        ("workflow_create", {**WORKFLOW, "repository_path": "src"}, "must be absolute, not 'src'"),
-        ("workflow_create", {**WORKFLOW, "source_ref": "a\0b"}, "source_ref"),
-        ("workflow_list", {"limit": 0}, "limit must be 1 to 1,000"),
-        ("workflow_list", {"limit": 1001}, "limit"),
-        ("workflow_list", {"offset": -1}, "offset must be 0 to"),
-        ("workflow_list", {"offset": 10**30}, "offset"),
-        ("task_load_context", {"task_id": "x", "max_tokens": 0}, "max_tokens"),
-        ("repository_get", {"path": "./x"}, "must be absolute"),
-        ("repository_register", {"path": "/x", "name": ""}, "name"),
-        ("agent_register", {"name": "a", "runtime": "custom", "metadata": {"x": "y" * 2**20}}, "metadata may have"),
-        ("agent_register", {"name": "a", "runtime": "custom", "metadata": {"x\0": 1}}, "metadata"),
-        ("message_send", {**MESSAGE, "expires_in": 0}, "expires_in must be 1 to 31,536,000"),
-    ],
-)  # fmt: skip
-async def test_a_value_out_of_range_is_invalid_input_and_names_its_field(agent, tool, arguments, words):
-    refusal = await agent.refusal(tool, **arguments)
-    assert refusal.keys() == {"code", "message", "recoverable"} | refusal.keys() & {"suggestion"}
-    assert (refusal["code"], refusal["recoverable"]) == ("INVALID_INPUT", True)
-    assert words in refusal["message"]
+async def test_a_wrong_shape_is_refused_in_the_servers_words(agent):
+    for tool, arguments, field in WRONG_SHAPES:
+        text = await agent.refused(tool, **arguments)
+        assert text.startswith(f"{tool}: wrong arguments; nothing was changed\n{field}"), (tool, arguments)
+
+
+OUT_OF_RANGE = [
+    ("workflow_create", {**WORKFLOW, "name": ""}, "name must have 1 to 200 characters, not 0"),
+    ("workflow_create", {**WORKFLOW, "name": "x" * 201}, "not 201"),
+    ("workflow_create", {**WORKFLOW, "max_parallel_tasks": 0}, "max_parallel_tasks must be 1 to 1,000, not 0"),
+    ("workflow_create", {**WORKFLOW, "max_parallel_tasks": 1001}, "not 1001"),
+    ("workflow_create", {**WORKFLOW, "source_content": "é" * 524_289}, "source_content may have 1,048,576 bytes"),
+    ("workflow_create", {**WORKFLOW, "repository_path": "src"}, "must be absolute, not 'src'"),
+    ("workflow_create", {**WORKFLOW, "source_ref": "a\0b"}, "source_ref"),
+    ("workflow_list", {"limit": 0}, "limit must be 1 to 1,000"),
+    ("workflow_list", {"limit": 1001}, "limit"),
+    ("workflow_list", {"offset": -1}, "offset must be 0 to"),
+    ("workflow_list", {"offset": 10**30}, "offset"),
+    ("task_load_context", {"task_id": "x", "max_tokens": 0}, "max_tokens"),
+    ("repository_get", {"path": "./x"}, "must be absolute"),
+    ("repository_register", {"path": "/x", "name": ""}, "name"),
+    ("agent_register", {"name": "a", "runtime": "custom", "metadata": {"x": "y" * 2**20}}, "metadata may have"),
+    ("agent_register", {"name": "a", "runtime": "custom", "metadata": {"x\0": 1}}, "metadata"),
+    ("message_send", {**MESSAGE, "expires_in": 0}, "expires_in must be 1 to 31,536,000"),
+]
+
+
+async def test_a_value_out_of_range_is_invalid_input_and_names_its_field(agent):
+    for tool, arguments, words in OUT_OF_RANGE:
+        refusal = await agent.refusal(tool, **arguments)
+        assert refusal.keys() == {"code", "message", "recoverable"} | refusal.keys() & {"suggestion"}
+        assert (refusal["code"], refusal["recoverable"]) == ("INVALID_INPUT", True), (tool, arguments)
+        assert words in refusal["message"]
 
 
 async def test_a_plan_has_bounds_too(agent, make_task):

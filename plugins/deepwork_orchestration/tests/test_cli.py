@@ -13,6 +13,12 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
+def database_url(tmp_path):
+    """One engine is enough: the commands run what the tools run."""
+    return f"sqlite:///{tmp_path}/plans.db"
+
+
+@pytest.fixture
 def deepwork(team):
     def run(*arguments, stdin="", env=None):
         return subprocess.run(

@@ -76,7 +76,7 @@ def test_every_setting_and_command_is_listed():
 
 def test_every_event_is_listed():
     source = "".join(path.read_text() for path in SOURCES.glob("*.py"))
-    assert set(rows("Events")) == set(re.findall(r'emit\(\s*"([a-z:]+)"', source))
+    assert set(rows("Events")) == set(re.findall(r'act\.emit\(\s*"([a-z:]+)"', source))
 
 
 def test_the_subsets_are_listed_with_their_tools():

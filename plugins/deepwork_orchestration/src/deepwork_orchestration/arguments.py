@@ -35,7 +35,7 @@ KEEP: Any = object()
 
 def compact(value: Any) -> str:
     """Write JSON as it is counted: UTF-8 without escapes, and without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _field(info: ValidationInfo) -> str:
