@@ -29,15 +29,15 @@ ROOMS = {
     "gate": "errors files models ports",
     "engine": "errors files gate jobs models ports sessions text",
     "hookspecs": "engine ports",  # for annotations only, see below
-    "loading": "__init__ errors hookspecs ports text",
+    "loading": "__init__ errors hookspecs models ports text",
     "project": "documents engine errors files gate jobs loading models ports sessions text",
-    "api": "documents engine errors files gate jobs models ports project text",
+    "api": "documents engine errors files gate jobs models ports project server text",
     "builtin": "__init__ api",
     "server": "__init__ engine errors documents files loading models ports project sessions text",
     "cli": (
         "__init__ clients documents engine errors files gate jobs loading models ports project server sessions text"
     ),
-    "testing": "__init__ api loading project server",
+    "testing": "__init__ api cli loading project server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
     "__main__": "cli",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
@@ -16,6 +18,7 @@ from deepwork.errors import (
     GitError,
     JobError,
     JobLoadError,
+    JobSourceError,
     MissingInstructions,
     NameClash,
     NoActiveSession,
@@ -77,7 +80,7 @@ from deepwork.models.sessions import (
     StepStatus,
 )
 from deepwork.ports.call import ClientInfo, ToolCall
-from deepwork.ports.context import PluginContext, ReviewCommand
+from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     Check,
@@ -94,8 +97,12 @@ from deepwork.ports.records import (
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 from deepwork.project.contexts import open_context
-from deepwork.project.settings import NeedsTrust
+from deepwork.project.settings import NeedsTrust, at_most, same
+from deepwork.project.stores import open_store
 from deepwork.text.escape import visible, visible_lines
+
+if TYPE_CHECKING:
+    from deepwork.server.apps import serve_apps
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -128,6 +135,7 @@ __all__ = [
     "JobLoadError",
     "JobReader",
     "JobSource",
+    "JobSourceError",
     "Level",
     "MissingInstructions",
     "NameClash",
@@ -175,6 +183,7 @@ __all__ = [
     "ToolError",
     "ToolSet",
     "ToolSpec",
+    "TrustedCommand",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",
@@ -186,16 +195,29 @@ __all__ = [
     "WorkflowList",
     "Workspace",
     "allowed_environment",
+    "at_most",
     "is_utf8",
     "open_context",
     "open_regular",
+    "open_store",
     "parse_job",
     "read_document",
     "read_regular",
     "read_verdict",
     "resolve_inside",
     "run_program",
+    "same",
+    "serve_apps",
     "verdict_schema",
     "visible",
     "visible_lines",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Give `serve_apps`: importing it imports the server, which no other name here does."""
+    if name == "serve_apps":
+        from deepwork.server.apps import serve_apps
+
+        return serve_apps
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -44,12 +44,12 @@ def user_config(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def command(reviewed, user_config):
-    """Let the program `check` be Python code, and give the keywords that choose it."""
+def command(reviewed, user_config, tmp_path):
+    """Let the program `check` be Python code of the user, and give the keywords that choose it."""
 
     def make(code, **more):
-        reviewed.write("check.py", code)
-        user_config(commands={"check": {"run": [sys.executable, "-IS", "check.py"], **more}})
+        program = reviewed.write(tmp_path / "check.py", code)
+        user_config(commands={"check": {"run": [sys.executable, "-IS", str(program)], **more}})
         return {"external_runner": "check"}
 
     return make

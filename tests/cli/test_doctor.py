@@ -55,11 +55,13 @@ def test_two_tool_sets_of_one_name_are_an_error(install, findings):
 
 def test_a_broken_job_is_an_error_with_its_line_and_a_doubtful_one_a_warning(project, findings):
     project.write(".deepwork/jobs/broken/job.yml", "name: broken\n")
-    (project.write_job("doubtful") / "steps" / "a.md").unlink()
+    (project.write_job("failing") / "steps" / "a.md").unlink()
+    project.write_job("doubtful", workflows={"main": ["a"]})
     code, by_level = findings()
     assert code == 1
     assert any("job.yml:1: 'version' is missing" in finding["text"] for finding in by_level["error"])
-    assert any("'steps/a.md' does not exist" in finding["text"] for finding in by_level["warning"])
+    assert any("'steps/a.md' does not exist" in finding["text"] for finding in by_level["error"])
+    assert any("step 'b' is in no workflow" in finding["text"] for finding in by_level["warning"])
 
 
 def test_a_plugin_that_cannot_be_imported_is_a_warning_with_its_cause(install, findings):
@@ -110,9 +112,10 @@ def test_clients_entries_are_seen_and_their_programs_looked_for(project, finding
     assert any("no such program: no-such-deepwork" in finding["text"] for finding in by_level["warning"])
 
 
-def test_a_parent_that_was_probably_meant_is_named(project, run):
+def test_below_a_project_it_looks_at_that_and_of_a_folder_that_is_named_it_names_the_parent(project, run):
     run("init")
     below = project.root / "src"
     below.mkdir()
-    result = run("doctor", cwd=below, PYTHONPATH=os.environ.get("PYTHONPATH", ""))
-    assert f"{project.root} has" in result.stdout
+    environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    assert f"root {project.root} (from the folders above" in run("doctor", cwd=below, **environment).stdout
+    assert f"{project.root} has" in run("doctor", "--path", below, **environment).stdout

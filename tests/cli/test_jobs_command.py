@@ -49,17 +49,17 @@ def test_check_prints_errors_and_warnings_with_file_and_line_and_fails(mixed, jo
     out, err, code = jobs("check")
     assert out.splitlines() == [
         f"{mixed.jobs}/bad/job.yml:1: 'common_job_info_provided_to_all_steps_at_runtime' is missing",
-        f"{mixed.jobs}/bad/job.yml:4: steps: list should have at least 1 item, not 0",
+        f"{mixed.jobs}/bad/job.yml:4: steps: should not be empty",
         f"{mixed.jobs}/odd/job.yml:16: step 'b' is in no workflow (warning)",
     ]
-    assert err == "3 jobs checked, 1 with errors.\n"
+    assert err == "3 jobs checked, 1 with errors, 1 warning.\n"
     assert code == 1
 
 
 def test_check_succeeds_with_warnings_alone(mixed, jobs):
     out, err, code = jobs("check", ".deepwork/jobs/good", ".deepwork/jobs/odd")
     assert out == ".deepwork/jobs/odd/job.yml:16: step 'b' is in no workflow (warning)\n"
-    assert err == GOOD
+    assert err == "2 jobs checked, no errors, 1 warning.\n"
     assert code == 0
 
 
@@ -81,7 +81,7 @@ def test_check_takes_a_job_folder_or_its_file_from_anywhere(path, mixed, jobs):
 def test_check_takes_a_folder_of_jobs(mixed, jobs):
     out, err, code = jobs("check", str(mixed.jobs), cwd="/")
     assert len(out.splitlines()) == 3
-    assert (err, code) == ("3 jobs checked, 1 with errors.\n", 1)
+    assert (err, code) == ("3 jobs checked, 1 with errors, 1 warning.\n", 1)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,62 @@ def test_check_of_a_missing_file_is_an_error(project, jobs):
     assert (out, code) == ("empty/job.yml not found\n", 1)
 
 
-def test_check_of_a_project_without_jobs_says_what_is_missing(project, jobs):
-    out, _, code = jobs("check")
-    assert (out, code) == (f"{project.jobs} is not a directory\n", 1)
+def test_check_of_a_project_without_jobs_says_what_is_missing_and_what_creates_it(project, jobs):
+    out, err, code = jobs("check")
+    assert (out, code) == ("", 1)
+    assert err == f"Error: there is no folder {project.jobs}\nHint: `deepwork init` creates it, with a first job.\n"
+
+
+def test_check_finds_a_file_of_another_name_and_an_empty_folder(project, jobs):
+    project.write_job("good")
+    project.write(".deepwork/jobs/named/job.yaml", "name: named\n")
+    (project.jobs / "nothing").mkdir()
+    out, err, code = jobs("check")
+    assert out.splitlines() == [
+        f"{project.jobs}/named/job.yml not found; rename 'job.yaml' to 'job.yml'",
+        f"{project.jobs}/nothing/job.yml not found; the folder is empty",
+    ]
+    assert (err, code) == ("3 jobs checked, 2 with errors.\n", 1)
+    assert jobs("check", ".deepwork/jobs/named")[2] == 1
+
+
+def test_check_calls_a_missing_instruction_file_an_error_although_the_job_loads(project, jobs):
+    (project.write_job("one") / "steps" / "b.md").unlink()
+    out, err, code = jobs("check")
+    assert out.endswith("step 'b': instructions file 'steps/b.md' does not exist\n")
+    assert (err, code) == ("1 job checked, 1 with errors.\n", 1)
+
+
+def test_check_tells_a_later_job_format_in_one_sentence(project, jobs):
+    project.write(".deepwork/jobs/new/job.yml", "name: new\nsummary: s\nstep_arguments: []\nworkflows: {}\n")
+    [line], _, code = (lambda out, err, code: (out.splitlines(), err, code))(*jobs("check"))
+    assert "job.yml:3: this is a job of DeepWork 0.10 or newer ('step_arguments' shows it)" in line
+    assert code == 1
+
+
+def test_check_says_what_is_allowed_in_words_and_in_the_order_of_lines(project, jobs):
+    text = "name: hyphen-job\nversion: 1.0\nsummary: s\nsteps: []\n"
+    project.write(".deepwork/jobs/one/job.yml", text)
+    lines = jobs("check")[0].splitlines()
+    assert [line.partition("job.yml:")[2] for line in lines] == [
+        "1: name: should be lower-case letters, digits and '_', beginning with a letter (found 'hyphen-job')",
+        "1: 'common_job_info_provided_to_all_steps_at_runtime' is missing",
+        "2: version: should be text (found 1.0); put it in quotes",
+        "4: steps: should not be empty",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("summary: Fix: the bug", "1: a second ': ' in one line; put the text that contains it in quotes"),
+        ("name: a\n\tversion: b", "2: a tab; YAML indents with spaces"),
+        ("name: @a", "1: text cannot begin with '@'; put it in quotes"),
+    ],
+)
+def test_check_words_the_mistakes_in_yaml_that_people_make(text, says, project, jobs):
+    project.write(".deepwork/jobs/one/job.yml", text)
+    assert jobs("check")[0].rstrip().endswith(f"job.yml:{says}")
 
 
 def test_check_names_the_file_of_a_job_that_cannot_be_read(project, jobs):
@@ -124,7 +177,7 @@ def test_check_prints_json_with_stable_keys(mixed, jobs):
                 "job_dir": f"{mixed.jobs}/bad",
                 "error": f"Failed to load: {mixed.jobs}/bad/job.yml:1: "
                 "'common_job_info_provided_to_all_steps_at_runtime' is missing\n"
-                f"{mixed.jobs}/bad/job.yml:4: steps: list should have at least 1 item, not 0",
+                f"{mixed.jobs}/bad/job.yml:4: steps: should not be empty",
             }
         ],
         "warnings": [f"{mixed.jobs}/odd/job.yml:16: step 'b' is in no workflow"],
@@ -175,7 +228,7 @@ def test_list_shows_jobs_with_their_sources_shadowed_ones_and_broken_ones(mixed,
         "project_tour  (packaged)  hidden by the job of the same name in project",
         f"broken  Failed to load: {mixed.jobs}/bad/job.yml:1: "
         "'common_job_info_provided_to_all_steps_at_runtime' is missing",
-        f"{mixed.jobs}/bad/job.yml:4: steps: list should have at least 1 item, not 0",
+        f"{mixed.jobs}/bad/job.yml:4: steps: should not be empty",
     ]
     assert "odd/job.yml:16: step 'b' is in no workflow" in err
 
@@ -193,11 +246,22 @@ def test_list_prints_json_with_stable_keys(project, jobs):
         "summary": "Job project_tour",
         "job_dir": f"{project.jobs}/project_tour",
         "workflows": [{"name": "main", "summary": "Does main"}],
+        "errors": [],
         "warnings": [],
     }
     assert [job["name"] for job in listing["jobs"]] == ["project_tour", "deepwork_jobs"]
     [hidden] = listing["shadowed"]
-    assert sorted(hidden) == ["hidden_by", "job_dir", "name", "source", "summary", "version", "warnings", "workflows"]
+    assert sorted(hidden) == [
+        "errors",
+        "hidden_by",
+        "job_dir",
+        "name",
+        "source",
+        "summary",
+        "version",
+        "warnings",
+        "workflows",
+    ]
     assert (hidden["name"], hidden["source"], hidden["hidden_by"]) == ("project_tour", "packaged", "project")
     assert listing["errors"] == [
         {

@@ -57,6 +57,19 @@ async def _(project):
     return refused_server(project)
 
 
+@provokes("JobSourceError")
+async def _(project):
+    class FarJobs(api.JobSource):
+        name = "far"
+
+        def load(self):
+            raise RuntimeError("the database is away")
+
+    async with project.agent(plugins=plugin(deepwork_job_sources=lambda: [FarJobs()])) as agent:
+        [error] = (await agent.call("get_workflows"))["errors"]
+    return error["error"].splitlines()[0]
+
+
 def refused_options(*, host="127.0.0.1", names=(), tokens=None):
     with pytest.raises(api.ConfigError) as error:
         listen_options(host, 0, names, tokens)

@@ -34,6 +34,7 @@ KINDS = {
     "help": "text",
     "message": "text",
     "example": "python",
+    "signature": "python",
     "client": "any",
     "plugin": "any",
     "sketch": "any",

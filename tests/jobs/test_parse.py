@@ -342,7 +342,7 @@ def test_at_most_twenty_contradictions_are_shown_and_the_others_counted(load):
 def test_a_long_key_or_value_is_cut_in_messages(key, long, full, load):
     for text in (full.replace(f"{key}: ", f'{key}: "{long}" #'), full.replace(f" {key}: ", f' ? "{long}"\n : ')):
         result = load(text)
-        lines = result.warnings if isinstance(result, Job) else result.message.splitlines()
+        lines = (*result.errors, *result.warnings) if isinstance(result, Job) else result.message.splitlines()
         assert lines
         assert all(len(line) < 1500 for line in lines)
 
@@ -356,13 +356,6 @@ def test_a_message_is_one_line_without_control_characters(full, load):
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ("steps/text.md", "steps/gone.md", "gone.md", "step 'text': instructions file 'steps/gone.md' does not exist"),
-        (
-            "steps/text.md",
-            "steps",
-            "instructions_file: steps\n",
-            "step 'text': instructions file 'steps' does not exist",
-        ),
         (
             "file: figures.csv",
             "file: other.csv",
@@ -399,10 +392,23 @@ def test_a_doubt_is_a_warning_with_file_and_line_and_the_job_still_loads(old, ne
     assert warning == f"{job.job_dir / 'job.yml'}:{line_of(text, line)}: {says}"
 
 
-def test_an_instructions_file_outside_of_the_job_is_a_warning(tmp_path, full, load):
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("steps/gone.md", "does not exist"),
+        ("steps", "does not exist"),
+        ("../outside.md", "lies outside of the job's folder"),
+    ],
+)
+def test_an_instructions_file_that_cannot_be_read_is_an_error_and_the_job_still_loads(
+    path, reason, tmp_path, full, load
+):
     (tmp_path / "outside.md").write_text("Not of this job")
-    [warning] = load(full.replace("steps/text.md", "../outside.md")).warnings
-    assert "step 'text': instructions file '../outside.md' lies outside of the job's folder" in warning
+    text = full.replace("steps/text.md", path)
+    job = load(text)
+    line = line_of(text, f"instructions_file: {path}\n")
+    assert job.errors == (f"{job.job_dir / 'job.yml'}:{line}: step 'text': instructions file {path!r} {reason}",)
+    assert job.warnings == ()
 
 
 def test_a_dependency_that_is_in_no_workflow_together_with_its_step_is_no_doubt(full, load):

@@ -157,7 +157,7 @@ def test_a_selection_that_a_broken_plugin_might_offer_names_that_plugin(project,
     assert error.value.message.splitlines() == [
         "no state store 'broken' (from --state-store or state.store); available: json, memory",
         "deepwork-broken-import 0.3 (plugin 'broken') might offer it, but could not be loaded: "
-        "ModuleNotFoundError: No module named 'a_module_that_nobody_has'",
+        "ModuleNotFoundError: No module named 'a_module_that_nobody_has' (broken_import/__init__.py, line 3)",
     ]
 
 

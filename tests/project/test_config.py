@@ -234,8 +234,8 @@ async def test_settings_of_one_section_come_from_all_sources_together(project, w
     }
 
 
-async def test_the_gate_can_be_turned_off_in_a_file(project, write_config):
-    write_config("quality_gate: {enabled: false}")
+async def test_the_gate_can_be_turned_off_in_the_users_file(project, write_user):
+    write_user("quality_gate: {enabled: false}")
     project.write_job(steps=[step("a", reviews=[review()])])
     project.write("a.md")
     async with project.stdio_agent() as agent:

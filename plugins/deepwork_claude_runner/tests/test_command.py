@@ -155,12 +155,33 @@ async def test_another_program_can_be_named_by_the_user(reviewed, claude, settin
 
 
 async def test_a_project_cannot_name_a_program_or_its_arguments_before_it_is_trusted(reviewed, claude, called):
-    values = {"command": "./evil", "extra_arguments": ["--evil"], "pass_env": ["*"], "model": "haiku"}
+    values = {"command": "./evil", "extra_arguments": ["--evil"], "pass_env": ["*"], "max_turns": 7}
     config = {"plugins": {"settings": {"claude_runner": values}}}
     reviewed.write(".deepwork/config.yml", json.dumps(config))
     call = await called()
-    assert call["options"]["--model"] == "haiku"
+    assert call["options"]["--max-turns"] == "7"
     assert "--evil" not in call["argv"]
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted", "effect"),
+    [
+        ({"max_turns": 3}, {"max_turns": 10**9}, {"--max-turns": "3"}),
+        ({"max_turns": 3}, {"max_turns": 2}, {"--max-turns": "2"}),
+        ({"max_budget_usd": 0.05}, {"max_budget_usd": 1e6}, {"--max-budget-usd": "0.05"}),
+        ({"max_budget_usd": 0.05}, {"max_budget_usd": 0.01}, {"--max-budget-usd": "0.01"}),
+        ({"model": "haiku"}, {"model": "opus"}, {"--model": "haiku"}),
+        ({"model": "haiku"}, {"model": "haiku"}, {"--model": "haiku"}),
+    ],
+)
+async def test_a_project_lowers_what_its_user_pays_and_never_raises_it(
+    reviewed, claude, called, settings, own, wanted, effect
+):
+    """F12, a09: budget, turns and model of the project had effect without trust."""
+    settings(**own)
+    reviewed.write(".deepwork/config.yml", json.dumps({"plugins": {"settings": {"claude_runner": wanted}}}))
+    options = (await called())["options"]
+    assert {name: options.get(name) for name in effect} == effect
 
 
 async def test_a_concurrency_of_its_own_bounds_it_within_the_pool(project, claude, settings):

@@ -273,4 +273,8 @@ async def test_naming_only_files_that_cannot_be_reviewed_is_an_error(repo):
     repo.rule()
     refused = await repo.refusal(files=["gone.py"])
     assert refused == "files: none can be reviewed\ngone.py does not exist and was left out"
-    assert "files: none was named" in await repo.refusal(files=[])
+
+
+async def test_an_empty_list_of_files_is_no_changed_file_and_no_error(repo):
+    repo.rule()
+    assert await repo.ask(files=[]) == "No changed files detected, compared with an empty list of files."

@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deepwork.api import open_context
+from deepwork.project.trusted_commands import pending_request
 from deepwork_review.plan import make_plan
+from deepwork_review.precomputed import commands_of
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +80,7 @@ def write(root: Path, project):
     home.mkdir(parents=True, exist_ok=True)
     (home / ".deepreview").write_text(project["head"] + yaml.safe_dump(rules, sort_keys=False))
     (home / "guide.md").write_text(project["guide"])
-    (home / "say.sh").write_text('cat "$(dirname "$0")/said"\n')
+    (home / "say.sh").write_text(f'cat "{home / "said"}"\n')
     (home / "said").write_text(project["printed"])
     (home / "unchanged.py").write_text(project["unchanged"])
     for name, content in project["files"].items():
@@ -97,9 +99,8 @@ def plan_of(root, project):
     files = write(root, project)
     context = open_context("review", root)
     if project["command"]:
-        # The first plan asks for trust in the command, and the user gives it.
-        anyio.run(partial(make_plan, context, files=files))
-        context.trust.grant(context.trust.refused())
+        pending = [pending_request(command, root, context.trust, owner="review") for command in commands_of(context)]
+        context.trust.grant(filter(None, pending))
     plan = anyio.run(partial(make_plan, context, files=files))
     plan.issue()
     return plan

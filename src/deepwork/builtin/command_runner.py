@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
-
-from anyio import to_thread
 
 from deepwork import hookimpl
 from deepwork.api import (
@@ -36,9 +34,9 @@ MAX_QUOTED = 500
 class CommandRunner(ReviewRunner):
     """Runs one program for each review, in the project's folder."""
 
-    def __init__(self, command: ReviewCommand, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: ReviewCommand, context: PluginContext) -> None:
         self._command = command
-        self._environment = environment
+        self._context = context
 
     async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
         """Ask the program.
@@ -47,19 +45,25 @@ class CommandRunner(ReviewRunner):
             RunnerError: It gave no verdict, or waits for trust.
             ProgramError: It is missing, too slow, or prints too much.
         """
-        if not await to_thread.run_sync(self._command.is_trusted):
-            raise RunnerUnavailable(
-                f"{self._command.name!r} is a command of this project's config.yml, and the user has not trusted it",
-                hint="Ask the user to run `deepwork trust`; it takes effect at once.",
+        async with self._context.prepared(self._command.command) as arguments:
+            if arguments is None:
+                source = (
+                    "is a command of this project's config.yml"
+                    if self._command.command.needs_trust
+                    else ("runs a file of this project")
+                )
+                raise RunnerUnavailable(
+                    f"{self._command.name!r} {source}, and the user has not trusted it",
+                    hint="Ask the user to run `deepwork trust`; it takes effect at once.",
+                )
+            completed = await run_program(
+                arguments,
+                cwd=request.project_root,
+                environment=allowed_environment(self._context.environment, self._command.pass_env),
+                seconds=request.seconds,
+                stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
+                max_output=MAX_OUTPUT,
             )
-        completed = await run_program(
-            self._command.run,
-            cwd=request.project_root,
-            environment=allowed_environment(self._environment, self._command.pass_env),
-            seconds=request.seconds,
-            stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
-            max_output=MAX_OUTPUT,
-        )
         return read_answer(completed)
 
 
@@ -129,6 +133,6 @@ def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec
     for command in context.review_commands:
         yield ReviewRunnerSpec(
             name=command.name,
-            create=partial(CommandRunner, command, context.environment),
+            create=partial(CommandRunner, command, context),
             max_inline_files=MAX_INLINE_FILES,
         )

@@ -80,6 +80,10 @@ class JsonStore(StateStore):
         """Move the files of a session to the folder `archive`."""
         await to_thread.run_sync(self._archive, session_id)
 
+    async def archived(self) -> list[SessionSummary]:
+        """List the sessions in the folder `archive`."""
+        return await to_thread.run_sync(self._archived)
+
     async def __aenter__(self) -> Self:
         """Remove what writes that were cut off have left."""
         await to_thread.run_sync(self._remove_leftovers)
@@ -153,14 +157,8 @@ class JsonStore(StateStore):
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
 
     def _summaries(self) -> Iterator[SessionSummary]:
-        remaining_bytes = MAX_LISTED_BYTES
         with suppress(FileNotFoundError), self._open() as folder:
-            for session_id in stored_ids(folder)[:MAX_LISTED]:
-                with suppress(CorruptSession, OSError):
-                    session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
-                    remaining_bytes -= read_bytes
-                    if session:
-                        yield session.summary()
+            yield from _summaries_in(folder)
 
     def _peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         summaries: list[SessionSummary | CorruptSession] = []
@@ -212,9 +210,33 @@ class JsonStore(StateStore):
         except OSError as error:
             raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
 
+    def _archived(self) -> list[SessionSummary]:
+        try:
+            with self._open() as folder:
+                if _ARCHIVE not in folder.names():  # opening it would make it
+                    return []
+                archive = folder.subfolder(_ARCHIVE)
+            with archive:
+                summaries = [*_summaries_in(archive)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unlisted(error) from error
+        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
+
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._open() as folder:
             folder.remove_leftovers()
+
+
+def _summaries_in(folder: Folder) -> Iterator[SessionSummary]:
+    remaining_bytes = MAX_LISTED_BYTES
+    for session_id in stored_ids(folder)[:MAX_LISTED]:
+        with suppress(CorruptSession, OSError):
+            session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
+            remaining_bytes -= read_bytes
+            if session:
+                yield session.summary()
 
 
 def _stamp_or_none(folder: Folder, session_id: str) -> Stamp | None:

@@ -52,10 +52,9 @@ class FolderJobs(JobSource):
             if isinstance(job, JobLoadError) or (job is not None and job.name == job_name):
                 return job
             by_folder = by_folder or job
-            for name in reader.names():
-                job = reader.read(name)
-                if isinstance(job, Job) and job.name == job_name:
-                    return job
+            for item in reader.read_all():
+                if isinstance(item, Job) and item.name == job_name:
+                    return item
         return by_folder
 
 

@@ -10,7 +10,7 @@ from importlib.resources import as_file, files
 import click
 
 from deepwork.cli.connect import connect_client, place_of
-from deepwork.cli.options import path_option
+from deepwork.cli.options import exact_path_option
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.terminal import say, say_text
 from deepwork.clients.table import CLIENTS, Client
@@ -48,7 +48,7 @@ version: "1.0"
 
 
 @click.command(epilog="Example: deepwork init --client claude")
-@path_option
+@exact_path_option
 @click.option(
     "--client", "client_name", metavar="NAME", help="Also connect this client, as `deepwork connect NAME` does."
 )

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from deepwork.cli.options import json_option, path_option
-from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.errors import JobLoadError
+from deepwork.cli.groups import CommandGroup
+from deepwork.cli.options import exact_path_option, json_option, path_option
+from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
+from deepwork.errors import ConfigError, JobLoadError
 from deepwork.jobs.parse import FILE_NAME, parse_job
 from deepwork.models.jobs import Job
 from deepwork.project.config import resolve_root
@@ -19,7 +20,7 @@ from deepwork.project.project import Project
 from deepwork.text.escape import visible
 
 
-@click.group(epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
+@click.group(cls=CommandGroup, epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
 def jobs() -> None:
     """List and check job files."""
 
@@ -29,7 +30,9 @@ def jobs() -> None:
 @json_option
 def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
-    listing = Project(root).catalogue.list()
+    project = Project(root)
+    listing = project.catalogue.list()
+    say_notices(project.notices())
     if as_json:
         say_json(
             {
@@ -58,7 +61,7 @@ def list_jobs(root: str, as_json: bool) -> None:
 
 
 @jobs.command("get-stack")
-@path_option
+@exact_path_option
 @click.option("--all", "everything", is_flag=True, help="All active sessions, not the ten newest.")
 def get_stack(root: str, everything: bool) -> None:
     """Print the active sessions as JSON, for client hooks that restore context after compaction."""
@@ -76,8 +79,8 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
 
     Prints `file:line: message` for every error and warning, and exits with 1 if there are errors.
     """
-    results = [parse_job(folder) for folder in _job_folders(paths or [resolve_root(root) / ".deepwork" / "jobs"])]
-    errors = [error for error in results if isinstance(error, JobLoadError)]
+    results = [parse_job(folder) for folder in _job_folders(paths or [_project_jobs(root)])]
+    errors = [error for result in results for error in _errors(result)]
     warnings = [warning for job in results if isinstance(job, Job) for warning in job.warnings]
     if as_json:
         report = {
@@ -91,19 +94,49 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
         say_text(_message(error).removeprefix("Failed to load: "))
     for warning in warnings:
         say(f"{warning} (warning)")
-    failed = f"{len(errors)} with errors" if errors else "no errors"
-    say(f"{len(results)} {'job' if len(results) == 1 else 'jobs'} checked, {failed}.", err=True)
+    failed = len({error.job_dir for error in errors})
+    summary = [
+        f"{failed} with errors" if failed else "no errors",
+        *([_counted(len(warnings), "warning")] * bool(warnings)),
+    ]
+    say(f"{_counted(len(results), 'job')} checked, {', '.join(summary)}.", err=True)
     return 1 if errors else 0
 
 
+def _project_jobs(root: str) -> Path:
+    """Give the folder of the project's jobs.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    folder = resolve_root(root) / ".deepwork" / "jobs"
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder}", hint="`deepwork init` creates it, with a first job.")
+    return folder
+
+
+def _errors(result: Job | JobLoadError) -> list[JobLoadError]:
+    """Give what makes a job, or one of its steps, fail."""
+    if isinstance(result, JobLoadError):
+        return [result]
+    return [JobLoadError(line, job_name=result.name, job_dir=result.job_dir) for line in result.errors]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun if number == 1 else f'{noun}s'}"
+
+
 def _job_folders(paths: Iterable[Path]) -> Iterator[Path]:
-    """Replace a folder of jobs by the folders of these jobs; other paths stay as they are."""
+    """Replace a folder of jobs by its folders; other paths stay as they are."""
     for path in paths:
         listable = os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)
         if path.name == FILE_NAME or os.path.lexists(path / FILE_NAME) or not listable:
             yield path
-        else:
-            yield from sorted(folder for folder in path.iterdir() if os.path.lexists(folder / FILE_NAME))
+            continue
+        folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+        # What has no job in any folder below it is meant to be a job itself.
+        is_folder_of_jobs = path.name == "jobs" or any(os.path.lexists(folder / FILE_NAME) for folder in folders)
+        yield from folders if is_folder_of_jobs else [path]
 
 
 def _facts(job: Job) -> dict[str, Any]:
@@ -114,6 +147,7 @@ def _facts(job: Job) -> dict[str, Any]:
         "summary": definition.summary,
         "job_dir": str(job.job_dir),
         "workflows": [{"name": flow.name, "summary": flow.summary} for flow in definition.workflows],
+        "errors": list(job.errors),
         "warnings": list(job.warnings),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,6 +60,8 @@ def set_up_logging(level: str, json_file: Path | None = None) -> None:
     root.setLevel("WARNING")
     logging.getLogger("deepwork").setLevel("INFO" if json_file and level in ("warning", "error") else level.upper())
     if json_file:
+        # For its owner only: it names sessions, and what agents call.
+        os.close(os.open(json_file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         for_programs = logging.FileHandler(json_file, encoding="utf-8", delay=False)
         for_programs.setFormatter(JsonLines())
         root.addHandler(for_programs)

@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 
 from deepwork import __version__
+from deepwork.cli.groups import CommandGroup
 from deepwork.cli.logs import set_up_warnings
 from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
@@ -45,7 +46,7 @@ THREAD_SECONDS = 0.5
 GC_THRESHOLD = 50_000
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
     _extensions: dict[str, click.Command] | None = None
@@ -137,8 +138,10 @@ def _keep_traceback() -> str:
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as report:
+            report.write(text)
     except OSError:
         return text
     return str(file)

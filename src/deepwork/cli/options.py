@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import click
+from click.core import ParameterSource
+
+from deepwork.cli.terminal import say
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -16,8 +21,17 @@ session_id_argument = click.argument("session_id")
 
 
 def path_option(command: CommandT) -> CommandT:
-    """Add `--path`: the project of the option, else of DEEPWORK_PROJECT, else the current folder."""
-    option = click.option(
+    """Add `--path`: the project of the option, else of DEEPWORK_PROJECT, else the nearest one from here upwards."""
+    return _path_option(_nearest)(command)
+
+
+def exact_path_option(command: CommandT) -> CommandT:
+    """Add `--path` for commands that programs run: where nothing is given, it is the current folder and no other."""
+    return _path_option(_given)(command)
+
+
+def _path_option(callback: Callable[[click.Context, click.Parameter, str], str]) -> Callable[[CommandT], CommandT]:
+    return click.option(
         "--path",
         "root",
         default=".",
@@ -25,8 +39,64 @@ def path_option(command: CommandT) -> CommandT:
         show_envvar=True,
         metavar="PATH",
         help="Project root directory (default: current directory).",
+        callback=callback,
+    )
+
+
+def _nearest(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Replace the current folder by the nearest project above it, and say so."""
+    is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
+    root = None if is_given else nearest_project(Path.cwd())
+    if root is not None:
+        say(f"In the project {root}.", err=True)
+        value = str(root)
+    return _given(context, parameter, value)
+
+
+def nearest_project(folder: Path) -> Path | None:
+    """Find the project above a folder that is none: the user's own, on one file system, below the home folder.
+
+    A `.deepwork` of somebody else could have commands run that the user never looked at.
+    """
+    if (folder / ".deepwork").exists():
+        return None
+    home = Path(os.path.realpath(os.path.expanduser("~")))
+    device = folder.stat().st_dev
+    for parent in folder.parents:
+        if home.is_relative_to(parent) or parent.stat().st_dev != device:
+            return None
+        if is_own_folder(parent / ".deepwork") and parent.stat().st_uid == os.getuid():
+            return parent
+    return None
+
+
+def is_own_folder(path: Path) -> bool:
+    """Say whether this is a folder, not a link to one, that belongs to the user."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+
+
+def plugins_dir_option(command: CommandT) -> CommandT:
+    """Add `--plugins-dir`; commands without it take DEEPWORK_PLUGINS_DIR all the same."""
+    option = click.option(
+        "--plugins-dir",
+        envvar="DEEPWORK_PLUGINS_DIR",
+        show_envvar=True,
+        metavar="DIR",
+        help="Also load the plugins in this folder, each of which is one .py file.",
     )
     return option(command)
+
+
+def _given(_context: click.Context, _parameter: click.Parameter, root: str) -> str:
+    """Refuse a project whose modules Python would import in place of ours."""
+    from deepwork.project.config import check_import_path
+
+    check_import_path(Path(os.path.realpath(root)))
+    return root
 
 
 def probable_root(root: Path) -> Path | None:

@@ -14,7 +14,8 @@ import click
 from click.core import ParameterSource
 
 from deepwork.cli.logs import LEVELS, set_up_logging
-from deepwork.cli.options import CommandT, path_option, probable_root
+from deepwork.cli.options import CommandT, exact_path_option, plugins_dir_option, probable_root
+from deepwork.cli.terminal import say
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
@@ -44,6 +45,7 @@ class ServeOptions(NamedTuple):
     platform: str | None
     tools: str | None
     no_plugins: tuple[str, ...]
+    plugins_dir: str | None
     state_store: str | None
     log_level: str
     log_json: Path | None
@@ -61,10 +63,10 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
 
 
 @click.command(
-    epilog="Agents start this command themselves. For Claude Code, put into .mcp.json: "
-    '{"mcpServers": {"deepwork": {"command": "deepwork", "args": ["serve", "--path", "."]}}}'
+    epilog="Agents start this command themselves. For Claude Code, put into .mcp.json:\n\n\b\n"
+    '{"mcpServers": {"deepwork": {\n  "command": "deepwork", "args": ["serve", "--path", "."]\n}}}'
 )
-@path_option
+@exact_path_option
 @option("--no-quality-gate", is_flag=True, help="Disable quality gate evaluation.")
 @option(
     "--transport",
@@ -105,6 +107,7 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
 @click.option(
     "--no-plugin", "no_plugins", multiple=True, metavar="NAME", help="Load no plugin of this name or distribution."
 )
+@plugins_dir_option
 @option("--state-store", metavar="NAME", help="Where sessions are kept (default: json).")
 @option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much is logged to stderr."
@@ -137,6 +140,8 @@ def serve(**values: Any) -> None:
     if listen is None:
         from deepwork.server.stdio.wire import run_stdio
 
+        if sys.stdin.isatty():
+            say("Waiting for an agent on stdin. Agents start this command themselves; Ctrl-C ends it.", err=True)
         run_stdio(server, sys.stdin.fileno(), protocol_stdout)
     else:
         from deepwork.server.http.app import run_http
@@ -186,7 +191,9 @@ def _listen_options(options: ServeOptions) -> ListenOptions | None:
 def _open_project(options: ServeOptions) -> Project:
     from deepwork.project.project import Project
 
-    project = Project(options.root, platform=options.platform, blocked=options.no_plugins)
+    project = Project(
+        options.root, platform=options.platform, blocked=options.no_plugins, plugins_dir=options.plugins_dir
+    )
     parent = probable_root(project.workspace.root)
     if parent:
         log.warning("%s has no .deepwork; perhaps --path %s was meant", project.workspace.root, parent)

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import click
 
+from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.stores import NEWEST, load_session, read_session, with_sessions, with_store
 from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.engine.replies import session_over
-from deepwork.engine.resume import age, resume_text
-from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+from deepwork.engine.resume import age, position, resume_call, resume_text
+from deepwork.errors import CorruptSession, StateError
+from deepwork.models.sessions import EventKind, Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
+from deepwork.sessions.reopen import last_completed, reopen
 from deepwork.sessions.upgrade import upgraded
 
+reason_option = click.option(
+    "--reason", required=True, metavar="TEXT", help="The reason; it is stored with the session."
+)
 
-@click.group(epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id is enough)")
+
+class Listing(NamedTuple):
+    """What a list shows: sessions, how far each is, and damaged files."""
+
+    summaries: list[SessionSummary]
+    positions: dict[str, str | None]
+    damaged: list[str]
+
+
+@click.group(cls=CommandGroup, epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id is enough)")
 def sessions() -> None:
-    """Show, abort or archive the sessions of this project."""
+    """Show, abort, reopen or archive the sessions of this project."""
 
 
 @sessions.command("list")
@@ -32,12 +49,14 @@ def sessions() -> None:
 @click.option(
     "--status", type=click.Choice([item.value for item in SessionStatus]), help="Only sessions with this status."
 )
+@click.option("--archived", is_flag=True, help="The sessions that `clean` has archived, instead.")
 @json_option
-def list_sessions(root: str, everything: bool, status: str | None, as_json: bool) -> None:
+def list_sessions(root: str, everything: bool, status: str | None, archived: bool, as_json: bool) -> None:
     """List sessions, the last changed first."""
     status_filter = SessionStatus(status) if status else None
     limit = sys.maxsize if everything else NEWEST
-    summaries, damaged = with_store(Project(root), lambda store: _find(store, status_filter, limit))
+    find = _find_archived if archived else _find
+    summaries, positions, damaged = with_store(Project(root), lambda store: find(store, status_filter, limit))
     if as_json:
         say_json({"sessions": [summary.model_dump(mode="json") for summary in summaries], "damaged": damaged})
         return
@@ -46,7 +65,8 @@ def list_sessions(root: str, everything: bool, status: str | None, as_json: bool
         name = f"{summary.job_name}/{summary.workflow_name}"
         when = f"{age(summary.updated_at, now)} ago"
         goal = " ".join(summary.goal.split())[:60]
-        say(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {summary.step_id}: {goal}")
+        place = ", ".join(filter(None, [summary.step_id, positions.get(summary.session_id)]))
+        say(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {place}: {goal}")
     for name in damaged:
         say(f"damaged   {name}")
     if not (summaries or damaged):
@@ -63,7 +83,7 @@ def show(session_id: str, root: str, as_json: bool) -> None:
     if as_json:
         say_json(session.model_dump(mode="json"))
         return
-    say(f"{session.session_id}  {session.workflow}  {session.status}")
+    say(f"{session.session_id}  {session.workflow}  {session.status}  {_position(session) or ''}".rstrip())
     say_text(session.goal, "goal     ")
     say(f"started  {session.started_at} by {session.principal}")
     if session.completed_at:
@@ -73,7 +93,7 @@ def show(session_id: str, root: str, as_json: bool) -> None:
         state = "done" if step.completed_at else "now" if is_current else "open"
         say(f"  {state:4}  {step.step_id}  {json.dumps(step.outputs) if step.outputs else ''}".rstrip())
         if step.override_reason:
-            say_text(step.override_reason, "        review overridden: ")
+            say_text(step.override_reason, f"        {_how_reviewed(session, step.step_id)}: ")
 
 
 @sessions.command()
@@ -100,7 +120,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     project = Project(root)
     session = read_session(project, session_id)
     if not session.is_active:
-        raise session_over(session)
+        raise _over(session)
     text = resume_text(upgraded(session, project.catalogue, project.workspace.root), project.workspace)
     if as_json:
         say_json({"session_id": session.session_id, "text": text})
@@ -110,7 +130,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
 
 @sessions.command()
 @session_id_argument
-@click.option("--reason", required=True, metavar="TEXT", help="The reason; it is stored with the session.")
+@reason_option
 @path_option
 @json_option
 def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
@@ -118,9 +138,9 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
 
     def end(session: Session) -> Session:
         if not session.is_active:
-            raise session_over(session)
+            raise _over(session)
         reply = transitions.recorded_abort(session, reason, None)
-        return transitions.abort(session, reply, now=datetime.now(UTC).isoformat(timespec="microseconds"))
+        return transitions.abort(session, reply, now=_now())
 
     async def update(sessions: StateManager) -> Session:
         session = await load_session(await sessions.store(), session_id)
@@ -131,6 +151,32 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
         say_json(session.summary().model_dump(mode="json"))
         return
     say(f"aborted  {session.session_id}  {session.workflow}")
+
+
+@sessions.command()
+@session_id_argument
+@reason_option
+@path_option
+@json_option
+def undo(session_id: str, reason: str, root: str, as_json: bool) -> None:
+    """Take back the step that was completed last; its files stay, and so does the history."""
+    project = Project(root)
+    _say_back(
+        with_sessions(project, lambda sessions: _going_back(sessions, project, session_id, None, reason)), as_json
+    )
+
+
+@sessions.command("reopen")
+@session_id_argument
+@click.argument("step_id", metavar="STEP")
+@reason_option
+@path_option
+@json_option
+def reopen_step(session_id: str, step_id: str, reason: str, root: str, as_json: bool) -> None:
+    """Make a step the current one again, also of a session that is over; later steps are open again."""
+    project = Project(root)
+    session = with_sessions(project, lambda sessions: _going_back(sessions, project, session_id, step_id, reason))
+    _say_back(session, as_json)
 
 
 @sessions.command()
@@ -159,5 +205,85 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
     say(f"{len(archived)} {'session' if len(archived) == 1 else 'sessions'}.", err=True)
 
 
-async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> tuple[list[SessionSummary], list[str]]:
-    return await store.find(status=status, limit=limit), await store.damaged()
+async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
+    summaries = await store.find(status=status, limit=limit)
+    positions = {}
+    for summary in summaries:
+        with suppress(CorruptSession):
+            session = await store.load(summary.session_id)
+            positions[summary.session_id] = _position(session) if session else None
+    return Listing(summaries, positions, await store.damaged())
+
+
+async def _find_archived(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
+    archived = [summary for summary in await store.archived() if status in (None, summary.status)]
+    return Listing(archived[:limit], {}, [])
+
+
+def _position(session: Session) -> str | None:
+    """Say how far a session is; nothing for one of release 0.9, which does not know its steps."""
+    return position(session) if session.definition else None
+
+
+def _over(session: Session) -> StateError:
+    hint = (
+        f"`deepwork sessions show {session.session_id}` shows what came of it, `sessions reopen` goes back to a step."
+    )
+    return session_over(session, hint=hint)
+
+
+def _how_reviewed(session: Session, step_id: str) -> str:
+    """Say by the history what a reason stands for: a self-review that passed, or an override."""
+    for entry in reversed(session.history):
+        if entry.step_id == step_id and entry.kind == EventKind.SELF_REVIEW:
+            return "self-review passed, by the agent's word"
+        if entry.step_id == step_id and entry.kind == EventKind.OVERRIDE:
+            return "overridden before any review" if entry.detail.get("before_review") else "review overridden"
+    return "review overridden"
+
+
+async def _going_back(
+    sessions: StateManager, project: Project, session_id: str, step_id: str | None, reason: str
+) -> Session:
+    """Make a step, or the one completed last, the current one again.
+
+    Raises:
+        StateError: A session that nests in this one is active, or there is no such step.
+    """
+    store = await sessions.store()
+    stored = await load_session(store, session_id)
+    for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
+        with suppress(CorruptSession):
+            child = await store.load(summary.session_id)
+            if child and stored.session_id in child.parents:
+                raise StateError(
+                    f"{child.workflow}, session {child.session_id!r}, runs inside of this session; nothing was changed",
+                    hint=f"Finish it first, or: deepwork sessions abort {child.session_id} --reason TEXT",
+                )
+
+    def go_back(current: Session) -> Session:
+        session = upgraded(current, project.catalogue, project.workspace.root)
+        return reopen(session, step_id or _last_step(session), reason, now=_now())
+
+    return await sessions.update(stored.session_id, go_back, session=stored)
+
+
+def _last_step(session: Session) -> str:
+    if session.status is SessionStatus.ABORTED:
+        raise _over(session)
+    progress = last_completed(session)
+    if progress is None:
+        raise StateError(f"No step of session {session.session_id!r} is completed; there is nothing to undo")
+    return progress.step_id
+
+
+def _say_back(session: Session, as_json: bool) -> None:
+    if as_json:
+        say_json(session.summary().model_dump(mode="json"))
+        return
+    say(f"reopened  {session.session_id}  {session.workflow}  now at {session.current_step_id}, {position(session)}")
+    say(f"Tell the agent to call {resume_call(session.session_id)}.", err=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

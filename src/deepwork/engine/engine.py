@@ -39,9 +39,7 @@ from deepwork.sessions.upgrade import pinned_as, upgraded
 
 WHERE = "?"
 
-HOW_TO_REPORT = (
-    "Report with finished_step(session_id, step_id, outputs): with both ids a repeated call never counts twice."
-)
+GATE_OFF = "The quality gate is off: the reviews of this step were not made. Tell the user."
 
 BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
 
@@ -132,7 +130,7 @@ class Engine:
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call, session),
-            notices=[*notices, HOW_TO_REPORT, *self.sessions.connection(call).take_remarks()],
+            notices=[*notices, *self.sessions.connection(call).take_remarks()],
         )
 
     async def finish_step(self, call: ToolCall, report: Report) -> FinishedStep:
@@ -211,12 +209,16 @@ class Engine:
         if step_id == session.current_step_id:
             following = transitions.next_entry(session)
             instructions = read_instructions(session.pinned, following, self._workspace.root)
+        gate_off = self.gate is None and bool(session.pinned.steps[step_id].reviews)
+        if gate_off:
+            notices.append(GATE_OFF)
         return Completion(
             step_id=step_id,
             outputs=checked.outputs,
             reported=dict(report.outputs) if checked.outputs != report.outputs else None,
             notes=report.notes,
             override=override,
+            gate_off=gate_off,
             notices=tuple(notices),
             next_instructions=instructions,
         )
@@ -275,7 +277,7 @@ class Engine:
         if not is_open:
             return session, None
         try:
-            passed = passed_before(session.history, completion.step_id)
+            passed = passed_before(transitions.since_reopened(session), completion.step_id)
             judgement = await gate.judge(work, passed_before=passed, progress=progress)
         except BaseException as error:
             with anyio.CancelScope(shield=True):

@@ -29,6 +29,7 @@ from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepS
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import entry_of, pin
 from deepwork.sessions.manager import StateManager
+from deepwork.sessions.reopen import last_completed
 from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_told_apart
 
 
@@ -70,7 +71,7 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
 
 def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
     """Say that these are the outputs of the step that was completed last; None if they are not."""
-    progress = _last_completed(session)
+    progress = last_completed(session)
     if session.status is SessionStatus.ABORTED or progress is None or not _is_same(progress, outputs):
         return None
     over = "" if session.is_active else f", and with it the workflow {session.workflow} ({session.status})"
@@ -83,15 +84,6 @@ def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
 def _is_same(progress: StepProgress, outputs: Mapping[str, Any]) -> bool:
     """Say whether outputs are those with which a step was completed, as the agent wrote them or as they were kept."""
     return dict(outputs) in (progress.outputs, progress.reported)
-
-
-def _last_completed(session: Session) -> StepProgress | None:
-    """Find the step that was reported last, by the order of the history; members completed with it do not count."""
-    for entry in reversed(session.history):
-        progress = session.step_progress.get(entry.step_id or "")
-        if entry.kind == "step_completed" and progress and progress.reply:
-            return progress
-    return None
 
 
 def _joined(sentences: list[str]) -> str:

@@ -6,13 +6,48 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from deepwork.errors import ConfigError
+
 
 def user_config_dir(environment: Mapping[str, str]) -> Path:
-    """Say where programs keep the user's configuration."""
-    return Path(environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    """Say where programs keep the user's configuration.
+
+    Raises:
+        ConfigError: The environment says so by a path that is relative.
+    """
+    return _folder(environment, "XDG_CONFIG_HOME", "~/.config")
 
 
 def user_state_dir(environment: Mapping[str, str]) -> Path:
-    """Say where decisions and reports of the user are kept."""
-    home = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(home) / "deepwork"
+    """Say where decisions and reports of the user are kept.
+
+    Raises:
+        ConfigError: The environment says so by a path that is relative.
+    """
+    return _folder(environment, "XDG_STATE_HOME", "~/.local/state") / "deepwork"
+
+
+def check_user_folders(environment: Mapping[str, str], project: Path) -> None:
+    """Refuse folders of the user that lie in the project: its repository could bring what they hold.
+
+    Raises:
+        ConfigError: One does.
+    """
+    for folder in (user_config_dir(environment), user_state_dir(environment)):
+        if Path(os.path.realpath(folder)).is_relative_to(project):
+            raise ConfigError(
+                f"your own folder {str(folder)!r} lies in the project {str(project)!r}, whose repository could bring "
+                "what is in it",
+                hint="Let HOME, XDG_CONFIG_HOME and XDG_STATE_HOME name folders outside of the project.",
+            )
+
+
+def _folder(environment: Mapping[str, str], variable: str, default: str) -> Path:
+    path = environment.get(variable) or os.path.expanduser(default)
+    if not os.path.isabs(path):
+        name = variable if environment.get(variable) else "HOME"
+        raise ConfigError(
+            f"{name}: {path!r} is not an absolute path, so a project could bring your own files",
+            hint=f"Unset {name}, or give a full path.",
+        )
+    return Path(path)

@@ -19,6 +19,9 @@ from deepwork.models.jobs import PATTERNS, FileInput, Job, JobFile, Step
 
 FILE_NAME = "job.yml"
 
+# Keys that only the later job format has at the top.
+LATER_KEYS = ("step_arguments",)
+
 
 def parse_job(path: Path) -> Job | JobLoadError:
     """Read a job from its folder, or from its `job.yml`.
@@ -40,14 +43,16 @@ def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
     file = job_dir / FILE_NAME
     try:
         document = read_document(content)
+        refuse(_later_format(document))
         definition = document.validate(JobFile, patterns=PATTERNS)
         refuse(_contradictions(definition, document))
-        warnings = [problem.at(file) for problem in islice(_doubts(definition, document, job_dir), MAX_PROBLEMS)]
+        errors = _lines(_missing_instructions(definition, document, job_dir), file)
+        warnings = _lines(_doubts(definition, document, job_dir), file)
     except DocumentError as error:
         return load_error(job_dir, error.at(file))
     except Exception as error:  # noqa: BLE001 - a hostile file must not take the good jobs with it
         return load_error(job_dir, Problem(f"cannot be read ({type(error).__name__})").at(file))
-    return Job(definition=definition, job_dir=job_dir, warnings=tuple(warnings))
+    return Job(definition=definition, job_dir=job_dir, errors=errors, warnings=warnings)
 
 
 def load_error(job_dir: Path, message: str) -> JobLoadError:
@@ -57,8 +62,40 @@ def load_error(job_dir: Path, message: str) -> JobLoadError:
 
 def unreadable(job_dir: Path, error: PathRefused | OSError) -> JobLoadError:
     """Make the error of a job whose file cannot be read."""
-    reason = "not found" if isinstance(error, FileNotFoundError) else describe(error)
+    reason = f"not found{_other_name(job_dir)}" if isinstance(error, FileNotFoundError) else describe(error)
     return load_error(job_dir, f"{job_dir / FILE_NAME} {reason.replace('the project', 'the folder of its job')}")
+
+
+def _other_name(job_dir: Path) -> str:
+    """Say which file was probably meant to be the job's."""
+    try:
+        names = sorted(os.listdir(job_dir))
+    except OSError:
+        return ""
+    if not names:
+        return "; the folder is empty"
+    meant = next((name for name in names if name != FILE_NAME and name.lower() in ("job.yaml", FILE_NAME)), None)
+    return f"; rename {meant!r} to {FILE_NAME!r}" if meant else ""
+
+
+def _lines(problems: Iterator[Problem], file: Path) -> tuple[str, ...]:
+    """Write the first problems as lines, in the order of the file."""
+    first = sorted(islice(problems, MAX_PROBLEMS), key=lambda problem: problem.line or 0)
+    return tuple(problem.at(file) for problem in first)
+
+
+def _later_format(document: Document) -> Iterator[Problem]:
+    """Yield one sentence for a file of DeepWork 0.10 or newer, instead of an error for each of its keys."""
+    data = document.data if isinstance(document.data, dict) else {}
+    keys = [key for key in LATER_KEYS if key in data]
+    if "steps" not in data and isinstance(data.get("workflows"), dict):
+        keys.append("workflows")
+    if keys:
+        yield Problem(
+            f"this is a job of DeepWork 0.10 or newer ({keys[0]!r} shows it), whose format this release does not read: "
+            "here a job has `steps`, each with an `instructions_file`, and a list of `workflows`",
+            document.line(keys[0]),
+        )
 
 
 def _folder_name(job_dir: Path) -> str:
@@ -141,16 +178,21 @@ def _wrong_workflows(job: JobFile, steps: dict[str, Step], document: Document) -
                 earlier_steps.add(step_id)
 
 
+def _missing_instructions(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem]:
+    """Yield the instruction files that cannot be read: their steps fail when they begin, the others work."""
+    for index, step in enumerate(job.steps):
+        reason = _doubtful_path(step.instructions_file, job_dir)
+        if reason:
+            line = document.line("steps", index, "instructions_file")
+            yield Problem(f"step {step.id!r}: instructions file {step.instructions_file!r} {reason}", line)
+
+
 def _doubts(job: JobFile, document: Document, job_dir: Path) -> Iterator[Problem]:
     """Yield what is probably a mistake, but does harm only when the step is reached."""
     if job.name != _folder_name(job_dir):
         yield Problem(f"the job is named {job.name!r}, its folder {_folder_name(job_dir)!r}", document.line("name"))
     outputs = {step.id: step.outputs for step in job.steps}
     for index, step in enumerate(job.steps):
-        doubt = _doubtful_path(step.instructions_file, job_dir)
-        if doubt:
-            line = document.line("steps", index, "instructions_file")
-            yield Problem(f"step {step.id!r}: instructions file {step.instructions_file!r} {doubt}", line)
         for position, step_input in enumerate(step.inputs):
             if isinstance(step_input, FileInput) and step_input.file not in outputs[step_input.from_step]:
                 line = document.line("steps", index, "inputs", position)

@@ -20,6 +20,11 @@ log = logging.getLogger("deepwork.jobs")
 # A file that is changed twice within the resolution of its clock looks unchanged. After this time it cannot.
 SETTLED_NS = 2_000_000_000
 
+# Reading a mebibyte of YAML takes up to a second, and what is made of it up to ten times its size.
+READ_AT_ONCE = 3 * 1024 * 1024
+MAX_KEPT = 16 * 1024 * 1024
+MAX_FOLDERS = 10_000
+
 Stamp = tuple[int, int, int, int, int]
 
 
@@ -47,6 +52,7 @@ class JobReader:
         self.folder = folder
         self._inside = inside
         self._cache: dict[str, _CachedJob] = {}
+        self._parsed_bytes = 0
 
     @property
     def escapes(self) -> bool:
@@ -71,13 +77,37 @@ class JobReader:
         return sorted(names)
 
     def read_all(self) -> list[Job | JobLoadError]:
-        """Read the jobs of all sub-folders, sorted by these."""
-        items = []
-        for name in self.names():
+        """Read the jobs of all sub-folders, sorted by these.
+
+        Of files that are new or have changed one call reads `READ_AT_ONCE` bytes, and the next call goes on from there.
+        Jobs beyond `MAX_KEPT` bytes in all are not read.
+        """
+        items: list[Job | JobLoadError] = []
+        parsed_before, kept_bytes = self._parsed_bytes, 0
+        for name in self.names()[:MAX_FOLDERS]:
             cached = self._cache.get(name)
-            item = cached.result if cached and self._is_unchanged(name, cached) else self.read(name)
-            items += [item] if item else []
+            if cached and self._is_unchanged(name, cached):
+                items.append(cached.result)
+                kept_bytes += cached.stamp[2]
+                continue
+            size = self._size(name)
+            parsed_bytes = self._parsed_bytes - parsed_before
+            if kept_bytes + size > MAX_KEPT:
+                items.append(
+                    load_error(self.folder / name, f"the jobs of this folder have more than {MAX_KEPT:,} bytes")
+                )
+            elif not cached and parsed_bytes and parsed_bytes + size > READ_AT_ONCE:
+                items.append(load_error(self.folder / name, "not read yet, because others are very large; call again"))
+            elif item := self.read(name):
+                items.append(item)
+                kept_bytes += size
         return items
+
+    def _size(self, name: str) -> int:
+        try:
+            return min(os.stat(f"{self.folder}/{name}/{FILE_NAME}").st_size, MAX_BYTES)
+        except OSError:
+            return 0
 
     def _is_unchanged(self, name: str, cached: _CachedJob) -> bool:
         try:
@@ -117,8 +147,9 @@ class JobReader:
             result = cached.result
         else:
             result = parse_content(content, self.folder / name)
-            for warning in result.warnings if isinstance(result, Job) else ():
-                log.warning("%s", warning)
+            for line in (*result.errors, *result.warnings) if isinstance(result, Job) else ():
+                log.warning("%s", line)
+            self._parsed_bytes += len(content)
         is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])
         self._cache[name] = _CachedJob(stamp, is_settled, digest, result)
         return result

@@ -165,8 +165,8 @@ class JobFile(JobFilePart):
 class Job(BaseModel):
     """A job file that was read and is valid.
 
-    `description` is for sources that know more of a job than `job.yml` can hold; `warnings` are lines
-    `file:line: message` for the author.
+    `description` is for sources that know more of a job than `job.yml` can hold. `errors` are what will make a step
+    fail when it begins, `warnings` what is probably a mistake: lines `file:line: message` for the author.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -174,6 +174,7 @@ class Job(BaseModel):
     definition: JobFile
     job_dir: Path
     description: str | None = None
+    errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

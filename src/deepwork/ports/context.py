@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -19,6 +19,23 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
+class TrustedCommand:
+    """A command that runs only as its user has trusted it: `PluginContext.prepared` makes it ready to run.
+
+    Attributes:
+        label: What it is, as `deepwork trust` names it.
+        arguments: The program and its arguments. Relative paths start at the project's folder.
+        more: What else the user has to know of it, such as the variables that it may see.
+        needs_trust: Whether its words need trust. Files of the project that it names need it in any case.
+    """
+
+    label: str
+    arguments: tuple[str, ...]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    needs_trust: bool = True
+
+
+@dataclass(frozen=True)
 class ReviewCommand:
     """A program that the configuration names as a reviewer.
 
@@ -26,13 +43,13 @@ class ReviewCommand:
         name: The name by which it is selected as a runner.
         run: The program and its arguments.
         pass_env: Environment variables that it may see besides the usual ones.
-        is_trusted: Asked before each run: a project's command takes effect once its user has trusted it.
+        command: For `PluginContext.prepared`: a project's command runs only once its user has trusted it.
     """
 
     name: str
     run: tuple[str, ...]
     pass_env: tuple[str, ...]
-    is_trusted: Callable[[], bool]
+    command: TrustedCommand
 
 
 class PluginContext(ABC):
@@ -62,6 +79,14 @@ class PluginContext(ABC):
         return self.workspace.state_dir
 
     @property
+    @abstractmethod
+    def user_dir(self) -> Path:
+        """A folder of this plugin for this project in the user's own state folder; made by whoever writes to it.
+
+        For what a repository must not be able to bring, because git carries everything that is in the project.
+        """
+
+    @property
     def log(self) -> logging.Logger:
         return logging.getLogger(f"deepwork.plugin.{self.plugin}")
 
@@ -85,6 +110,14 @@ class PluginContext(ABC):
         """Say whether the user has trusted this content of a file of the repository, such as a command.
 
         A refusal is remembered, so that `deepwork trust` can show it. Ask again before each use: the answer may change.
+        """
+
+    @abstractmethod
+    def prepared(self, command: TrustedCommand) -> AbstractAsyncContextManager[list[str] | None]:
+        """Make a command ready for one run, and give its arguments; None if the user has not trusted it as it is now.
+
+        Files of the project that it names are read, compared with what was trusted, and run from private copies, which
+        go with the block: what changes afterwards does not run.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from deepwork.files.workspace import Workspace
+from deepwork.ports.context import TrustedCommand
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
 
@@ -104,10 +105,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A check for `deepwork doctor`; `run` gives its findings."""
+    """A check for `deepwork doctor`; `run` gives its findings.
+
+    Attributes:
+        commands: Gives the commands that files of the project name and that need trust, for `deepwork trust`. Called
+            outside of an event loop.
+    """
 
     name: str
     run: Callable[[], Iterable[Finding]]
+    commands: Callable[[], Iterable[TrustedCommand]] = tuple
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ class StateStore(ABC):
         """Read a session; None when there is none.
 
         Raises:
+            UnknownSession: It belongs to another workspace, as in a store that several machines share; the error names
+                that machine and folder.
             CorruptSession: It exists and cannot be read.
             StorageError: The store did not answer.
         """
@@ -55,9 +57,10 @@ class StateStore(ABC):
         """
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
-        """Read the summaries of some sessions: missing sessions are left out, a damaged one gives its error.
+        """Read the summaries of some sessions, in the order of their ids.
 
-        Every reply shows a whole stack, so a store should not read whole sessions for this if it can avoid it.
+        Missing and archived sessions are left out, and a damaged one gives its error. Every reply shows a whole stack,
+        so a store should not read whole sessions for this if it can avoid it.
 
         Raises:
             StorageError: The store did not answer.
@@ -79,6 +82,10 @@ class StateStore(ABC):
             StorageError: This store cannot do it, or failed.
         """
         raise StorageError(f"{type(self).__name__} has no archive")
+
+    async def archived(self) -> list[SessionSummary]:
+        """List the archived sessions, the last changed first; a store without an archive has none."""
+        return []
 
     async def damaged(self) -> list[str]:
         """Name stored sessions that could not be read and were set aside."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -14,9 +15,9 @@ from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError
 from deepwork.errors import ConfigError, PathRefused
 from deepwork.files.paths import describe, is_utf8, read_regular
-from deepwork.files.user_folders import user_config_dir, user_state_dir
+from deepwork.files.user_folders import check_user_folders, user_config_dir, user_state_dir
 from deepwork.files.workspace import Workspace
-from deepwork.project.settings import NeedsTrust, join, setting_label, trusted_part
+from deepwork.project.settings import NeedsTrust, at_most, join, trusted_part
 from deepwork.project.trust import Trust
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
@@ -50,23 +51,32 @@ class RouteSection(Section):
     runner: str
 
 
-class GateSection(Section):
-    """How outputs are reviewed."""
+def _as_strict(name: str, value: Any, own: Mapping[str, Any]) -> bool:
+    return bool(value) or not own[name]
 
-    enabled: bool = True
-    runner: str | None = None
+
+def _of_no_other_runner(name: str, value: Any, own: Mapping[str, Any]) -> bool:
+    """Say whether the project takes no reviews away from runners that the user has chosen."""
+    return value == own[name] or not (own["runner"] or own["runners"])
+
+
+class GateSection(Section):
+    """How outputs are reviewed. A project can make this stricter and cheaper than its user has it, and nothing else."""
+
+    enabled: Annotated[bool, NeedsTrust(unless=_as_strict)] = True
+    runner: Annotated[str | None, NeedsTrust(unless=_of_no_other_runner)] = None
     timeout: Annotated[int, Field(gt=0)] = 120
-    max_attempts: Annotated[int, Field(gt=0)] = 3
-    concurrency: Annotated[int, Field(gt=0)] = 4
-    runners: list[RouteSection] = []
-    commands: Annotated[dict[str, CommandSection], NeedsTrust()] = {}
+    max_attempts: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 3
+    concurrency: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 4
+    runners: Annotated[list[RouteSection], NeedsTrust(unless=_of_no_other_runner)] = []
+    commands: dict[str, CommandSection] = {}
 
 
 class ToolsSection(Section):
     """Which tools are served, and under which names."""
 
     sets: list[str] | None = None
-    prefix: dict[str, str] = {}
+    prefix: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")]] = {}
     budget: Annotated[int, Field(gt=0)] | None = None
 
 
@@ -93,7 +103,7 @@ class Config(Section):
 class LoadedConfig(NamedTuple):
     """The configuration, the workspace that follows from it, and what a plugin's settings are made of.
 
-    `requested` is what the project's file says, trusted or not.
+    `user` is what the user's own file says, `requested` what the project's says, trusted or not.
     """
 
     config: Config
@@ -101,13 +111,8 @@ class LoadedConfig(NamedTuple):
     trust: Trust
     user_settings: Mapping[str, Mapping[str, Any]]
     project_settings: Mapping[str, Mapping[str, Any]]
+    user: Config
     requested: Config
-
-    @property
-    def requested_commands(self) -> tuple[str, Any]:
-        """The label and the content under which the user is asked to trust the project's reviewers."""
-        content = self.requested.model_dump(exclude_unset=True).get("quality_gate", {}).get("commands")
-        return setting_label("quality_gate.commands"), content
 
 
 def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
@@ -118,11 +123,13 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     Raises:
         ConfigError: A file cannot be used; the error has file, line and the nearest valid key.
     """
+    check_user_folders(environment, root)
     trust = Trust(root, user_state_dir(environment))
     user = _read(user_config_file(environment))
     project = _read(Workspace(root).config_file, inside=root)
-    trusted_settings = trusted_part(Config, project.model_dump(exclude_unset=True), trust.allows)
-    joined = join(user.model_dump(exclude_unset=True), trusted_settings)
+    own = user.model_dump(exclude_unset=True)
+    trusted_settings = trusted_part(Config, project.model_dump(exclude_unset=True), trust.allows, own=own)
+    joined = join(own, trusted_settings)
     # A project cannot load a plugin that its user blocks, so the two lists are joined.
     blocked = {*user.plugins.block, *project.plugins.block}
     joined["plugins"] = {**joined.get("plugins", {}), "block": sorted(blocked)}
@@ -132,7 +139,25 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     config = Config.model_validate(joined)
     extra_roots = tuple(Path(os.path.expanduser(folder)).absolute() for folder in config.allowed_output_roots)
     workspace = Workspace(root, extra_roots)
-    return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, project)
+    return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, user, project)
+
+
+def check_import_path(root: Path) -> None:
+    """Refuse a project from which Python would import modules before it looks where this server was installed.
+
+    Raises:
+        ConfigError: The project, or a folder in it, is on `sys.path`; the environment that runs us may lie in it.
+    """
+    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    resolved = [os.path.realpath(entry) for entry in sys.path]
+    ahead = resolved[: resolved.index(own)] if own in resolved else resolved
+    environments = (Path(os.path.realpath(sys.prefix)), Path(os.path.realpath(sys.base_prefix)))
+    for entry in map(Path, ahead):
+        if entry.is_relative_to(root) and not any(map(entry.is_relative_to, environments)):
+            raise ConfigError(
+                f"Python would import modules from {str(entry)!r}, which lies in the project {str(root)!r}",
+                hint="Take it out of PYTHONPATH, and start `deepwork` or `python -P -m deepwork`.",
+            )
 
 
 def resolve_root(project_root: str | Path) -> Path:

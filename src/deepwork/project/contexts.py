@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, fields
-from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+from anyio import CancelScope, to_thread
 from pydantic import BaseModel, ValidationError
 
 from deepwork.documents.problems import Problem
 from deepwork.errors import ConfigError
+from deepwork.files.user_folders import user_state_dir
 from deepwork.files.workspace import Workspace
-from deepwork.ports.context import CommandContext, ContextOf, ObjectT, PluginContext, ReviewCommand, SettingsT
+from deepwork.ports.context import (
+    CommandContext,
+    ContextOf,
+    ObjectT,
+    PluginContext,
+    ReviewCommand,
+    SettingsT,
+    TrustedCommand,
+)
 from deepwork.project.config import LoadedConfig, load_config, resolve_root
 from deepwork.project.settings import join, trusted_part
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import Trust
+from deepwork.project.trusted_commands import trusted_copies
 from deepwork.text.suggest import nearest
 
 
@@ -38,9 +49,15 @@ class ProjectContext(PluginContext):
     _shared: SharedObjects
     _context_of: ContextOf
 
+    @property
+    def user_dir(self) -> Path:
+        name = sha256(os.fsencode(self.workspace.root)).hexdigest()[:24]
+        return user_state_dir(self.environment) / "projects" / name / self.plugin
+
     def settings(self, model: type[SettingsT]) -> SettingsT:
         path = f"plugins.settings.{self.plugin}."
-        trusted_settings = trusted_part(model, self._project_settings, self.trust.allows, path)
+        own = self._user_settings
+        trusted_settings = trusted_part(model, self._project_settings, self.trust.allows, path, own=own)
         try:
             return model.model_validate(join(self._user_settings, trusted_settings))
         except ValidationError as error:
@@ -58,6 +75,16 @@ class ProjectContext(PluginContext):
         if not is_trusted:
             self.trust.remember_refusal(full_label, content)
         return is_trusted
+
+    @asynccontextmanager
+    async def prepared(self, command: TrustedCommand) -> AsyncIterator[list[str] | None]:
+        copies = trusted_copies(command, self.workspace.root, self.trust, owner=self.plugin)
+        arguments = await to_thread.run_sync(copies.__enter__)
+        try:
+            yield arguments
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(copies.__exit__, None, None, None)
 
     async def shared(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
         return await self._shared.get(key, open_)
@@ -121,18 +148,20 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
 
 
 def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:
-    """Join the programs that take effect with those of the project that wait for trust.
-
-    What waits is offered too: trust given later takes effect at once, without a new start of the server.
-    """
-    effective = loaded.config.quality_gate.commands
-    label, requested = loaded.requested_commands
-
-    def is_trusted(name: str) -> bool:
-        return name in effective or loaded.trust.allows(label, requested)
-
-    sections = {**loaded.requested.quality_gate.commands, **effective}
+    """Join the programs that the user and the project name as reviewers; of one name the user's counts."""
+    own = set(loaded.user.quality_gate.commands)
+    sections = {**loaded.requested.quality_gate.commands, **loaded.user.quality_gate.commands}
     return tuple(
-        ReviewCommand(name, tuple(section.run), tuple(section.pass_env), partial(is_trusted, name))
+        ReviewCommand(
+            name,
+            tuple(section.run),
+            tuple(section.pass_env),
+            TrustedCommand(
+                f"setting quality_gate.commands.{name}",
+                tuple(section.run),
+                {"pass_env": section.pass_env},
+                needs_trust=name not in own,
+            ),
+        )
         for name, section in sections.items()
     )

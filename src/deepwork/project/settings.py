@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,9 +19,22 @@ class NeedsTrust:
 
     Args:
         shown: Makes of the value what `deepwork trust` prints and remembers: a URL without its password, say.
+        unless: Says of the name of the setting, the project's value, and the user's own settings of the same section
+            whether the project may have this value without trust: `at_most`, for what costs money.
     """
 
     shown: Callable[[Any], Any] | None = None
+    unless: Callable[[str, Any, Mapping[str, Any]], bool] | None = None
+
+
+def at_most(name: str, value: Any, own: Mapping[str, Any]) -> bool:
+    """Say whether a value is not above the user's own; None is no limit."""
+    return own[name] is None or (isinstance(value, int | float) and value <= own[name])
+
+
+def same(name: str, value: Any, own: Mapping[str, Any]) -> bool:
+    """Say whether a value is the user's own."""
+    return bool(value == own[name])
 
 
 def join(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,23 +47,43 @@ def join(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, An
 
 
 def trusted_part(
-    model: type[BaseModel], values: Mapping[str, Any], allows: Callable[[str, Any], bool], path: str = ""
+    model: type[BaseModel],
+    values: Mapping[str, Any],
+    allows: Callable[[str, Any], bool],
+    path: str = "",
+    *,
+    own: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Leave out the marked settings that the user has not trusted, in this model and in models below it."""
+    """Leave out the marked settings that the user has not trusted, in this model and in models below it.
+
+    Args:
+        model: What the settings are.
+        values: The project's settings.
+        allows: Asked for each that needs trust, by its label and content.
+        path: Where the model is, with a dot at its end.
+        own: The user's own settings of the same model.
+    """
     trusted: dict[str, Any] = {}
+    own_values = {**_defaults(model), **own}
     for name, value in values.items():
         field = model.model_fields.get(name)
         inner = field.annotation if field else None
         marks = [mark for mark in field.metadata if isinstance(mark, NeedsTrust)] if field else []
-        if marks:
+        if marks and not (marks[0].unless and marks[0].unless(name, value, own_values)):
             content = marks[0].shown(value) if marks[0].shown else value
             if allows(setting_label(f"{path}{name}"), content):
                 trusted[name] = value
         elif isinstance(inner, type) and issubclass(inner, BaseModel) and isinstance(value, Mapping):
-            trusted[name] = trusted_part(inner, value, allows, f"{path}{name}.")
+            inner_own = own.get(name)
+            inner_values = inner_own if isinstance(inner_own, Mapping) else {}
+            trusted[name] = trusted_part(inner, value, allows, f"{path}{name}.", own=inner_values)
         else:
             trusted[name] = value
     return trusted
+
+
+def _defaults(model: type[BaseModel]) -> dict[str, Any]:
+    return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
 
 
 def setting_label(path: str) -> str:

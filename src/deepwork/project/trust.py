@@ -7,18 +7,49 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from deepwork.files.copies import ProjectFile
 from deepwork.files.folder import Folder
 
 log = logging.getLogger("deepwork.trust")
 
 FILE_NAME = "trust.json"
+# So many refusals of plugins are remembered for a project: a repository can cause any number.
+MAX_REFUSALS = 100
+MAX_REFUSAL_BYTES = 64 * 1024
+# What was shown when something was trusted is kept up to this size, to show later what has changed.
+MAX_SHOWN = 256 * 1024
 
 Record = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class TrustRequest:
+    """What a project asks for: a setting or a command, and the files of the project that it names."""
+
+    label: str
+    content: Any
+    files: Mapping[str, ProjectFile] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that is trusted."""
+        content = self.content
+        if self.files:
+            content = [content, {path: file.digest for path, file in self.files.items()}]
+        return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+    @property
+    def shown(self) -> str:
+        """The text that its user looks at: the words, then each file."""
+        words = self.content if isinstance(self.content, str) else json.dumps(self.content, indent=2)
+        files = [f"--- {path} ---\n{file.content.decode(errors='replace')}" for path, file in self.files.items()]
+        return "\n".join([words, *files])
 
 
 class Trust:
@@ -35,14 +66,20 @@ class Trust:
 
     def allows(self, label: str, content: Any) -> bool:
         """Say whether the user has trusted exactly this content. Writes nothing."""
-        if self._record()["granted"].get(label) == _digest(content):
+        if self.allows_request(TrustRequest(label, content)):
             return True
         self.refusals[label] = content
         return False
 
+    def allows_request(self, request: TrustRequest) -> bool:
+        """Say whether the user has trusted exactly these words and files. Writes nothing."""
+        return _granted_digest(self._record()["granted"].get(request.label)) == request.digest
+
     def remember_refusal(self, label: str, content: Any) -> None:
         """Keep a refusal that only shows at use, so that a later `deepwork trust` can ask about it."""
-        if self._record()["refused"].get(label) != content:
+        refused = self._record()["refused"]
+        is_small = len(refused) < MAX_REFUSALS and len(json.dumps(content, default=str)) <= MAX_REFUSAL_BYTES
+        if refused.get(label) != content and (is_small or label in refused):
             self._change(lambda record: record["refused"].update({label: content}))
 
     def refused(self) -> dict[str, Any]:
@@ -53,13 +90,21 @@ class Trust:
         """Name what is trusted."""
         return sorted(self._record()["granted"])
 
-    def grant(self, contents: dict[str, Any]) -> None:
-        """Trust exactly these contents."""
+    def shown_before(self, label: str) -> str | None:
+        """Give the text that was shown when something of this label was trusted."""
+        granted = self._record()["granted"].get(label)
+        return granted.get("shown") if isinstance(granted, dict) else None
+
+    def grant(self, requests: Iterable[TrustRequest]) -> None:
+        """Trust exactly these, in one write, and forget every refusal: what is still wanted is asked for again."""
+        entries = {
+            request.label: {"digest": request.digest, "shown": request.shown if _fits(request.shown) else None}
+            for request in requests
+        }
 
         def change(record: Record) -> None:
-            for label, content in contents.items():
-                record["granted"][label] = _digest(content)
-                record["refused"].pop(label, None)
+            record["granted"].update(entries)
+            record["refused"].clear()
 
         self._change(change)
 
@@ -91,8 +136,13 @@ class Trust:
             log.warning("%s cannot be written (%s): nothing new is trusted", self._folder / FILE_NAME, error.strerror)
 
 
-def _digest(content: Any) -> str:
-    return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+def _granted_digest(entry: Any) -> str | None:
+    """Give the digest of an entry; the first files had nothing else."""
+    return entry.get("digest") if isinstance(entry, dict) else entry
+
+
+def _fits(shown: str) -> bool:
+    return len(shown) <= MAX_SHOWN
 
 
 def _parse(content: bytes | None) -> dict[str, Record]:

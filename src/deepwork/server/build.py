@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastmcp import FastMCP
 
 from deepwork import __version__
 from deepwork.engine.engine import Engine
-from deepwork.errors import ConfigError, PathRefused
+from deepwork.errors import ConfigError, DeepWorkError, PathRefused
 from deepwork.files.paths import resolve_inside
+from deepwork.loading.discovery import Candidate
+from deepwork.loading.faults import place_of, told_as_fault
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
@@ -75,8 +78,10 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     """
     _check_state_dir(project)
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
-    for label in sorted(project.trust.refusals):
-        log.warning("%s of this project has no effect until you run `deepwork trust`", label)
+    if engine.gate is None:
+        log.warning("the quality gate is off: steps are completed without their reviews, and histories say so")
+    for notice in project.notices():
+        log.warning("%s", notice)
     return server
 
 
@@ -108,15 +113,54 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
         dereference_schemas=False,
         on_duplicate="error",
     )
-    for name, tool in named_tools(sets, project.config.tools.prefix):
-        add_tool(server, name, tool.item, middleware)
-    resources = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.resources]
-    for resource in by_name("resource", resources, lambda spec: spec.uri).values():
-        add_resource(server, resource.item, middleware)
-    prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
-    for prompt in by_name("prompt", prompts, lambda spec: spec.name).values():
-        add_prompt(server, prompt.item)
+    for part in _parts(project, sets, server, middleware):
+        part.add()
     return server
+
+
+class _Part(NamedTuple):
+    """A tool, resource or prompt of a plugin, and what adds it to a server."""
+
+    plugin: Candidate
+    subject: str
+    register: Callable[[], None]
+
+    def add(self) -> None:
+        with told_as_fault(self.plugin, self.subject):
+            self.register()
+
+
+def _parts(
+    project: Project, sets: list[Provided[ToolSet]], server: FastMCP[Any], middleware: CallMiddleware
+) -> Iterator[_Part]:
+    for name, tool in named_tools(sets, project.config.tools.prefix):
+        yield _Part(
+            tool.by, f"tool {name!r}{place_of(tool.item.fn)}", partial(add_tool, server, name, tool.item, middleware)
+        )
+    resources = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.resources]
+    for uri, resource in by_name("resource", resources, lambda spec: spec.uri).items():
+        subject = f"resource {uri!r}{place_of(resource.item.fn)}"
+        yield _Part(resource.by, subject, partial(add_resource, server, resource.item, middleware))
+    prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
+    for name, prompt in by_name("prompt", prompts, lambda spec: spec.name).items():
+        subject = f"prompt {name!r}{place_of(prompt.item.fn)}"
+        yield _Part(prompt.by, subject, partial(add_prompt, server, prompt.item))
+
+
+def find_faults(project: Project, engine: Engine) -> list[Provided[DeepWorkError]]:
+    """Build each tool, resource and prompt that a server of the project would have, and give the errors.
+
+    Raises:
+        PluginError: Names clash, so that there is nothing to build.
+    """
+    server: FastMCP[Any] = FastMCP("check", on_duplicate="error")
+    failures: list[Provided[DeepWorkError]] = []
+    for part in _parts(project, project.chosen_tool_sets(engine), server, CallMiddleware(engine.sessions)):
+        try:
+            part.add()
+        except DeepWorkError as error:
+            failures.append(Provided(error, part.plugin))
+    return failures
 
 
 def lifespan_of(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:

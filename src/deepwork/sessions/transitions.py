@@ -31,6 +31,7 @@ class Completion:
     Attributes:
         reported: The outputs as the agent wrote them, if their paths were resolved to others.
         override: Why the step is not reviewed.
+        gate_off: Whether it has reviews that nobody makes, because the quality gate is off.
         notices: What the agent should know about its outputs.
         next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
             at the end of the workflow.
@@ -41,6 +42,7 @@ class Completion:
     reported: Outputs | None = None
     notes: str | None = None
     override: str | None = None
+    gate_off: bool = False
     notices: tuple[str, ...] = ()
     next_instructions: Mapping[str, str] = field(default_factory=dict)
 
@@ -118,7 +120,7 @@ def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Ses
 
 def handed_back(session: Session, step_id: str) -> str | None:
     """Give what the agent was told when it had to have this step reviewed."""
-    for entry in reversed(session.history):
+    for entry in reversed(since_reopened(session)):
         if (entry.kind, entry.step_id) == (EventKind.REVIEW_HANDED_BACK, step_id):
             return entry.detail.get("feedback")
     return None
@@ -207,6 +209,14 @@ def with_progress(session: Session, progress: StepProgress) -> Session:
     return session.model_copy(update={"step_progress": {**session.step_progress, progress.step_id: progress}})
 
 
+def since_reopened(session: Session) -> list[HistoryEntry]:
+    """Give the history of the steps as they are open now: reviews before a step was reopened no longer count."""
+    kinds = [entry.kind for entry in session.history]
+    if EventKind.REOPENED not in kinds:
+        return session.history
+    return session.history[len(kinds) - kinds[::-1].index(EventKind.REOPENED) :]
+
+
 def record(
     session: Session,
     now: str,
@@ -288,6 +298,8 @@ def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], 
 
 def _complete_step(session: Session, completion: Completion, reply: RecordedReply, now: str) -> Session:
     step_id, override = completion.step_id, completion.override
+    if completion.gate_off:
+        session = record(session, now, EventKind.GATE_OFF, step_id)
     if override:
         kind, detail = _override(session, completion)
         session = record(session, now, kind, step_id, detail)
@@ -306,7 +318,8 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
 
 def _override(session: Session, completion: Completion) -> tuple[EventKind, dict[str, Any]]:
     """Tell the report of a passed self-review from an override, and mark one before any review was asked for."""
-    last = next((entry.kind for entry in reversed(session.history) if _is_review(entry, completion.step_id)), None)
+    entries = reversed(since_reopened(session))
+    last = next((entry.kind for entry in entries if _is_review(entry, completion.step_id)), None)
     detail: dict[str, Any] = {"reason": completion.override}
     if last == EventKind.REVIEW_HANDED_BACK:
         return EventKind.SELF_REVIEW, detail

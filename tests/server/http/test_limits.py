@@ -421,7 +421,7 @@ def _dial_for_ever(dial, url):
 
 
 def test_while_it_ends_new_requests_are_refused_and_old_ones_answered(listen_with_routes, dial, hello, pipe, tmp_path):
-    process, url = listen_with_routes("http", DRAIN_SECONDS=60)
+    process, url = listen_with_routes("http", DRAIN_SECONDS=60, END_SECONDS=60)
     _, headers = hello
     release = tmp_path / "release"
     os.mkfifo(release)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deepwork.api import NeedsTrust
+from deepwork.api import NeedsTrust, at_most, same
 
 
 class ClaudeSettings(BaseModel):
-    """How Claude Code is called.
+    """How Claude Code is called. A project may lower what its user allows, and needs trust for anything else.
 
     Attributes:
         command: The program, by name or path.
@@ -27,7 +27,7 @@ class ClaudeSettings(BaseModel):
     command: Annotated[str, NeedsTrust(), Field(min_length=1)] = "claude"
     extra_arguments: Annotated[list[str], NeedsTrust()] = []
     pass_env: Annotated[list[str], NeedsTrust()] = []
-    model: str | None = None
-    max_turns: Annotated[int, Field(gt=0)] = 20
-    max_budget_usd: Annotated[float, Field(gt=0)] | None = None
-    concurrency: Annotated[int, Field(gt=0)] | None = None
+    model: Annotated[str | None, NeedsTrust(unless=same)] = None
+    max_turns: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 20
+    max_budget_usd: Annotated[Annotated[float, Field(gt=0)] | None, NeedsTrust(unless=at_most)] = None
+    concurrency: Annotated[Annotated[int, Field(gt=0)] | None, NeedsTrust(unless=at_most)] = None

@@ -109,12 +109,12 @@ def named_files(root: Path, names: Sequence[str]) -> Changes:
     """Count the files that somebody names as changed, as far as they are existing files in the project.
 
     Raises:
-        ArgumentError: None of them is.
+        ArgumentError: Some are named, and none of them is.
     """
     files: set[str] = set()
     notes: list[str] = []
     if not names:
-        raise ArgumentError("files: none was named", hint="Leave it out to review all that has changed.")
+        return Changes(files=(), compared="an empty list of files")
     for name in names:
         try:
             path = relative_path(root, name)

@@ -141,7 +141,7 @@ def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: b
 @click.option("--passes", is_flag=True, help="Remove passes of that age too, so that their reviews are done again.")
 def clean(root: str, days: float | None, *, passes: bool) -> None:
     """Remove old instructions and passes; without options, those that every review removes anyway."""
-    folder = ReviewFolder(open_context("review", root).workspace)
+    folder = ReviewFolder(open_context("review", root))
     if days is None:
         removed = folder.clean(instruction_days=INSTRUCTION_DAYS, pass_days=PASS_DAYS)
     else:

@@ -6,12 +6,13 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from anyio import to_thread
 
+from deepwork_review.names import printable
 from deepwork_review.rules import FILE_NAME, BrokenFile, Rule, read_rules
 from deepwork_review.working_tree import WorkingTree
 
@@ -24,6 +25,10 @@ SKIPPED = frozenset(
 )
 MAX_ENTRIES = 1_000_000
 MAX_WALK_SECONDS = 20.0
+# Of all rules of a project together; what comes after that is reported as broken.
+MAX_RULES = 2000
+MAX_RULE_GLOBS = 5000
+MAX_RULE_CHARACTERS = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,11 @@ def walk(root: Path) -> FileListing:
             with os.scandir(root / folder) as scan:
                 entries = list(scan)
         except OSError as error:
-            notes.append(f"{folder or '.'} cannot be listed: {error.strerror}")
+            notes.append(f"{printable(folder or '.')} cannot be listed: {error.strerror}")
             continue
         entry_count += len(entries)
         if folder and any(entry.name == ".git" for entry in entries):
-            notes.append(f"{folder}/ is a repository of its own and was left out")
+            notes.append(f"{printable(folder)}/ is a repository of its own and was left out")
             continue
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
@@ -103,19 +108,29 @@ def _read_all(root: Path, listing: FileListing) -> RuleBook:
     notes = list(listing.notes)
     vendored = [path for path in rule_files if _is_skipped(path)]
     if vendored:
-        names = ", ".join(vendored[:5]) + (", …" if len(vendored) > 5 else "")
+        names = ", ".join(map(printable, vendored[:5])) + (", …" if len(vendored) > 5 else "")
         notes.append(f"rules in folders of other people's code were left out: {names}")
     rules: list[Rule] = []
     broken: list[BrokenFile] = []
     for path in _deepest_first(set(rule_files) - set(vendored)):
         if not _exists(root / path):
             continue  # git lists files that were deleted and not yet committed.
-        contents = read_rules(root, path)
+        contents = _too_many(rules, path) or read_rules(root, path)
         if isinstance(contents, BrokenFile):
             broken.append(contents)
         else:
             rules += contents
     return RuleBook(tuple(rules), tuple(broken), tuple(notes))
+
+
+def _too_many(rules: Sequence[Rule], path: str) -> BrokenFile | None:
+    """Refuse a further file once the rules that were read could cost too much."""
+    globs = sum(rule.globs for rule in rules)
+    characters = sum(len(rule.instructions) for rule in rules)
+    if len(rules) < MAX_RULES and globs < MAX_RULE_GLOBS and characters < MAX_RULE_CHARACTERS:
+        return None
+    message = f"it was not read: a project has at most {MAX_RULES:,} rules with {MAX_RULE_GLOBS:,} globs in all"
+    return BrokenFile(path, f"{printable(path)}: {message}")
 
 
 def _deepest_first(paths: Iterable[str]) -> list[str]:

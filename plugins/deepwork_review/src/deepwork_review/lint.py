@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
-from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext
+from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext, TrustedCommand
 from deepwork_review.discover import RuleBook, find_files, find_rules
 from deepwork_review.formatters import FORMATTERS
 from deepwork_review.match import Matcher
 from deepwork_review.material import MAX_REFERENCE_BYTES
 from deepwork_review.names import printable
-from deepwork_review.precomputed import command_of
+from deepwork_review.precomputed import command_of, commands_of
 from deepwork_review.project_files import UnusableFile, read_text
 from deepwork_review.rules import Rule
 from deepwork_review.working_tree import WorkingTree
@@ -66,7 +67,12 @@ def check(context: PluginContext) -> Check:
         for flaw in flaws:
             yield Finding(flaw.level, flaw.text, "deepwork reviews lint")
 
-    return Check("reviews", run)
+    def commands() -> list[TrustedCommand]:
+        with suppress(DeepWorkError):  # `run` reports it
+            return commands_of(context)
+        return []
+
+    return Check("reviews", run, commands)
 
 
 def _flaws(root: Path, rule: Rule, files: Sequence[str]) -> list[str]:

@@ -50,14 +50,17 @@ class Matcher:
 
     Attributes:
         gave_up: Why files were counted as matching without being tried; None if all were tried.
+        seconds_left: What is left of the time; below 0 nothing more is tried.
     """
 
-    def __init__(self, folder: str, include: Sequence[str], exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: str, include: Sequence[str], exclude: Sequence[str] = (), *, seconds: float = MAX_SECONDS
+    ) -> None:
         self._prefix = f"{folder}/" if folder else ""
         self._include = compiled(tuple(include))
         self._exclude = compiled(tuple(exclude))
         self._risky = max(self._include.globstars, self._exclude.globstars) > 1
-        self._seconds_left = MAX_SECONDS
+        self.seconds_left = min(seconds, MAX_SECONDS)
         self.gave_up: str | None = None
 
     def matches(self, path: str) -> bool:
@@ -71,13 +74,13 @@ class Matcher:
         selected: list[str] = []
         for start in range(first, last, BATCH):
             batch = paths[start : min(start + BATCH, last)]
-            if self._seconds_left < 0:
-                self.gave_up = f"its globs took longer than {MAX_SECONDS:g} s"
+            if self.seconds_left < 0:
+                self.gave_up = f"its globs, or those of all rules, took longer than {MAX_SECONDS:g} s"
                 selected += batch
                 continue
             started = time.perf_counter()
             selected += filter(self._decide if self._risky else self._match, batch)
-            self._seconds_left -= time.perf_counter() - started
+            self.seconds_left -= time.perf_counter() - started
         return selected
 
     def _decide(self, path: str) -> bool:

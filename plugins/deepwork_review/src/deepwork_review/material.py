@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deepwork_review.changed import Changes
-from deepwork_review.match import Matcher
+from deepwork_review.match import MAX_SECONDS, Matcher
 from deepwork_review.names import printable
 from deepwork_review.project_files import UnusableFile, read_text
 from deepwork_review.rules import Rule, Strategy
@@ -83,10 +83,12 @@ class RuleMatch:
 def match_rules(rules: Iterable[Rule], changes: Changes) -> list[RuleMatch]:
     """Choose the rules that a change concerns. Deleted files count only for rules that ask for them."""
     matches = []
+    seconds_left = MAX_SECONDS  # for all rules together, because there may be very many
     for rule in rules:
-        matcher = rule.matcher()
+        matcher = rule.matcher(seconds_left)
         files = tuple(matcher.select(changes.files))
         deleted = tuple(matcher.select(changes.deleted)) if rule.body.match.deletions else ()
+        seconds_left = min(seconds_left, matcher.seconds_left)
         if files or deleted:
             matches.append(RuleMatch(rule, matcher, files, deleted, matcher.gave_up))
     return matches

@@ -83,7 +83,7 @@ async def make_plan(context: PluginContext, *, files: Sequence[str] | None = Non
         ToolError: The platform is unknown, the files or the base cannot be used, or git gives no answer.
     """
     formatter = formatter_for(context.platform or DEFAULT)
-    folder, root = ReviewFolder(context.workspace), context.project_root
+    folder, root = ReviewFolder(context), context.project_root
     tree = await WorkingTree.open(root, context.environment)
     rules, changes = await _rules_and_changes(context, tree, files, base_ref)
     if not rules.rules or not (changes.files or changes.deleted):

@@ -6,14 +6,17 @@ import os
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
-from deepwork.api import PluginContext, ProgramError, run_program
+from deepwork.api import PluginContext, ProgramError, TrustedCommand, run_program
+from deepwork_review.discover import RuleBook, find_rules
 from deepwork_review.project_files import MissingFile, UnusableFile, read_file
 from deepwork_review.rules import Rule
+from deepwork_review.working_tree import WorkingTree
 
 SECONDS = 60.0
 CONCURRENCY = 8
@@ -45,45 +48,60 @@ async def precompute(context: PluginContext, rules: Sequence[Rule]) -> tuple[dic
     return texts, sorted(notes)
 
 
-def command_of(root: Path, rule: Rule) -> tuple[list[str], str]:
-    """Split a rule's command into a script of the project and its arguments, and digest the script.
+def command_of(root: Path, rule: Rule) -> TrustedCommand:
+    """Give a rule's command, which starts with a script of the project.
 
     Raises:
-        ValueError: The command does not start with a script of the project.
+        ValueError: It does not.
     """
-    words = shlex.split(rule.body.review.precomputed_info_for_reviewer_bash_command or "")
+    text = rule.body.review.precomputed_info_for_reviewer_bash_command or ""
+    words = shlex.split(text)
     if not words:
         raise ValueError("the command is empty")
     script = posixpath.join(rule.folder, words[0])
     try:
-        content = read_file(root, script, limit=MAX_SCRIPT)
+        read_file(root, script, limit=MAX_SCRIPT)
     except MissingFile:
         raise ValueError(f"the command {words[0]!r} is not a file beside {rule.file}") from None
     except UnusableFile as error:
         raise ValueError(f"the command {words[0]!r} {error}") from None
     program = os.path.realpath(root / script)
     interpreter = [] if os.access(program, os.X_OK) else ["bash"]
-    return [*interpreter, program, *words[1:]], sha256(content).hexdigest()
+    return TrustedCommand(f"command of rule {rule.name} in {rule.file}", (*interpreter, program, *words[1:]))
+
+
+def commands_of(context: PluginContext) -> list[TrustedCommand]:
+    """Read all rules, and give the commands that they want to run; outside of an event loop."""
+
+    async def find() -> RuleBook:
+        return await find_rules(context.project_root, await WorkingTree.open(context.project_root, context.environment))
+
+    commands = []
+    for rule in anyio.run(find).rules:
+        if rule.body.review.precomputed_info_for_reviewer_bash_command:
+            with suppress(ValueError):
+                commands.append(command_of(context.project_root, rule))
+    return commands
 
 
 async def _run(context: PluginContext, rule: Rule) -> tuple[str, str | None]:
     """Run the command of a rule; give the text for reviewers, and what the user has to know."""
     try:
-        arguments, digest = command_of(context.project_root, rule)
+        command = await to_thread.run_sync(command_of, context.project_root, rule)
     except ValueError as error:
         return f"(nothing: {error})", str(error)
-    label = f"command of rule {rule.name} in {rule.file}"
-    command = rule.body.review.precomputed_info_for_reviewer_bash_command
-    if not context.trusts(label, {"command": command, "sha256 of the script": digest}):
-        return "(nothing: the user has not trusted this command)", "its command was not run; see `deepwork trust`"
     try:
-        completed = await run_program(
-            arguments,
-            cwd=context.project_root,
-            environment=_environment(context.environment),
-            seconds=SECONDS,
-            max_output=MAX_OUTPUT,
-        )
+        async with context.prepared(command) as arguments:
+            if arguments is None:
+                text = "(nothing: the user has not trusted this command)"
+                return text, "its command was not run; see `deepwork trust`"
+            completed = await run_program(
+                arguments,
+                cwd=context.project_root,
+                environment=_environment(context.environment),
+                seconds=SECONDS,
+                max_output=MAX_OUTPUT,
+            )
     except ProgramError as error:
         return f"(nothing: {error.message})", error.message
     text = completed.stdout.decode(errors="replace")

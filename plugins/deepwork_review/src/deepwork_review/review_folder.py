@@ -1,4 +1,4 @@
-"""The folder in which reviews are recorded: their instructions, what was issued, and which have passed."""
+"""Where reviews are recorded: their instructions in the project, what was issued and has passed with the user."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from deepwork.api import (
-    ArgumentError,
-    Folder,
-    PathRefused,
-    StorageError,
-    Workspace,
-)
+from deepwork.api import ArgumentError, Folder, PathRefused, PluginContext, StorageError
 from deepwork_review.identity import Components, Identity, is_unchanged
 
 FOLDER = "review_instructions"
@@ -42,16 +37,18 @@ class PassRecord:
 
 
 class ReviewFolder:
-    """`.deepwork/tmp/review_instructions`, with up to three files for each review.
+    """Two folders, with up to three files for each review.
 
-    `ID.md` has its instructions, `ID.json` what was issued, and `ID.passed` the record of its pass. Any number of
-    processes may use the folder at the same time: a file is replaced as a whole, its name stands for its content, and
+    `.deepwork/tmp/review_instructions/ID.md` has its instructions. `ID.json`, what was issued, and `ID.passed`, the
+    record of its pass, are in the user's own state folder, so that no repository can bring a pass. Any number of
+    processes may use the folders at the same time: a file is replaced as a whole, its name stands for its content, and
     only old files are removed.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._path = workspace.state_dir / FOLDER
+    def __init__(self, context: PluginContext) -> None:
+        self._workspace = context.workspace
+        self._path = self._workspace.state_dir / FOLDER
+        self._user_dir = context.user_dir
 
     @property
     def relative_path(self) -> str:
@@ -61,7 +58,7 @@ class ReviewFolder:
     def records_of(self, identities: Iterable[Identity]) -> dict[str, PassRecord]:
         """Find the passes of exactly these reviews, by digest."""
         records: dict[str, PassRecord] = {}
-        with self._open() as folder:
+        with self._open_user_dir() as folder:
             if folder is None:
                 return {}
             for identity in identities:
@@ -76,7 +73,7 @@ class ReviewFolder:
 
     def records(self) -> list[PassRecord]:
         """Give all passes, the newest first."""
-        with self._open() as folder:
+        with self._open_user_dir() as folder:
             if folder is None:
                 return []
             names = [name for name in folder.names() if name.endswith(".passed")]
@@ -91,10 +88,13 @@ class ReviewFolder:
         """
         try:
             self._prepare()
-            with Folder.open(self._path, inside=self._workspace.root) as folder:
+            with (
+                Folder.open(self._path, inside=self._workspace.root) as folder,
+                Folder.open(self._user_dir, inside=self._user_dir) as user_folder,
+            ):
                 for identity, text in reviews:
                     issued = {"digest": identity.digest, "components": identity.components}
-                    _put(folder, f"{identity.review_id}.json", json.dumps(issued).encode())
+                    _put(user_folder, f"{identity.review_id}.json", json.dumps(issued).encode())
                     _put(folder, f"{identity.review_id}.md", text.encode(errors="backslashreplace"))
         except PathRefused as error:
             raise StorageError(f"The instructions could not be written: {error.message}") from None
@@ -122,27 +122,16 @@ class ReviewFolder:
             "summary": summary[:MAX_SUMMARY] if summary else None,
         }
         try:
-            with Folder.open(self._path, inside=self._workspace.root) as folder:
+            with Folder.open(self._user_dir, inside=self._user_dir) as folder:
                 folder.replace(f"{review_id}.passed", json.dumps(record).encode())
         except (OSError, PathRefused) as error:
             raise StorageError(f"The pass of {review_id!r} could not be recorded") from error
 
     def clean(self, *, instruction_days: float = INSTRUCTION_DAYS, pass_days: float = PASS_DAYS) -> int:
         """Remove files of at least these ages, and return how many they were."""
-        now = time.time()
         max_days = {".md": instruction_days, ".json": instruction_days, ".passed": pass_days}
-        with self._open() as folder:
-            if folder is None:
-                return 0
-            removed = folder.remove_leftovers()
-            for name in folder.names():
-                # Files of other kinds are not ours, so none is old enough.
-                days = max_days.get(os.path.splitext(name)[1], float("inf"))
-                with suppress(OSError):
-                    if now - folder.status(name).st_mtime >= days * 86400:
-                        folder.remove(name)
-                        removed += 1
-        return removed
+        with self._open() as folder, self._open_user_dir() as user_folder:
+            return sum(_clean(opened, max_days) for opened in (folder, user_folder) if opened)
 
     def _issued(self, review_id: str) -> dict[str, Any]:
         unknown = ArgumentError(
@@ -151,7 +140,7 @@ class ReviewFolder:
         )
         if not _ID.match(review_id):
             raise unknown
-        with self._open() as folder:
+        with self._open_user_dir() as folder:
             content = folder.read(f"{review_id}.json") if folder else None
         try:
             issued = json.loads(content or b"")
@@ -164,25 +153,46 @@ class ReviewFolder:
         state_dir, root = self._workspace.state_dir, self._workspace.root
         with Folder.open(state_dir, inside=root) as parent, suppress(FileExistsError):
             os.mkdir(FOLDER, 0o700, dir_fd=parent.descriptor)
+        os.makedirs(self._user_dir, mode=0o700, exist_ok=True)
 
-    @contextmanager
-    def _open(self) -> Iterator[Folder | None]:
-        """Open the folder; None if it does not exist yet.
+    def _open(self) -> AbstractContextManager[Folder | None]:
+        return _open_folder(self._path, self._workspace.root)
 
-        Raises:
-            StorageError: It leads out of the project, or cannot be read.
-        """
-        with ExitStack() as stack:
-            folder = None
-            try:
-                folder = stack.enter_context(Folder.open(self._path, inside=self._workspace.root))
-            except FileNotFoundError:
-                pass
-            except PathRefused as error:
-                raise StorageError(f"{self.relative_path} cannot be used: {error.message}") from None
-            except OSError as error:
-                raise StorageError(f"{self.relative_path} cannot be used: {error.strerror}") from error
-            yield folder
+    def _open_user_dir(self) -> AbstractContextManager[Folder | None]:
+        return _open_folder(self._user_dir, self._user_dir)
+
+
+@contextmanager
+def _open_folder(path: Path, inside: Path) -> Iterator[Folder | None]:
+    """Open a folder; None if it does not exist yet.
+
+    Raises:
+        StorageError: It leads out of where it has to be, or cannot be read.
+    """
+    with ExitStack() as stack:
+        folder = None
+        try:
+            folder = stack.enter_context(Folder.open(path, inside=inside))
+        except FileNotFoundError:
+            pass
+        except PathRefused as error:
+            raise StorageError(f"{path} cannot be used: {error.message}") from None
+        except OSError as error:
+            raise StorageError(f"{path} cannot be used: {error.strerror}") from error
+        yield folder
+
+
+def _clean(folder: Folder, max_days: Mapping[str, float]) -> int:
+    now = time.time()
+    removed = folder.remove_leftovers()
+    for name in folder.names():
+        # Files of other kinds are not ours, so none is old enough.
+        days = max_days.get(os.path.splitext(name)[1], float("inf"))
+        with suppress(OSError):
+            if now - folder.status(name).st_mtime >= days * 86400:
+                folder.remove(name)
+                removed += 1
+    return removed
 
 
 def _read_record(folder: Folder, name: str) -> PassRecord | None:

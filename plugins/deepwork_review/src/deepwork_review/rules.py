@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
 
 from deepwork.api import Document, DocumentError, Problem, read_document
-from deepwork_review.match import Matcher, refuse_glob
+from deepwork_review.match import MAX_SECONDS, Matcher, refuse_glob
 from deepwork_review.project_files import UnusableFile, read_file, read_text
 
 FILE_NAME = ".deepreview"
-MAX_FILE = 4 * 1024 * 1024
+MAX_FILE = 1024 * 1024
 MAX_INSTRUCTIONS = 256 * 1024
 MAX_GLOBS = 200
+MAX_FILE_GLOBS = 2000
+# Parsed files take many times their size, so larger ones are not kept.
+MAX_KEPT = 64 * 1024
 MAX_REFERENCES = 20
 
 
@@ -135,9 +138,14 @@ class Rule:
         """Give the path, relative to the project, of a file that the rule names relative to its own folder."""
         return f"{self.folder}/{path}" if self.folder else path
 
-    def matcher(self) -> Matcher:
+    @property
+    def globs(self) -> int:
+        """How many globs it has."""
+        return len(self.body.match.include) + len(self.body.match.exclude)
+
+    def matcher(self, seconds: float = MAX_SECONDS) -> Matcher:
         """Make a new matcher. Each counts the time that it takes, so nobody shares one."""
-        return Matcher(self.folder, self.body.match.include, self.body.match.exclude)
+        return Matcher(self.folder, self.body.match.include, self.body.match.exclude, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -159,11 +167,29 @@ def read_rules(root: Path, file: str) -> list[Rule] | BrokenFile:
         return BrokenFile(file, f"{file}: {error}")
 
 
-@lru_cache(maxsize=1024)
 def _parse(content: bytes) -> tuple[Document, dict[str, RuleBody]]:
+    return _parse_small(content) if len(content) <= MAX_KEPT else _parse_any(content)
+
+
+@lru_cache(maxsize=128)
+def _parse_small(content: bytes) -> tuple[Document, dict[str, RuleBody]]:
     """Parse a file; calls with the same content share the result."""
+    return _parse_any(content)
+
+
+def _parse_any(content: bytes) -> tuple[Document, dict[str, RuleBody]]:
     document = read_document(content)
+    globs = sum(map(_glob_count, document.data.values())) if isinstance(document.data, dict) else 0
+    if globs > MAX_FILE_GLOBS:
+        # Before they are validated: it takes a tenth of a millisecond for each.
+        raise DocumentError(Problem(f"{globs:,} globs; a file has at most {MAX_FILE_GLOBS:,}"))
     return document, document.validate(RuleFile).root
+
+
+def _glob_count(body: Any) -> int:
+    match = body.get("match") if isinstance(body, dict) else None
+    lists = [match.get(key) for key in ("include", "exclude")] if isinstance(match, dict) else []
+    return sum(len(globs) for globs in lists if isinstance(globs, list))
 
 
 def _rule(root: Path, file: str, document: Document, name: str, body: RuleBody) -> Rule:

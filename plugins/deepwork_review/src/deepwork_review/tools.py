@@ -43,7 +43,7 @@ def tool_set(context: PluginContext) -> ToolSet:
         from deepwork_review.review_folder import ReviewFolder
 
         by = f"{call.client.name} {call.client.version}" if call.client else "an unnamed client"
-        ReviewFolder(context.workspace).mark(review_id, by[:200], summary)
+        ReviewFolder(context).mark(review_id, by[:200], summary)
         return f"Review {review_id!r} is recorded as passed."
 
     return ToolSet(

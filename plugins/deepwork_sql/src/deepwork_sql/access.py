@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -104,7 +104,7 @@ class Database:
 
     async def follow(
         self, after: str | None, *, source: str | None = None, workflow_id: str | None = None
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Give the events after a cursor for ever, each soon after its transaction is committed."""
         pauses = iter(_PAUSES)
         while True:

@@ -28,3 +28,16 @@ class Event:
     at: int
     principal: str | None
     data: Mapping[str, Any]
+
+
+def as_mapping(event: Event) -> dict[str, Any]:
+    """Give an event as JSON has it."""
+    return {
+        "id": event.id,
+        "source": event.source,
+        "event": event.event,
+        "workflow_id": event.workflow_id,
+        "at": event.at,
+        "principal": event.principal,
+        "data": event.data,
+    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import BigInteger, Select, insert, literal, literal_column, select, tuple_
+from sqlalchemy import BigInteger, Select, insert, literal, literal_column, select, tuple_, update
 
 from deepwork.api import ArgumentError
 from deepwork_sql.events import Event
@@ -81,15 +81,24 @@ def end(transaction: Transaction) -> str:
     return str(Cursor(0, last or 0))
 
 
+def is_restored(transaction: Transaction) -> bool:
+    """Say whether there are events of another cluster, whose transaction ids were greater than those to come."""
+    return _gap(transaction) > 0
+
+
 def align(transaction: Transaction) -> None:
-    """Let new events come after those that were restored from another cluster, whose ids were greater."""
+    """Let new events come after those that were restored from another cluster."""
+    gap = _gap(transaction)
+    if gap > 0:
+        transaction.execute(update(feeds).values(offset=feeds.c.offset + gap))
+
+
+def _gap(transaction: Transaction) -> int:
     if transaction.dialect != "postgresql":
-        return
+        return 0
     newest = transaction.execute(select(events.c.xid).order_by(events.c.xid.desc()).limit(1)).scalar()
-    following = transaction.execute(select(_NEXT)).scalar_one()
-    if newest is not None and newest >= following:
-        gap = newest + 1 - following
-        transaction.execute(feeds.update().values(offset=feeds.c.offset + gap))
+    following: int = transaction.execute(select(_NEXT)).scalar_one()
+    return 0 if newest is None else newest + 1 - following
 
 
 def _event(row: Mapping[Any, Any]) -> Event:

@@ -14,6 +14,7 @@ from deepwork_sql.address import Address
 from deepwork_sql.engines import POOL, make_engine
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.execution import Executor
+from deepwork_sql.feed import align, is_restored
 from deepwork_sql.migration import check_releases, migrate, states
 from deepwork_sql.requests import forget_old_requests
 from deepwork_sql.retry import OPENING, POSTGRES, SQLITE
@@ -49,10 +50,32 @@ async def open_database(address: Address) -> AsyncIterator[Database]:
         await to_thread.run_sync(engine.dispose)
 
 
+def migrate_address(address: Address) -> list[str]:
+    """Bring the tables of a database up to date, and say in words what was done.
+
+    Raises:
+        DatabaseError: It does not answer, or is too new for this release.
+    """
+    engine = make_engine(address)
+    try:
+        installed = installed_schemas()
+        executor = Executor(engine, OPENING)
+        migrated = executor.write(lambda transaction: migrate(transaction, installed)).result
+    finally:
+        engine.dispose()
+    outdated = {state.installed.schema.name: state.stored_version for state in migrated}
+    return [
+        f"{item.schema.name}: version {outdated.get(item.schema.name, item.schema.version)} -> {item.schema.version}"
+        if item.schema.name in outdated
+        else f"{item.schema.name}: version {item.schema.version}, up to date"
+        for item in installed
+    ]
+
+
 def _open(address: Address) -> Engine:
     engine = make_engine(address)
     try:
-        executor = Executor(engine, OPENING if address.dialect == "postgresql" else SQLITE)
+        executor = Executor(engine, OPENING)
         installed = installed_schemas()
         found = executor.read(lambda transaction: states(transaction.connection, installed))
         check_releases(found)
@@ -64,6 +87,8 @@ def _open(address: Address) -> Engine:
             )
         if outdated:
             executor.write(lambda transaction: migrate(transaction, installed))
+        elif executor.read(is_restored):
+            executor.write(align)
     except BaseException:
         engine.dispose()
         raise

@@ -102,6 +102,12 @@ class SessionRows:
             update(sessions).where(self._mine, sessions.c.session_id == session_id).values(archived=True)
         )
 
+    def archived(self, transaction: Transaction) -> list[SessionSummary]:
+        """List the sessions that are hidden, the last changed first."""
+        query = select(sessions.c.summary).where(self._mine, sessions.c.archived.is_(True))
+        rows = transaction.execute(query.order_by(sessions.c.updated_at.desc())).scalars()
+        return [SessionSummary.model_validate_json(summary) for summary in rows]
+
     def mark_damaged(self, transaction: Transaction, session_id: str) -> None:
         """Remember that a session could not be read. One of a newer release is not damaged."""
         is_readable_version = sessions.c.schema_version <= SCHEMA_VERSION

@@ -68,6 +68,10 @@ class SqlStore(StateStore):
         """Hide a session from `load` and `find`; its row stays."""
         await self._database.write(lambda transaction: self._rows.archive(transaction, session_id))
 
+    async def archived(self) -> list[SessionSummary]:
+        """List the sessions that are archived."""
+        return await self._database.read(self._rows.archived)
+
     async def damaged(self) -> list[str]:
         """Name the sessions that could not be read."""
         return await self._database.read(self._rows.damaged)

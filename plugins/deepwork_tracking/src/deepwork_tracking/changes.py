@@ -18,8 +18,9 @@ from deepwork_tracking.snapshots import (
     list_files,
     open_git,
     read_states,
+    unread_warnings,
 )
-from deepwork_tracking.states import MAX_FILES, REPOSITORY, UNREAD
+from deepwork_tracking.states import REPOSITORY, UNREAD
 
 LETTERS = {"A": "added", "C": "added", "D": "deleted", "M": "modified", "T": "modified", "U": "modified"}
 
@@ -82,7 +83,7 @@ async def _since_commit(snapshot: Snapshot, git: Git) -> FileChanges:
     words: dict[str, str | None] = {path: LETTERS.get(entry.letter, "modified") for path, entry in tracked.items()}
     words.update((path, "added") for path in untracked if not path.endswith("/"))
     words |= _compare(before, after)
-    warnings += [*unread, *_new_repositories(untracked, before)]
+    warnings += [*unread_warnings(unread), *_new_repositories(untracked, before)]
     return _file_changes(words, snapshot.states, warnings)
 
 
@@ -97,26 +98,16 @@ async def _git_or_none(top: Path, environment: Mapping[str, str]) -> Git | None:
 
 async def _since_checksums(snapshot: Snapshot, git: Git | None) -> FileChanges:
     top = Path(snapshot.toplevel)
-    listed = await list_files(git, top)
-    if snapshot.last is not None:
-        listed = [path for path in listed if path <= (snapshot.last or "")]
-    before = dict.fromkeys(listed) | snapshot.states
-    after, unread = await _read_in_parts(git, top, before)
-    unknown = {path for path, state in before.items() if UNREAD in (state, after[path]) and state and after[path]}
-    words = _compare(before, {path: before[path] if path in unknown else state for path, state in after.items()})
-    return _file_changes(words, (), [*snapshot.warnings, *unread])
-
-
-async def _read_in_parts(git: Git | None, top: Path, paths: Iterable[str]) -> tuple[dict[str, str | None], list[str]]:
-    """Read the states of as many files as there are: those of the snapshot, and those that are new."""
-    wanted = sorted(paths)
-    states: dict[str, str | None] = {}
-    warnings: list[str] = []
-    for start in range(0, len(wanted), MAX_FILES):
-        part, unread = await read_states(git, top, wanted[start : start + MAX_FILES], "sha1")
-        states |= part
-        warnings += unread
-    return states, warnings
+    listed = [path for path in await list_files(git, top) if snapshot.last is None or path <= snapshot.last]
+    after, unread = await read_states(git, top, snapshot.states, "sha1")
+    words: dict[str, str | None] = {path: "added" for path in listed if not path.endswith("/")}
+    words |= _compare(snapshot.states, after)
+    # Of a file that was not read at one of the two moments nothing is known, unless it is new or gone.
+    words |= {
+        path: None for path, old in snapshot.states.items() if after[path] and old and UNREAD in (old, after[path])
+    }
+    repositories = _new_repositories(listed, snapshot.states)
+    return _file_changes(words, (), [*snapshot.warnings, *unread_warnings(unread), *repositories])
 
 
 def _states(tracked: Mapping[str, Entry]) -> list[tuple[str, str | None]]:

@@ -47,12 +47,12 @@ def get_context(
         InvalidCall: The filter's time is none.
     """
     context = workflow_row(find(transaction, workflows, workflow_id))
-    conditions = _conditions(workflow_id, filter_)
+    conditions, since = _conditions(workflow_id, filter_), filter_.since_milliseconds
     if "phase_summary" in include:
         context["phase_summary"] = phase_rows(transaction, phases.c.workflow_id == workflow_id)[-(limit or 0) :]
     for section, read in SECTIONS.items():
         if section in include:
-            rows, count = read(transaction, conditions, filter_.since_milliseconds, limit)
+            rows, count = read(transaction, conditions, since, limit)
             context |= {section: rows, f"{section}_count": count}
     if "blockers" in include:
         context["has_blockers"] = context["blockers_count"] > 0

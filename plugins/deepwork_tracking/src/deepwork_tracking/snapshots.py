@@ -118,25 +118,18 @@ async def differences(git: Git, commit: str) -> tuple[dict[str, Entry], list[str
 
 async def read_states(
     git: Git | None, top: Path, paths: Iterable[str], algorithm: str, submodules: frozenset[str] = frozenset()
-) -> tuple[dict[str, str | None], list[str]]:
-    """Read the states of at most `MAX_FILES` files, and say what was left out.
+) -> tuple[dict[str, str | None], int]:
+    """Read the states of files, and say how many of them exist but were not read.
 
     Raises:
         GitError: git gave no answer about a submodule.
     """
     wanted = sorted(paths)
     reader = StateReader(top)
-
-    def read() -> dict[str, str | None]:
-        return {
-            path: reader.state(path, algorithm) if number < MAX_FILES else UNREAD for number, path in enumerate(wanted)
-        }
-
-    states = await to_thread.run_sync(read)
+    states = await to_thread.run_sync(lambda: {path: reader.state(path, algorithm) for path in wanted})
     for path in submodules.intersection(wanted):
         states[path] = await _submodule_state(git, path) if git else None
-    unread = reader.unread + max(0, len(wanted) - MAX_FILES)
-    return states, [_unread_warning(unread)] if unread else []
+    return states, reader.unread
 
 
 async def list_files(git: Git | None, top: Path) -> list[str]:
@@ -155,31 +148,41 @@ def algorithm_of(commit: str) -> str:
     return "sha256" if len(commit) == 64 else "sha1"
 
 
+def unread_warnings(number: int) -> list[str]:
+    """Say that so many files were not compared; nothing if there are none."""
+    if not number:
+        return []
+    limits = f"there are more than {MAX_FILES:,} files or {MAX_BYTES // 1024**2} MiB"
+    return [f"{number:,} file(s) were not compared, because {limits}, or they may not be read"]
+
+
 async def _git_snapshot(git: Git, commit: str, machine: str) -> Snapshot:
     tracked, untracked = await differences(git, commit)
     submodules = frozenset(path for path, entry in tracked.items() if entry.state.startswith(SUBMODULE))
-    states, warnings = await read_states(git, git.top, {*tracked, *untracked}, algorithm_of(commit), submodules)
+    dirty = sorted({*tracked, *untracked})
+    states, unread = await read_states(git, git.top, dirty[:MAX_FILES], algorithm_of(commit), submodules)
     return Snapshot(
-        type="git", id=commit, machine=machine, toplevel=str(git.top), states=states, warnings=tuple(warnings)
+        type="git",
+        id=commit,
+        machine=machine,
+        toplevel=str(git.top),
+        states=dict.fromkeys(dirty, UNREAD) | states,
+        warnings=tuple(unread_warnings(unread + len(dirty) - len(states))),
     )
 
 
 async def _checksum_snapshot(git: Git | None, top: Path, machine: str, reasons: list[str]) -> Snapshot:
     files = await list_files(git, top)
-    covered = files[:MAX_FILES]
-    states, warnings = await read_states(git, top, covered, "sha1")
-    if len(files) > len(covered):
-        warnings.append(
-            f"there are {len(files):,} files, and only the first {len(covered):,} in order of their paths are compared"
-        )
+    states, unread = await read_states(git, top, files[:MAX_FILES], "sha1")
+    is_whole = len(states) == len(files)
     return Snapshot(
         type="checksum",
         id=f"checksum-{time.time_ns() // 1_000_000}",
         machine=machine,
         toplevel=str(top),
         states=states,
-        last=covered[-1] if len(files) > len(covered) else None,
-        warnings=(*reasons, *warnings),
+        last=None if is_whole else files[MAX_FILES - 1],
+        warnings=(*reasons, *unread_warnings(unread + len(files) - len(states))),
     )
 
 
@@ -196,10 +199,3 @@ def _parse_diff(parts: list[bytes]) -> Iterator[tuple[str, Entry]]:
         if not is_own(name):
             shown_mode = SUBMODULE if SUBMODULE in (mode, new_mode) else mode
             yield name, Entry(letter[0], f"{shown_mode} {blob}")
-
-
-def _unread_warning(number: int) -> str:
-    return (
-        f"{number:,} files were not compared, because they are unreadable or more than {MAX_FILES:,} files or "
-        f"{MAX_BYTES // 1024**2} MiB"
-    )

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from deepwork.errors import ConfigError
 from deepwork.loading.manager import Provided
 from deepwork.ports.records import HttpApp
-from deepwork.server.drain import PendingCalls
+from deepwork.server.drain import PendingCalls, end_process_soon
 from deepwork.server.http.bodies import BodyCheck
 from deepwork.server.http.guard import Guard, Refusal, refuse
 from deepwork.server.http.limits import (
@@ -138,6 +138,7 @@ class _WebServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.should_exit = True
+        end_process_soon()
         # We close open event streams on purpose from here on; silence uvicorn's errors about them.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 

@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from deepwork.server.drain import PendingCalls
+from deepwork.server.drain import PendingCalls, end_process_soon
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
 
 _CHUNK = 256 * 1024
@@ -64,6 +64,7 @@ class Wire:
                     continue
                 self._note(message)
                 await to_server.send(SessionMessage(message))
+            end_process_soon()
             await self._unanswered.drain()
 
     async def _write_messages(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
@@ -156,8 +157,13 @@ def end_on_signals(scope: anyio.CancelScope) -> None:
     import asyncio
 
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        end_process_soon()
+        scope.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, scope.cancel)
+        loop.add_signal_handler(number, end)
 
 
 async def _speak(server: FastMCP[Any], wire: Wire) -> None:

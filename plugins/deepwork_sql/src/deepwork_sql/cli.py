@@ -1,0 +1,184 @@
+"""`deepwork store` and `deepwork events`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import click
+
+from deepwork.api import open_context, serve_apps, visible
+from deepwork_sql import database
+from deepwork_sql.copying import copy_sessions
+from deepwork_sql.events import Event, as_mapping
+from deepwork_sql.inspection import check_database, describe, migrate_now
+
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
+
+_PAGE = 1000
+
+
+def _project(command: CommandT) -> CommandT:
+    help_ = "Project root directory (default: current directory)."
+    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
+    return option(command)
+
+
+def _json(command: CommandT) -> CommandT:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+@click.group(epilog="Example: deepwork store copy --from json --to sql")
+def store() -> None:
+    """Look after the database: bring it up to date, check it, copy sessions."""
+
+
+@store.command()
+@_project
+def migrate(root: str) -> None:
+    """Bring the tables of all plugins up to date.
+
+    The first use of the database does the same, unless plugins.settings.sql.migrate is false.
+    """
+    for line in anyio.run(migrate_now, root):
+        click.echo(visible(line))
+
+
+@store.command()
+@_project
+@_json
+def info(root: str, *, as_json: bool) -> None:
+    """Show which database this project uses, and what is in it."""
+    facts = anyio.run(describe, root)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    for name, value in facts.items():
+        click.echo(visible(f"{name:12} {value if isinstance(value, str | int) else json.dumps(value)}"))
+
+
+@store.command()
+@_project
+@_json
+def check(root: str, *, as_json: bool) -> int:
+    """Check the database: whether it is whole, its tables fit this release, and every session can be read."""
+    problems = anyio.run(check_database, root)
+    if as_json:
+        click.echo(json.dumps({"ok": not problems, "problems": problems}, indent=2))
+    for problem in [] if as_json else problems:
+        click.echo(visible(problem))
+    if not (problems or as_json):
+        click.echo("The database is in order.", err=True)
+    return int(bool(problems))
+
+
+@store.command()
+@click.option("--from", "source", required=True, metavar="STORE", help="Copy the sessions of this state store.")
+@click.option("--to", "target", required=True, metavar="STORE", help="Copy them into this one.")
+@_project
+@_json
+def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
+    """Copy the sessions of this project from one state store to another, and compare each with its copy.
+
+    What is there already is left as it is, so an interrupted copy can be started again. Archived and damaged sessions
+    are not copied, but named.
+    """
+    report = anyio.run(copy_sessions, root, source, target)
+    if as_json:
+        click.echo(json.dumps(report._asdict(), indent=2))
+        return report.exit_code
+    for line in report.lines():
+        click.echo(visible(line))
+    return report.exit_code
+
+
+@click.command(epilog="Example: deepwork events --follow --json --source core")
+@_project
+@click.option("--follow", is_flag=True, help="Go on with new events until interrupted.")
+@_json
+@click.option("--since", metavar="ID", help="Only events after the one with this id.")
+@click.option("--source", metavar="PLUGIN", help="Only events of this plugin.")
+@click.option("--serve", is_flag=True, help="Serve the feed, and whatever else plugins have, over HTTP instead.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="With --serve: listen here.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="With --serve: 0 takes a free one."
+)
+@click.option(
+    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="With --serve: a name of this server."
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --serve: lines NAME TOKEN, who may call.",
+)
+def events(
+    root: str,
+    since: str | None,
+    source: str | None,
+    host: str,
+    port: int,
+    allowed_hosts: tuple[str, ...],
+    token_file: Path | None,
+    *,
+    follow: bool,
+    as_json: bool,
+    serve: bool,
+) -> None:
+    """Print the event feed of the database, from its oldest event.
+
+    With --json one object a line. Over HTTP the feed is a WebSocket: /plugins/sql/events?since=ID&source=NAME
+    """
+    if serve:
+        _show_log()
+        serve_apps(root, host=host, port=port, allowed_hosts=allowed_hosts, token_file=token_file)
+        return
+    anyio.run(_print_events, root, since, source, follow, _json_line if as_json else _text_line)
+
+
+def _show_log() -> None:
+    """Print what the server logs, such as its address; commands print warnings only."""
+    if logging.lastResort:
+        logging.lastResort.setLevel(logging.INFO)
+    logging.getLogger("deepwork").setLevel(logging.INFO)
+
+
+async def _print_events(
+    root: str,
+    since: str | None,
+    source: str | None,
+    follow: bool,  # noqa: FBT001 - anyio.run passes positions only
+    line_of: Callable[[Event], str],
+) -> None:
+    async with open_context("sql", root) as context:
+        feed = await database(context)
+        if follow:
+            async with aclosing(feed.follow(since, source=source)) as followed:
+                async for event in followed:
+                    _print(line_of(event))
+            return
+        while page := await feed.feed(since, limit=_PAGE, source=source):
+            for event in page:
+                _print(line_of(event))
+            since = page[-1].id
+
+
+def _print(line: str) -> None:
+    """Print a line at once: click flushes it."""
+    click.echo(line)
+
+
+def _json_line(event: Event) -> str:
+    return json.dumps(as_mapping(event))
+
+
+def _text_line(event: Event) -> str:
+    at = datetime.fromtimestamp(event.at / 1000, UTC).isoformat(timespec="milliseconds")
+    data: Any = json.dumps(event.data, ensure_ascii=False)
+    return visible(f"{event.id}  {at}  {event.source}  {event.event}  {event.workflow_id or '-'}  {data}")

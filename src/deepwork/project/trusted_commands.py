@@ -1,0 +1,46 @@
+"""Commands that run only as their user has trusted them, files of the project that they name included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deepwork.errors import PathRefused
+from deepwork.files.copies import ProjectFile, named_files, private_copies
+from deepwork.ports.context import TrustedCommand
+from deepwork.project.trust import Trust, TrustRequest
+
+
+@contextmanager
+def trusted_copies(command: TrustedCommand, project: Path, trust: Trust, *, owner: str) -> Iterator[list[str] | None]:
+    """Give the arguments of a command for one run; None if the user has not trusted it as it is now."""
+    try:
+        files = named_files(command.arguments, project)
+    except (PathRefused, OSError):
+        yield None
+        return
+    request = _request(command, files, owner)
+    if request and not trust.allows_request(request):
+        yield None
+        return
+    with private_copies(command.arguments, files) as arguments:
+        yield arguments
+
+
+def pending_request(command: TrustedCommand, project: Path, trust: Trust, *, owner: str) -> TrustRequest | None:
+    """Give what the user has to trust before a command can run; None if nothing is missing.
+
+    Raises:
+        PathRefused: It names a file that can never run.
+    """
+    request = _request(command, named_files(command.arguments, project), owner)
+    return None if request is None or trust.allows_request(request) else request
+
+
+def _request(command: TrustedCommand, files: dict[int, ProjectFile], owner: str) -> TrustRequest | None:
+    if not (files or command.needs_trust):
+        return None
+    label = command.label if command.label.startswith("setting ") else f"{owner}: {command.label}"
+    content = {"run": list(command.arguments), **command.more}
+    return TrustRequest(label, content, {file.path: file for file in files.values()})
