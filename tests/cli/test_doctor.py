@@ -71,6 +71,22 @@ def test_a_plugin_that_cannot_be_imported_is_a_warning_with_its_cause(install, f
     assert any("a_module_that_nobody_has" in finding["text"] for finding in by_level["warning"])
 
 
+def test_what_tools_cost_is_information_and_a_warning_only_above_the_projects_own_budget(project, install, findings):
+    install("good")
+    for config, warnings in (
+        ("tools: {sets: [core]}", 0),
+        ("tools: {budget: 5}", 0),
+        ("tools: {sets: [core], budget: 5000}", 0),
+        ("tools: {sets: ['acme:reader', core], budget: 5}", 1),
+    ):
+        project.write(".deepwork/config.yml", config)
+        code, by_level = findings()
+        assert code == 0
+        assert any("--tools acme:reader: 2 tools, about" in finding["text"] for finding in by_level["info"])
+        texts = [finding["text"] for finding in by_level.get("warning", []) if "tools.budget" in finding["text"]]
+        assert len(texts) == warnings, config
+
+
 def test_an_untrusted_setting_is_a_warning_cured_by_trust(project, findings):
     project.write(".deepwork/config.yml", "allowed_output_roots: [/outside]\n")
     _, by_level = findings()

@@ -36,6 +36,7 @@ KINDS = {
     "example": "python",
     "signature": "python",
     "client": "any",
+    "plugin": "any",
     "sketch": "any",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
