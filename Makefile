@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-all lint types figures bench wheels clean
+.PHONY: help setup demo pictures test test-all lint types figures reference bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -53,6 +53,9 @@ figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python plugins/deepwork_review/tools/figures_review.py
 	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
 	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
+
+reference: $(READY)  ## Write the signatures of the code into docs/reference
+	$(BIN)/python tools/signatures.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --report docs/benchmarks.md

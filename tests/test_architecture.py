@@ -20,16 +20,16 @@ ROOMS = {
     "errors": "",
     "text": "",
     "files": "errors",
-    "clients": "errors files text",
+    "clients": "__init__ errors files text",
     "documents": "text",
     "models": "errors text",
     "ports": "errors files models",
     "jobs": "documents errors files models ports text",
     "sessions": "errors files jobs models ports text",
-    "gate": "errors files models ports",
+    "gate": "errors files models ports text",
     "engine": "errors files gate jobs models ports sessions text",
     "hookspecs": "engine ports",  # for annotations only, see below
-    "loading": "__init__ errors hookspecs ports text",
+    "loading": "__init__ errors hookspecs models ports text",
     "project": "documents engine errors files gate jobs loading models ports sessions text",
     "api": "documents engine errors files gate jobs models ports project server text",
     "builtin": "__init__ api",
@@ -37,7 +37,7 @@ ROOMS = {
     "cli": (
         "__init__ clients documents engine errors files gate jobs loading models ports project server sessions text"
     ),
-    "testing": "__init__ api loading project server",
+    "testing": "__init__ api cli loading project server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
     "__main__": "cli",
 }

@@ -83,6 +83,21 @@ class JobLoadError(JobError):
         self.job_dir = job_dir
 
 
+class JobSourceError(JobLoadError):
+    """A job source that cannot be read as a whole. Collected beside the jobs of the other sources.
+
+    Args:
+        message: What is wrong.
+        job_name: Name of the source.
+        job_dir: Has no meaning here.
+        hint: What helps.
+    """
+
+    def __init__(self, message: str, *, job_name: str, job_dir: Path, hint: str | None = None) -> None:
+        super().__init__(message, job_name=job_name, job_dir=job_dir)
+        self.hint = hint
+
+
 class ToolError(DeepWorkError):
     """A call that cannot be carried out; the agent can correct it."""
 
@@ -131,6 +146,10 @@ class ReviewExhausted(ToolError):
 
 class GitError(ToolError):
     """git gave no answer, so nothing may be concluded from it."""
+
+
+class StrictRefusal(ToolError):
+    """A strict quality gate does not allow this."""
 
 
 class RunnerError(ToolError):

@@ -112,7 +112,7 @@ async def test_a_set_that_is_served_alone_has_its_own_names(project, plugins):
 
 
 def test_the_command_prints_its_tickets(plugins, capsys):
-    [found] = plugins("deepwork_commands").commands(click.Command)
+    [found] = plugins("deepwork_commands").commands(click.Command).items
     assert (found.item.name, str(found.by)) == ("tickets", "deepwork-acme 1.0 (plugin 'acme')")
     found.item.main([], standalone_mode=False)
     assert capsys.readouterr().out == "7  The door sticks\n"
@@ -127,6 +127,8 @@ def test_the_check_reads_its_settings(project, plugins):
 
     assert findings() == [("warning", "no url is set")]
     project.write(".deepwork/config.yml", "plugins: {settings: {acme: {url: 'https://tickets.example'}}}")
+    assert findings() == [("warning", "no url is set")]
+    project.trust(plugins=manager)
     assert findings() == [("ok", "tickets come from https://tickets.example")]
 
 

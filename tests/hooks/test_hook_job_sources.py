@@ -29,7 +29,7 @@ def test_a_plugin_that_raises_is_named(ask):
         ask("job_sources", "raising_everywhere")
     assert error.value.message == (
         "deepwork-raising-everywhere 0.17 (plugin 'raising_everywhere'): hook deepwork_job_sources failed: "
-        "RuntimeError: the moon is in the wrong phase"
+        "RuntimeError: the moon is in the wrong phase (raising_everywhere/__init__.py, line 10)"
     )
 
 

@@ -28,7 +28,7 @@ def test_a_plugin_that_ends_the_process_is_named(ask):
         ask("state_stores", "raising_everywhere")
     assert error.value.message == (
         "deepwork-raising-everywhere 0.17 (plugin 'raising_everywhere'): "
-        "hook deepwork_state_stores failed: SystemExit: no licence found"
+        "hook deepwork_state_stores failed: SystemExit: no licence found (raising_everywhere/__init__.py, line 15)"
     )
 
 

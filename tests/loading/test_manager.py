@@ -33,8 +33,12 @@ def test_an_active_plugin_is_listed_with_its_hooks(install, status):
 @pytest.mark.parametrize(
     ("dist", "plugin", "cause"),
     [
-        ("importerror", "broken", "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"),
-        ("exits", "exits", "SystemExit: no licence found"),
+        (
+            "importerror",
+            "broken",
+            "ModuleNotFoundError: No module named 'a_module_that_nobody_has' (broken_import/__init__.py, line 3)",
+        ),
+        ("exits", "exits", "SystemExit: no licence found (exits_at_import/__init__.py, line 5)"),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_is_left_out_with_its_cause(install, status, dist, plugin, cause):
@@ -52,7 +56,7 @@ def test_a_plugin_that_cannot_be_imported_is_named_in_the_log(install, caplog):
         PluginManager()
     assert caplog.messages == [
         "deepwork-broken-import 0.3 (plugin 'broken') could not be loaded and is left out: "
-        "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"
+        "ModuleNotFoundError: No module named 'a_module_that_nobody_has' (broken_import/__init__.py, line 3)"
     ]
 
 
@@ -98,7 +102,7 @@ def test_a_required_plugin_that_cannot_be_imported_is_fatal(install, name):
         PluginManager(required=[name]).demand()
     assert error.value.message == (
         "deepwork-broken-import 0.3 (plugin 'broken') is required and could not be loaded: "
-        "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"
+        "ModuleNotFoundError: No module named 'a_module_that_nobody_has' (broken_import/__init__.py, line 3)"
     )
 
 
@@ -119,7 +123,7 @@ def test_strictly_a_plugin_that_cannot_be_imported_is_fatal(install):
         PluginManager(strict=True).demand()
     assert error.value.message == (
         "deepwork-broken-import 0.3 (plugin 'broken') could not be loaded, and DEEPWORK_STRICT_PLUGINS is set: "
-        "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"
+        "ModuleNotFoundError: No module named 'a_module_that_nobody_has' (broken_import/__init__.py, line 3)"
     )
 
 

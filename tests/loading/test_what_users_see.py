@@ -78,7 +78,7 @@ REFUSED = {
     "raising hook": (
         ["raising"],
         "deepwork-raising 0.12 (plugin 'raising'): hook deepwork_job_sources failed: "
-        "RuntimeError: the moon is in the wrong phase",
+        "RuntimeError: the moon is in the wrong phase (raising_hook/__init__.py, line 8)",
         BLOCK % "deepwork-raising",
     ),
     "unknown hook": (
@@ -90,8 +90,7 @@ REFUSED = {
     "wrong argument": (
         ["wrong_argument"],
         "deepwork-wrong-argument 0.14 (plugin 'wrong_argument'): "
-        "Plugin 'wrong_argument' for hook 'deepwork_tool_sets' hookimpl definition: deepwork_tool_sets(server) "
-        "Argument(s) {'server'} are declared in the hookimpl but can not be found in the hookspec",
+        "hook 'deepwork_tool_sets' takes 'server', which is no argument of it; valid: context, engine",
         BLOCK % "deepwork-wrong-argument",
     ),
 }
@@ -138,11 +137,12 @@ def test_serve_starts_once_the_advised_line_is_in_the_configuration(project, ins
         (
             "importerror",
             "deepwork-broken-import 0.3 (plugin 'broken') could not be loaded and is left out: "
-            "ModuleNotFoundError: No module named 'a_module_that_nobody_has'",
+            "ModuleNotFoundError: No module named 'a_module_that_nobody_has' (broken_import/__init__.py, line 3)",
         ),
         (
             "exits",
-            "deepwork-exits 0.4 (plugin 'exits') could not be loaded and is left out: SystemExit: no licence found",
+            "deepwork-exits 0.4 (plugin 'exits') could not be loaded and is left out: "
+            "SystemExit: no licence found (exits_at_import/__init__.py, line 5)",
         ),
     ],
 )

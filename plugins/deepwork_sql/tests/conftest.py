@@ -9,7 +9,12 @@ from hypothesis import settings
 
 import deepwork_sql
 from deepwork.api import open_context
-from deepwork_sql.testing import database_url, postgres_server, project_on_database  # noqa: F401 - fixtures
+from deepwork_sql.testing import (  # noqa: F401 - fixtures
+    database_url,
+    module_database_url,
+    postgres_server,
+    project_on_database,
+)
 
 settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("deepwork")

@@ -17,7 +17,8 @@ from click.core import ParameterSource
 
 from deepwork import __version__
 from deepwork.cli.costs import measure_costs
-from deepwork.cli.options import json_option, path_option, probable_root
+from deepwork.cli.offers import examine_plugins
+from deepwork.cli.options import json_option, path_option, plugins_dir_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
@@ -32,10 +33,12 @@ from deepwork.errors import ConfigError, DeepWorkError, GitError, PathRefused
 from deepwork.files.git import Git
 from deepwork.files.paths import read_regular
 from deepwork.files.workspace import Workspace
-from deepwork.ports.records import Check, Finding, Level
+from deepwork.loading.faults import findings_of, stdout_on_stderr
+from deepwork.loading.manager import PluginStatus
+from deepwork.ports.records import Finding, Level
 from deepwork.ports.state_store import StateStore
 from deepwork.project.config import user_config_file
-from deepwork.project.offers import list_offers
+from deepwork.project.offers import Offers
 from deepwork.project.project import Project
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
@@ -44,10 +47,12 @@ MAX_WAITING = 50
 
 @click.command(epilog="Exits with 1 if there is an error; warnings and information do not count.")
 @path_option
+@plugins_dir_option
 @json_option
-def doctor(root: str, as_json: bool) -> int:
+def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
     """Check the installation and this project."""
-    groups = _without_repeated_errors(_examine(root))
+    with stdout_on_stderr():
+        groups = _without_repeated_errors(_examine(root, plugins_dir))
     broken = any(finding.level is Level.ERROR for findings in groups.values() for finding in findings)
     if as_json:
         report = [
@@ -66,22 +71,23 @@ def doctor(root: str, as_json: bool) -> int:
     return int(broken)
 
 
-def _examine(root: str) -> Iterator[tuple[str, Iterable[Finding]]]:
+def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable[Finding]]]:
     yield "environment", _environment()
     try:
-        project = Project(root)
+        project = Project(root, plugins_dir=plugins_dir)
     except DeepWorkError as error:
         yield "configuration", [Finding(Level.ERROR, error.message, error.hint)]
         return
+    offers = examine_plugins(project)  # before anything is said of trust: plugins name the settings that need it
     yield "project", _project(project)
     yield "configuration", _configuration(project)
-    yield "plugins", _plugins(project)
-    yield "tools", _guarded(lambda: _tools(project))
+    yield "plugins", _plugins(project, offers)
+    yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
     yield "clients", _clients(project.workspace.root)
-    for check in _guarded_checks(project):
-        yield check.name, _guarded(check.run)
+    for check in project.checks.items:  # plugins whose hook failed are listed under `plugins`
+        yield check.item.name, findings_of(check.item, check.by)
 
 
 def _without_repeated_errors(groups: Iterable[tuple[str, Iterable[Finding]]]) -> dict[str, list[Finding]]:
@@ -118,6 +124,10 @@ def _source() -> str:
 def _project(project: Project) -> Iterator[Finding]:
     root = project.workspace.root
     yield Finding(Level.OK, f"root {root} (from {_source()})")
+    if Path(os.path.realpath(sys.prefix)).is_relative_to(root):
+        yield Finding(
+            Level.INFO, f"the environment that runs deepwork lies in it; {_writers(sys.prefix)} can change it"
+        )
     if project.workspace.home.is_dir():
         return
     parent = probable_root(root)
@@ -127,6 +137,13 @@ def _project(project: Project) -> Iterator[Finding]:
         yield Finding(Level.INFO, "it has no .deepwork", "deepwork init")
 
 
+def _writers(folder: str) -> str:
+    mode = os.stat(folder).st_mode
+    if mode & stat.S_IWOTH:
+        return "every user of this machine"
+    return "you and your group" if mode & stat.S_IWGRP else "only you"
+
+
 def _configuration(project: Project) -> Iterator[Finding]:
     for file in (user_config_file(os.environ), project.workspace.config_file):
         exists = file.exists()
@@ -134,6 +151,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
     for request in project.trust_requests()[:MAX_WAITING]:
         yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
+    for text in project.unknown_sections():
+        yield Finding(Level.WARNING, text, "correct the name in the configuration, or install the plugin")
     for kind in MODELS:
         file = project.workspace.home / "schema" / f"{kind}.schema.json"
         content = _small_file(file, project.workspace.root)
@@ -141,26 +160,34 @@ def _configuration(project: Project) -> Iterator[Finding]:
             yield Finding(Level.WARNING, f"{project.workspace.shown(file)} is from another release", "deepwork init")
 
 
-def _plugins(project: Project) -> Iterator[Finding]:
-    offers = list_offers(project)
+def _plugins(project: Project, offers: Offers) -> Iterator[Finding]:
     for status in project.plugins.statuses:
         if status.status == "failed":
             cure = f"install a release of {status.plugin.distribution} that works, or name it in plugins.block"
             yield Finding(Level.WARNING, f"{status.plugin} is left out: {status.cause}", cure)
         elif not status.plugin.builtin:
-            adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
-            state = ", ".join(adds) or "adds nothing" if status.status == "active" else status.status
-            yield Finding(Level.OK, f"{status.plugin}: {state}")
-    for error in offers.errors:
+            yield from _plugin(status, offers)
+    attributed = {str(failure.item) for failure in offers.failures}
+    for error in (error for error in offers.errors if str(error) not in attributed):
         yield Finding(Level.ERROR, error.message, error.hint)
     if not offers.errors:
         active = sum(status.status == "active" for status in project.plugins.statuses)
         yield Finding(Level.OK, f"{active} plugins active, the core's own included")
 
 
-def _tools(project: Project) -> Iterator[Finding]:
+def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
+    adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
+    errors = [failure.item for failure in offers.failures if failure.by == status.plugin]
+    for error in errors:
+        by_name = error.message if str(status.plugin) in error.message else f"{status.plugin}: {error.message}"
+        yield Finding(Level.ERROR, by_name, error.hint)
+    if adds or not errors:
+        state = ", ".join(adds) or "adds nothing" if status.status == "active" else status.status
+        yield Finding(Level.INFO if errors else Level.OK, f"{status.plugin}: {state}")
+
+
+def _tools(project: Project, offers: Offers) -> Iterator[Finding]:
     """Say what tool sets cost; it is a warning only for those that the configuration chooses above its own budget."""
-    offers = list_offers(project)
     if offers.engine is None or offers.errors:
         return  # what is wrong is said under `plugins`
     costs = measure_costs(project, offers.engine)
@@ -179,7 +206,7 @@ def _jobs(project: Project) -> Iterator[Finding]:
     listing = project.catalogue.list()
     yield Finding(Level.OK, f"{len(listing.jobs)} jobs can be started")
     for _, error in listing.errors:
-        yield Finding(Level.ERROR, error.message, f"deepwork jobs check {error.job_dir}")
+        yield Finding(Level.ERROR, error.message, error.hint or f"deepwork jobs check {error.job_dir}")
     for _, job in listing.jobs:
         for line in job.errors:
             yield Finding(Level.ERROR, line, f"deepwork jobs check {job.job_dir}")
@@ -263,10 +290,6 @@ def _small_file(file: Path, root: Path) -> str | None:
         return read_regular(str(file), [root], limit=MAX_BYTES).decode("utf-8", "replace")
     except (PathRefused, OSError):
         return None
-
-
-def _guarded_checks(project: Project) -> list[Check]:
-    return [provided.item for provided in project.checks.items]  # errors are listed under `plugins`
 
 
 def _guarded(run: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -11,7 +11,7 @@ import click
 
 from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import exact_path_option, json_option, path_option
-from deepwork.cli.terminal import Styled, say, say_json, say_text
+from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.errors import ConfigError, JobLoadError
 from deepwork.jobs.parse import FILE_NAME, parse_job
 from deepwork.models.jobs import Job
@@ -30,7 +30,9 @@ def jobs() -> None:
 @json_option
 def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
-    listing = Project(root).catalogue.list()
+    project = Project(root)
+    listing = project.catalogue.list()
+    say_notices(project.notices())
     if as_json:
         say_json(
             {

@@ -47,7 +47,7 @@ SUMMARIES = {
     "connect": "Write the entry that starts deepwork into the file of a client, and check that it does.",
     "status": "Show what is open in this project, where it stands, and what waits for a person.",
     "jobs": "List and check job files.",
-    "sessions": "Show, abort, reopen or archive the sessions of this project.",
+    "sessions": "Show, verify, abort, reopen or archive the sessions of this project.",
     "gate": "Show what was reviewed and why, and try a step's reviews on files.",
     "plugins": "List the installed plugins: where each comes from, what it adds, and what is wrong with it.",
     "trust": "Approve this project's settings and commands that run programs or use folders outside it.",

@@ -25,6 +25,7 @@ PARTS = {
 }
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 LONGEST = 30
+CLASS_ENDINGS = ("runner", "store", "jobs", "settings")
 # `# [tools,checks]` keeps a line if one of these hooks was chosen; `# [only tools]` if no other hook was chosen. The
 # lines between `# [tools` and `# tools]` are kept if `tools` was chosen.
 MARK = re.compile(r"\s*(?:#|<!--) \[(?P<only>only )?(?P<hooks>[a-z,]+)\](?: -->)?$")
@@ -146,12 +147,20 @@ def _fits(mark: re.Match[str], hooks: Collection[str]) -> bool:
     return marked.issuperset(hooks) if mark["only"] else not marked.isdisjoint(hooks)
 
 
+def _class_stem(module: str) -> str:
+    """Give what the names of classes begin with: a runner of the plugin `ollama_runner` is an `OllamaRunner`."""
+    first, *parts = module.split("_")
+    if parts and parts[-1] in CLASS_ENDINGS:
+        parts.pop()
+    return "".join(part.title() for part in [first, *parts])
+
+
 def _renamed(text: str, name: str) -> str:
     """Replace `acme` by the plugin's name, in the form that a distribution, a module or a class needs."""
     module, distribution = name.replace("-", "_"), name.replace("_", "-")
     names = {
         "deepwork-acme": f"deepwork-{distribution}",
         "acme": module,
-        "Acme": "".join(part.title() for part in module.split("_")),
+        "Acme": _class_stem(module),
     }
     return re.sub("|".join(names), lambda match: names[match[0]], text)

@@ -80,6 +80,18 @@ def is_own_folder(path: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 
+def plugins_dir_option(command: CommandT) -> CommandT:
+    """Add `--plugins-dir`; commands without it take DEEPWORK_PLUGINS_DIR all the same."""
+    option = click.option(
+        "--plugins-dir",
+        envvar="DEEPWORK_PLUGINS_DIR",
+        show_envvar=True,
+        metavar="DIR",
+        help="Also load the plugins in this folder, each of which is one .py file.",
+    )
+    return option(command)
+
+
 def _given(_context: click.Context, _parameter: click.Parameter, root: str) -> str:
     """Refuse a project whose modules Python would import in place of ours."""
     check_import_path(Path(os.path.realpath(root)))

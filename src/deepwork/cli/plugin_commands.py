@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import click
 
 from deepwork.errors import DeepWorkError
 from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.manager import Provided
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.project import load_plugins
 
@@ -22,18 +23,26 @@ def plugin_commands(core: Collection[str]) -> dict[str, click.Command]:
         config = load_config(resolve_root(os.environ.get("DEEPWORK_PROJECT", ".")), os.environ).config
     except DeepWorkError:
         config = Config()  # the command that needs the configuration reports the error
-    commands: dict[str, click.Command] = {}
-    owners: dict[str, list[Candidate]] = {}
     foreign = [candidate for candidate in installed() if not candidate.builtin]  # the core's plugins have no commands
-    for provided in load_plugins(config, os.environ, candidates=foreign).commands(click.Command):
-        name = provided.item.name or ""
-        owners.setdefault(name, []).append(provided.by)
-        commands[name] = provided.item
+    answers = load_plugins(config, os.environ, candidates=foreign).commands(click.Command)
+    hidden = hidden_commands(answers.items, core)
+    for text in [*(error.message for error in answers.errors), *hidden.values()]:
+        log.warning("%s", text)
+    commands = {provided.item.name or "": provided.item for provided in answers.items}
+    return {name: commands[name] for name in sorted(commands) if name not in hidden}
+
+
+def hidden_commands(provided: Iterable[Provided[click.Command]], core: Collection[str]) -> dict[str, str]:
+    """Say of each command of a plugin that cannot be called why that is so."""
+    owners: dict[str, list[Candidate]] = {}
+    for command in provided:
+        owners.setdefault(command.item.name or "", []).append(command.by)
+    hidden: dict[str, str] = {}
     for name, plugins in owners.items():
         if name in core:
-            log.warning("the command %r of %s is hidden by the core's own", name, plugins[0])
+            hidden[name] = f"the command {name!r} of {plugins[0]} is hidden by the core's own"
         elif len(plugins) > 1:
-            log.warning(
-                "the command %r is hidden because two plugins offer it: %s", name, " and ".join(map(str, plugins))
+            hidden[name] = (
+                f"the command {name!r} is hidden because two plugins offer it: {' and '.join(map(str, plugins))}"
             )
-    return {name: commands[name] for name in sorted(commands) if name not in core and len(owners[name]) == 1}
+    return hidden

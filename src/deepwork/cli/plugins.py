@@ -8,35 +8,40 @@ from typing import Any
 import click
 
 from deepwork.cli.costs import Cost, measure_costs
-from deepwork.cli.options import json_option, path_option
+from deepwork.cli.offers import examine_plugins
+from deepwork.cli.options import json_option, path_option, plugins_dir_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
 from deepwork.loading.manager import PluginStatus
-from deepwork.project.offers import list_offers
+from deepwork.project.offers import Offers
 from deepwork.project.project import Project
 
 COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 
 
 @click.command(epilog="Example: deepwork plugins --all --cost")
+@click.argument("listing", metavar="[list]", required=False, type=click.Choice(["list"]), expose_value=False)
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also the core's own plugins.")
 @click.option("--cost", is_flag=True, help="Also how many tokens each tool set costs an agent.")
+@plugins_dir_option
 @json_option
-def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
-    """List the installed plugins: where each comes from, what it adds, and what is wrong with it."""
-    project = Project(root)
-    offers = list_offers(project)
+def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as_json: bool) -> int:
+    """List the installed plugins: where each comes from, what it adds, and what is wrong with it.
+
+    Exits with 1 if a plugin could not be loaded, or if anything would keep a server from starting.
+    """
+    project = Project(root, plugins_dir=plugins_dir)
+    offers = examine_plugins(project)
     costs = _costs(project, offers.engine) if cost and offers.engine else []
     rows = [
-        _row(status, [(kind, name) for by, kind, name in offers.items if by == status.plugin], costs)
-        for status in project.plugins.statuses
-        if everything or not status.plugin.builtin
+        _row(status, offers, costs) for status in project.plugins.statuses if everything or not status.plugin.builtin
     ]
+    is_broken = bool(offers.errors or project.plugins.failures)
     if as_json:
         say_json({"plugins": rows, "errors": [str(error) for error in offers.errors]})
-        return
+        return int(is_broken)
     for row in rows:
         _print(row)
     if not rows:
@@ -44,12 +49,15 @@ def plugins(root: str, everything: bool, cost: bool, as_json: bool) -> None:
     for error in offers.errors:
         say(err=True)
         say_text(str(error), err=True)
+    return int(is_broken)
 
 
-def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Sequence[Cost]) -> dict[str, Any]:
+def _row(status: PluginStatus, offers: Offers, costs: Sequence[Cost]) -> dict[str, Any]:
     adds: dict[str, list[str]] = {}
-    for kind, name in offers:
-        adds.setdefault(kind, []).append(name)
+    for offer in offers.items:
+        if offer.plugin == status.plugin:
+            adds.setdefault(offer.kind, []).append(offer.name)
+    causes = [failure.item.message for failure in offers.failures if failure.by == status.plugin]
     row: dict[str, Any] = {
         "name": status.plugin.name,
         "distribution": status.plugin.distribution,
@@ -57,7 +65,7 @@ def _row(status: PluginStatus, offers: list[tuple[str, str]], costs: Sequence[Co
         "status": status.status,
         "hooks": list(status.hooks),
         "adds": adds,
-        "cause": status.cause,
+        "cause": status.cause or "\n".join(dict.fromkeys(causes)) or None,
     }
     if costs:
         own = [cost for cost in costs if cost.plugin == status.plugin]

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from deepwork.cli.logs import LEVELS, set_up_logging
-from deepwork.cli.options import CommandT, exact_path_option, probable_root
+from deepwork.cli.options import CommandT, exact_path_option, plugins_dir_option, probable_root
 from deepwork.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class ServeOptions(NamedTuple):
     platform: str | None
     tools: str | None
     no_plugins: tuple[str, ...]
+    plugins_dir: str | None
     state_store: str | None
     log_level: str
     log_json: Path | None
@@ -106,6 +107,7 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
 @click.option(
     "--no-plugin", "no_plugins", multiple=True, metavar="NAME", help="Load no plugin of this name or distribution."
 )
+@plugins_dir_option
 @option("--state-store", metavar="NAME", help="Where sessions are kept (default: json).")
 @option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="How much is logged to stderr."
@@ -189,7 +191,9 @@ def _listen_options(options: ServeOptions) -> ListenOptions | None:
 def _open_project(options: ServeOptions) -> Project:
     from deepwork.project.project import Project
 
-    project = Project(options.root, platform=options.platform, blocked=options.no_plugins)
+    project = Project(
+        options.root, platform=options.platform, blocked=options.no_plugins, plugins_dir=options.plugins_dir
+    )
     parent = probable_root(project.workspace.root)
     if parent:
         log.warning("%s has no .deepwork; perhaps --path %s was meant", project.workspace.root, parent)
@@ -198,8 +202,12 @@ def _open_project(options: ServeOptions) -> Project:
 
 
 def _engine(project: Project, options: ServeOptions) -> Engine:
+    from deepwork.server.build import GATE_OFF
+
     gate = None
     if project.config.quality_gate.enabled and not options.no_quality_gate:
         timeout, max_attempts = options.quality_gate_timeout, options.quality_gate_max_attempts
         gate = project.gate(options.external_runner, timeout=timeout, max_attempts=max_attempts)
+    else:
+        log.warning(GATE_OFF)
     return project.engine(gate, store=options.state_store)

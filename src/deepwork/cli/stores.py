@@ -9,7 +9,7 @@ from typing import TypeVar
 import anyio
 
 from deepwork.errors import UnknownSession
-from deepwork.models.sessions import Session
+from deepwork.models.sessions import Session, is_session_id
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
 from deepwork.sessions.manager import StateManager
@@ -54,7 +54,7 @@ async def load_session(store: StateStore, session_id: str) -> Session:
     Raises:
         UnknownSession: No id, or more than one, begins like this.
     """
-    if session := await store.load(session_id):
+    if is_session_id(session_id) and (session := await store.load(session_id)):
         return session
     ids = [summary.session_id for summary in await store.find(limit=sys.maxsize)]
     matches = [candidate for candidate in ids if candidate.startswith(session_id)]

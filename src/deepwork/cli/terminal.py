@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import click
@@ -37,6 +38,12 @@ def say_text(text: str, *before: str | Styled, err: bool = False) -> None:
 def say_json(data: Any) -> None:
     """Print JSON for programs: every text exactly, in ASCII."""
     click.echo(json.dumps(data, indent=2))
+
+
+def say_notices(notices: Iterable[str]) -> None:
+    """Print on stderr what of the configuration has no effect."""
+    for notice in notices:
+        say_text(notice, "Note: ", err=True)
 
 
 def say_error(error: DeepWorkError) -> None:

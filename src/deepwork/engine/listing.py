@@ -8,6 +8,8 @@ from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job
 from deepwork.models.replies import ActiveSession, JobErrorInfo, JobInfo, WorkflowInfo, WorkflowList
 
+CURE = "Correct the file; get_workflows reads it again at once."
+
 
 class JobListing:
     """The jobs of a catalogue as agents read them."""
@@ -25,7 +27,7 @@ class JobListing:
                 JobErrorInfo(
                     job_name=_encodable(error.job_name),
                     job_dir=_encodable(str(error.job_dir)),
-                    error=_encodable(f"{error.message}\nCorrect the file; get_workflows reads it again at once."),
+                    error=_encodable(f"{error.message}\n{error.hint or CURE}"),
                 )
                 for _, error in listing.errors
             ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deepwork.errors import EmptyWorkflow, JobLoadError, UnknownJob, UnknownWorkflow
+from deepwork.errors import EmptyWorkflow, JobLoadError, JobSourceError, UnknownJob, UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job, Workflow
 from deepwork.text.suggest import near, nearest
@@ -57,7 +57,8 @@ def choose_workflow(job: Job, workflow_name: str) -> tuple[Workflow, list[str]]:
 
 def _unknown_job(catalogue: Catalogue, job_name: str) -> UnknownJob:
     """Say which job was probably meant; a workflow's name, alone or as stacks show it, leads to its job."""
-    jobs = [job for _, job in catalogue.list().jobs]
+    listing = catalogue.list()
+    jobs = [job for _, job in listing.jobs]
     workflow_name = job_name.rpartition("/")[2]
     calls = [
         f"job_name={job.name!r}, workflow_name={workflow_name!r}"
@@ -68,4 +69,6 @@ def _unknown_job(catalogue: Catalogue, job_name: str) -> UnknownJob:
     if calls:
         return UnknownJob(f"Job not found: {job_name!r}; that is a workflow. Call with {' or '.join(calls)}.")
     names = [job.name for job in jobs]
-    return UnknownJob(f"Job not found: {job_name!r}{nearest(job_name, names)}", hint="get_workflows lists all jobs.")
+    problem = f"Job not found: {job_name!r}{nearest(job_name, names)}"
+    broken = [error.message for _, error in listing.errors if isinstance(error, JobSourceError)]
+    return UnknownJob("\n".join([problem, *broken]), hint="get_workflows lists all jobs.")

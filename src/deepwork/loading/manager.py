@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-import sys
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +13,7 @@ import pluggy
 from deepwork import hookspecs
 from deepwork.errors import ConfigError, DeepWorkError, NameClash, PluginLoadError
 from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.faults import cause_of, fault, hint_to_block, stdout_on_stderr
 from deepwork.ports.context import ContextOf
 from deepwork.text.suggest import nearest
 
@@ -36,7 +35,12 @@ class Answers(Generic[ItemT]):
     """What all plugins gave for one hook, and the errors of those that failed."""
 
     items: tuple[Provided[ItemT], ...]
-    errors: tuple[DeepWorkError, ...]
+    failures: tuple[Provided[DeepWorkError], ...]
+
+    @property
+    def errors(self) -> tuple[DeepWorkError, ...]:
+        """The errors, whoever caused them."""
+        return tuple(failure.item for failure in self.failures)
 
     def demand(self) -> tuple[Provided[ItemT], ...]:
         """Give the items, if no plugin has failed.
@@ -112,12 +116,9 @@ class PluginManager:
         """
         return self._gather(hook, kind, context, arguments)
 
-    def commands(self, kind: type[ItemT]) -> tuple[Provided[ItemT], ...]:
-        """Ask for commands of the terminal. A plugin that fails causes a warning only."""
-        answers = self._gather("deepwork_commands", kind, None, {})
-        for error in answers.errors:
-            log.warning("%s", error.message)
-        return answers.items
+    def commands(self, kind: type[ItemT]) -> Answers[ItemT]:
+        """Ask for commands of the terminal."""
+        return self._gather("deepwork_commands", kind, None, {})
 
     @property
     def failures(self) -> list[PluginStatus]:
@@ -128,37 +129,39 @@ class PluginManager:
         self, hook: str, kind: type[ItemT], context: ContextOf | None, arguments: dict[str, Any]
     ) -> Answers[ItemT]:
         items: list[Provided[ItemT]] = []
-        errors: list[DeepWorkError] = []
+        failures: list[Provided[DeepWorkError]] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             candidate = self._candidates[implementation.plugin_name]
             hook_arguments = {"context": context(candidate.name), **arguments} if context else arguments
             try:
                 answer = _ask(implementation, candidate, hook, hook_arguments)
             except DeepWorkError as error:
-                errors.append(error)
+                failures.append(Provided(error, candidate))
                 continue
             wrong_items = [item for item in answer if not isinstance(item, kind)]
             if wrong_items:
                 text = f"{candidate}: hook {hook} gave {type(wrong_items[0]).__name__}, not {kind.__name__}"
-                errors.append(PluginLoadError(text, hint=_hint_to_block(candidate)))
+                failures.append(Provided(PluginLoadError(text, hint=hint_to_block(candidate)), candidate))
             items += [Provided(item, candidate) for item in answer if isinstance(item, kind)]
-        return Answers(tuple(items), tuple(errors))
+        return Answers(tuple(items), tuple(failures))
 
     def _load(self, candidate: Candidate) -> None:
         try:
-            with redirect_stdout(sys.stderr):
+            with stdout_on_stderr():
                 module = candidate.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - no import of a plugin may stop the server
-            cause = f"{type(error).__name__}: {error}".splitlines()[0]
+            cause = cause_of(error, candidate)
             self._fail(candidate, cause)
             if self._strict:
                 text = f"{candidate} could not be loaded, and DEEPWORK_STRICT_PLUGINS is set: {cause}"
-                self.problems.append(PluginLoadError(text, hint=_hint_to_block(candidate)))
+                self.problems.append(PluginLoadError(text, hint=hint_to_block(candidate)))
+            else:
+                log.warning("%s could not be loaded and is left out: %s", candidate, cause)
             return
         misuse = self._register(module, candidate)
         if misuse:
             self._fail(candidate, misuse)
-            self.problems.append(PluginLoadError(f"{candidate}: {misuse}", hint=_hint_to_block(candidate)))
+            self.problems.append(PluginLoadError(f"{candidate}: {misuse}", hint=hint_to_block(candidate)))
             return
         self._candidates[candidate.name] = candidate
         callers = self._manager.get_hookcallers(module) or []
@@ -170,7 +173,7 @@ class PluginManager:
         try:
             self._manager.register(module, name=candidate.name)
         except pluggy.PluginValidationError as error:
-            return " ".join(str(error).split())
+            return self._unknown_argument(module) or " ".join(str(error).split())
         for caller in self._manager.get_hookcallers(module) or []:
             hooks = [hook for hook in caller.get_hookimpls() if hook.plugin_name == candidate.name]
             if not caller.has_spec() and not all(hook.optionalhook for hook in hooks):
@@ -179,9 +182,19 @@ class PluginManager:
                 return f"unknown hook {caller.name!r}{nearest(caller.name, valid)}"
         return None
 
+    def _unknown_argument(self, module: Any) -> str | None:
+        for hook in dir(module):
+            spec = getattr(hookspecs, hook, None)
+            if spec is None or self._manager.parse_hookimpl_opts(module, hook) is None:
+                continue
+            valid = list(inspect.signature(spec).parameters)
+            for name in inspect.signature(getattr(module, hook)).parameters:
+                if name not in valid:
+                    return f"hook {hook!r} takes {name!r}, which is no argument of it; valid: {', '.join(valid)}"
+        return None
+
     def _fail(self, candidate: Candidate, cause: str) -> None:
         self.statuses.append(PluginStatus(candidate, "failed", cause=cause))
-        log.warning("%s could not be loaded and is left out: %s", candidate, cause)
 
     def _with_unique_names(self, candidates: list[Candidate]) -> list[Candidate]:
         """Leave out all plugins that share a name."""
@@ -192,7 +205,7 @@ class PluginManager:
             if len(sharing) > 1:
                 lines = "\n".join(f"  - {candidate}" for candidate in sharing)
                 text = f"plugin name {name!r} is used twice:\n{lines}"
-                self.problems.append(NameClash(text, hint=_hint_to_block(sharing[-1])))
+                self.problems.append(NameClash(text, hint=hint_to_block(sharing[-1])))
                 for candidate in sharing:
                     self._fail(candidate, f"the name {name!r} is used by {len(sharing)} distributions")
         return [sharing[0] for sharing in by_name.values() if len(sharing) == 1]
@@ -213,7 +226,7 @@ class PluginManager:
 
 def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mapping[str, Any]) -> list[Any]:
     try:
-        with redirect_stdout(sys.stderr):
+        with stdout_on_stderr():
             result = implementation.function(**{name: arguments[name] for name in implementation.argnames})
             if not inspect.isawaitable(result):
                 return [] if result is None else list(result)
@@ -223,10 +236,4 @@ def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mappin
     except ConfigError:
         raise
     except (Exception, SystemExit) as error:
-        cause = f"{type(error).__name__}: {error}"
-        raise PluginLoadError(f"{candidate}: hook {hook} failed: {cause}", hint=_hint_to_block(candidate)) from error
-
-
-def _hint_to_block(candidate: Candidate) -> str:
-    name = candidate.name if candidate.builtin else candidate.distribution
-    return f"To go without it, add to .deepwork/config.yml ->  plugins: {{block: [{name}]}}"
+        raise fault(candidate, f"hook {hook}", error) from error

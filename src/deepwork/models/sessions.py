@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
@@ -14,6 +15,15 @@ from deepwork.text.shorten import one_line
 
 SCHEMA_VERSION = 1
 MAX_PARENTS = 1000
+
+
+# Ours are 32 hexadecimal digits; sessions of DeepWork 0.9 have 8.
+SESSION_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}")
+
+
+def is_session_id(text: str) -> bool:
+    """Say whether a text has the form of a session id. Stores are asked for nothing else: an id may become a path."""
+    return SESSION_ID.fullmatch(text) is not None
 
 
 class SessionStatus(StrEnum):
@@ -197,6 +207,7 @@ class Session(StoredModel):
     git: GitPlace | None = None
     definition: PinnedDefinition | None = None
     history: list[HistoryEntry] = []
+    strict: bool = False
 
     @property
     def is_active(self) -> bool:

@@ -24,7 +24,11 @@ class JobSource(ABC):
 
     @abstractmethod
     def load(self) -> Iterable[Job | JobLoadError]:
-        """Give every job, and an error for every job that is broken. Never raises."""
+        """Give every job, and an error for every job that is broken.
+
+        Raises:
+            JobError: The source cannot be read as a whole; the other sources are used all the same.
+        """
 
     def holds(self, job_dir: Path) -> bool:
         """Say whether this source gives a job, or a broken one, in this folder.

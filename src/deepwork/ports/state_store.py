@@ -57,9 +57,10 @@ class StateStore(ABC):
         """
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
-        """Read the summaries of some sessions: missing sessions are left out, a damaged one gives its error.
+        """Read the summaries of some sessions, in the order of their ids.
 
-        Every reply shows a whole stack, so a store should not read whole sessions for this if it can avoid it.
+        Missing and archived sessions are left out, and a damaged one gives its error. Every reply shows a whole stack,
+        so a store should not read whole sessions for this if it can avoid it.
 
         Raises:
             StorageError: The store did not answer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deepwork.engine.engine import Engine
@@ -23,40 +23,56 @@ class Offer(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """What all plugins add, and what went wrong while they were asked."""
+    """What all plugins add, and what went wrong while they were asked.
+
+    Attributes:
+        items: What they add.
+        errors: Everything that would keep a server from starting, each once.
+        failures: Those of the errors of which the plugin is known.
+        engine: For tools that are to be built; None if a job source or the store keeps it from being made.
+    """
 
     items: list[Offer]
     errors: list[DeepWorkError]
+    failures: list[Provided[DeepWorkError]]
     engine: Engine | None
+
+    def joined(
+        self, items: Iterable[Offer], errors: Iterable[DeepWorkError], failures: Iterable[Provided[DeepWorkError]]
+    ) -> Offers:
+        """Add further items and errors."""
+        all_failures = [*self.failures, *failures]
+        all_errors = [*self.errors, *errors, *(failure.item for failure in all_failures)]
+        return Offers(
+            [*self.items, *items], list({str(error): error for error in all_errors}.values()), all_failures, self.engine
+        )
 
 
 def list_offers(project: Project) -> Offers:
     """Ask every plugin for everything, and try what a server does at its start."""
-    errors = [
-        *project.plugins.problems,
-        *project.job_sources.errors,
-        *project.state_stores.errors,
-        *project.review_runners.errors,
-        *project.checks.errors,
+    failures = [
+        *project.job_sources.failures,
+        *project.state_stores.failures,
+        *project.review_runners.failures,
+        *project.checks.failures,
     ]
+    errors = list(project.plugins.problems)
     items = list(_named_offers(project))
     engine = None
     try:
         engine = project.engine()
-        sets = project.tool_sets(engine)
-        errors += sets.errors
-        items += _tool_offers(sets.items)
-        apps = project.http_apps(engine)
-        errors += apps.errors
+        sets, apps = project.tool_sets(engine), project.http_apps(engine)
+        failures += [*sets.failures, *apps.failures]
+        names = _served_names(project, engine, errors)
+        items += _tool_offers(sets.items, names)
         items += (Offer(app.by, "http app", f"/plugins/{app.by.name}/") for app in apps.items)
-        list(named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix))
     except DeepWorkError as error:
         errors.append(error)
     try:
         project.gate()
     except DeepWorkError as error:
         errors.append(error)
-    return Offers(items, list({str(error): error for error in errors}.values()), engine)
+    return Offers(items, [], [], engine).joined([], errors, failures)
 
 
 def _named_offers(project: Project) -> Iterator[Offer]:
@@ -70,8 +86,22 @@ def _named_offers(project: Project) -> Iterator[Offer]:
             yield Offer(provided.by, kind, provided.item.name)
 
 
-def _tool_offers(sets: Iterable[Provided[ToolSet]]) -> Iterator[Offer]:
+def _served_names(project: Project, engine: Engine, errors: list[DeepWorkError]) -> dict[int, str]:
+    """Give the names of the tools as agents see them, by the identity of their records; a clash is one more error."""
+    names: dict[int, str] = {}
+    try:
+        for name, tool in named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix):
+            names[id(tool.item)] = name
+    except DeepWorkError as error:
+        errors.append(error)
+    return names
+
+
+def _tool_offers(sets: Iterable[Provided[ToolSet]], names: Mapping[int, str]) -> Iterator[Offer]:
     for provided in sets:
-        yield from (Offer(provided.by, "tool", spec.name) for spec in provided.item.tools)
-        yield from (Offer(provided.by, "resource", spec.uri) for spec in provided.item.resources)
-        yield from (Offer(provided.by, "prompt", spec.name) for spec in provided.item.prompts)
+        tool_set = provided.item
+        yield Offer(provided.by, "tool set", tool_set.name)
+        for spec in tool_set.tools:
+            yield Offer(provided.by, "tool", names.get(id(spec), f"{tool_set.prefix or ''}{spec.name}"))
+        yield from (Offer(provided.by, "resource", spec.uri) for spec in tool_set.resources)
+        yield from (Offer(provided.by, "prompt", spec.name) for spec in tool_set.prompts)

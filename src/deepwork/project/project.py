@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from deepwork.errors import ConfigError, PathRefused
 from deepwork.jobs.catalogue import Catalogue
-from deepwork.loading.discovery import Candidate
+from deepwork.loading.discovery import Candidate, in_folder, installed
+from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.ports.context import TrustedCommand
@@ -22,6 +23,7 @@ from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import TrustRequest
 from deepwork.project.trusted_commands import pending_request
+from deepwork.text.suggest import nearest
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
@@ -36,9 +38,19 @@ def load_plugins(
     environment: Mapping[str, str],
     blocked: Iterable[str] = (),
     candidates: Iterable[Candidate] | None = None,
+    plugins_dir: str | None = None,
 ) -> PluginManager:
-    """Load the installed plugins, without those that the configuration, the environment or the caller blocks."""
+    """Load the installed plugins, without those that the configuration, the environment or the caller blocks.
+
+    Those of a folder are loaded too, if the user names one. A project cannot, because its files are not trusted.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
     blocked_by_environment = environment.get("DEEPWORK_NO_PLUGINS", "").split(",")
+    folder = plugins_dir or environment.get("DEEPWORK_PLUGINS_DIR")
+    if folder:
+        candidates = [*(installed() if candidates is None else candidates), *in_folder(Path(folder).absolute())]
     return PluginManager(
         blocked={*config.plugins.block, *blocked, *(name.strip() for name in blocked_by_environment)},
         required=config.plugins.require,
@@ -57,6 +69,7 @@ class Project:
         platform: Name of the agent's platform, for plugins.
         plugins: The plugins; those installed and not blocked if not given.
         blocked: Names of plugins or distributions that are not loaded, besides those of the configuration.
+        plugins_dir: A folder with plugins that are one file each.
 
     Raises:
         ConfigError: The project or its configuration cannot be used.
@@ -70,13 +83,32 @@ class Project:
         platform: str | None = None,
         plugins: PluginManager | None = None,
         blocked: Iterable[str] = (),
+        plugins_dir: str | None = None,
     ) -> None:
         loaded = load_config(resolve_root(root), os.environ)
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
-        self.plugins = plugins or load_plugins(self.config, os.environ, blocked)
+        self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
+        self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = SharedObjects()
         self._contexts = contexts(loaded, self.shared, platform)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
+
+    def notices(self) -> list[str]:
+        """Say what of the configuration has no effect, as far as the plugins were asked."""
+        untrusted = sorted({*self.trust.refusals, *self.waiting_commands()})
+        return [
+            *(f"{label} of this project has no effect until you run `deepwork trust`" for label in untrusted),
+            *self.unknown_sections(),
+        ]
+
+    def unknown_sections(self) -> list[str]:
+        """Name the settings of plugins that there are not."""
+        plugins = [status.plugin for status in self.plugins.statuses]
+        names = [plugin.name for plugin in plugins if not plugin.builtin]
+        return [
+            f"plugins.settings.{section}: no installed plugin has this name{nearest(section, names)}"
+            for section in sorted(self._sections.difference(plugin.name for plugin in plugins))
+        ]
 
     async def close(self) -> None:
         """Close what plugins share, for commands as for servers."""
@@ -143,14 +175,18 @@ class Project:
     def catalogue(self) -> Catalogue:
         """The jobs of all sources."""
         sources = by_name("job source", self.job_sources.demand(), lambda source: source.name)
-        return Catalogue(provided.item for provided in sources.values())
+        return Catalogue(
+            provided.item if provided.by.builtin else GuardedSource(provided.item, provided.by)
+            for provided in sources.values()
+        )
 
     def store(self, name: str | None = None) -> StateStoreSpec:
         """Choose a state store; that of the configuration if none is named."""
         stores = by_name("state store", self.state_stores.demand(), lambda spec: spec.name)
         option = "--state-store or state.store"
         chosen = name or self.config.state.store
-        return choose("state store", chosen, stores, option=option, failures=self.plugins.failures).item
+        provided = choose("state store", chosen, stores, option=option, failures=self.plugins.failures)
+        return guarded_store(provided.item, provided.by)
 
     def gate(
         self, runner: str | None = None, *, timeout: int | None = None, max_attempts: int | None = None
@@ -166,8 +202,8 @@ class Project:
 
         def reviewer(name: str, option: str) -> Reviewer:
             if name not in reviewers:
-                spec = choose("review runner", name, specs, option=option, failures=self.plugins.failures).item
-                reviewers[name] = Reviewer.of(spec)
+                provided = choose("review runner", name, specs, option=option, failures=self.plugins.failures)
+                reviewers[name] = Reviewer.of(guarded_runner(provided.item, provided.by))
             return reviewers[name]
 
         default = reviewer(runner or section.runner or SELF_REVIEW, "--external-runner or quality_gate.runner")
@@ -191,7 +227,10 @@ class Project:
         from deepwork.sessions.manager import StateManager
 
         sessions = StateManager(self.store(store), self.workspace)
-        return Engine(workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate)
+        strict = self.config.quality_gate.strict
+        return Engine(
+            workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate, is_strict=strict
+        )
 
     def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets or subsets of them; those of the configuration, or all, if none are named."""

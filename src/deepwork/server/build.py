@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import anyio
 from fastmcp import FastMCP
 
 from deepwork import __version__
 from deepwork.engine.engine import Engine
-from deepwork.errors import ConfigError, PathRefused
+from deepwork.errors import ConfigError, DeepWorkError, PathRefused
 from deepwork.files.paths import resolve_inside
+from deepwork.loading.discovery import Candidate
+from deepwork.loading.faults import place_of, told_as_fault
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
 from deepwork.server.completions import add_completions
-from deepwork.server.instructions import join_instructions
+from deepwork.server.instructions import NO_REVIEWER, STRICT, join_instructions
 from deepwork.server.lazy_state import LazyStateServer
 from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
+
+GATE_OFF = "the quality gate is off: steps are completed without their reviews, and histories say so"
 
 
 def create_server(
@@ -64,6 +71,8 @@ def create_server(
         gate = project.gate(
             external_runner or SELF_REVIEW, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts
         )
+    else:
+        log.warning(GATE_OFF)
     return build_server(project, project.engine(gate, store=state_store), tools=tools)
 
 
@@ -78,8 +87,8 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
     if engine.gate is None:
         log.warning("the quality gate is off: steps are completed without their reviews, and histories say so")
-    for label in sorted({*project.trust.refusals, *project.waiting_commands()}):
-        log.warning("%s of this project has no effect until you run `deepwork trust`", label)
+    for notice in project.notices():
+        log.warning("%s", notice)
     return server
 
 
@@ -103,7 +112,7 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
     middleware = CallMiddleware(engine.sessions)
     server = LazyStateServer(
         "deepwork",
-        join_instructions(tool_set.item for tool_set in sets),
+        join_instructions((tool_set.item for tool_set in sets), _strict_text(project, engine)),
         version=__version__,
         middleware=[middleware],
         lifespan=lifespan_of(engine, project.shared),
@@ -111,16 +120,70 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
         dereference_schemas=False,
         on_duplicate="error",
     )
-    for name, tool in named_tools(sets, project.config.tools.prefix):
-        add_tool(server, name, tool.item, middleware)
-    resources = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.resources]
-    for resource in by_name("resource", resources, lambda spec: spec.uri).values():
-        add_resource(server, resource.item, middleware)
-    prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
-    for prompt in by_name("prompt", prompts, lambda spec: spec.name).values():
-        add_prompt(server, prompt.item, middleware)
-    add_completions(server, (spec.item for spec in prompts), (spec.item for spec in resources), middleware)
+    for part in _parts(project, sets, server, middleware):
+        part.add()
+    prompts = [spec for tool_set in sets for spec in tool_set.item.prompts]
+    resources = [spec for tool_set in sets for spec in tool_set.item.resources]
+    add_completions(server, prompts, resources, middleware)
     return server
+
+
+class _Part(NamedTuple):
+    """A tool, resource or prompt of a plugin, and what adds it to a server."""
+
+    plugin: Candidate
+    subject: str
+    register: Callable[[], None]
+
+    def add(self) -> None:
+        with told_as_fault(self.plugin, self.subject):
+            self.register()
+
+
+def _parts(
+    project: Project, sets: list[Provided[ToolSet]], server: FastMCP[Any], middleware: CallMiddleware
+) -> Iterator[_Part]:
+    for name, tool in named_tools(sets, project.config.tools.prefix):
+        yield _Part(
+            tool.by, f"tool {name!r}{place_of(tool.item.fn)}", partial(add_tool, server, name, tool.item, middleware)
+        )
+    resources = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.resources]
+    for uri, resource in by_name("resource", resources, lambda spec: spec.uri).items():
+        subject = f"resource {uri!r}{place_of(resource.item.fn)}"
+        yield _Part(resource.by, subject, partial(add_resource, server, resource.item, middleware))
+    prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
+    for name, prompt in by_name("prompt", prompts, lambda spec: spec.name).items():
+        subject = f"prompt {name!r}{place_of(prompt.item.fn)}"
+        yield _Part(prompt.by, subject, partial(add_prompt, server, prompt.item, middleware))
+
+
+def find_faults(project: Project, engine: Engine) -> list[Provided[DeepWorkError]]:
+    """Build each tool, resource and prompt that a server of the project would have, and give the errors.
+
+    Raises:
+        PluginError: Names clash, so that there is nothing to build.
+    """
+    server: FastMCP[Any] = FastMCP("check", on_duplicate="error")
+    failures: list[Provided[DeepWorkError]] = []
+    for part in _parts(project, project.chosen_tool_sets(engine), server, CallMiddleware(engine.sessions)):
+        try:
+            part.add()
+        except DeepWorkError as error:
+            failures.append(Provided(error, part.plugin))
+    return failures
+
+
+def _strict_text(project: Project, engine: Engine) -> str:
+    """Say that the gate is strict, and whether any workflow can be started."""
+    if not project.config.quality_gate.strict:
+        return ""
+    # Of its own thread, because this may be called while an event loop runs.
+    with ThreadPoolExecutor(1) as thread:
+        error = thread.submit(anyio.run, engine.strict.problem).result()
+    if error is None:
+        return STRICT
+    log.warning("%s", error)
+    return f"{STRICT} {NO_REVIEWER}"
 
 
 def lifespan_of(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:

@@ -12,7 +12,7 @@ import anyio
 from deepwork.errors import CorruptSession, NoActiveSession, StaleSession, UnknownSession
 from deepwork.files.workspace import Workspace
 from deepwork.models.replies import StackEntry
-from deepwork.models.sessions import Session, SessionSummary
+from deepwork.models.sessions import Session, SessionSummary, is_session_id
 from deepwork.ports.call import LOCAL, ToolCall
 from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import StateStore
@@ -115,7 +115,7 @@ class StateManager:
         Raises:
             UnknownSession: There is none of that id.
         """
-        session = await (await self.store()).load(session_id)
+        session = await (await self.store()).load(session_id) if is_session_id(session_id) else None
         if session is None or session.principal != call.principal:
             raise UnknownSession(f"Session {session_id!r} not found")
         return session
@@ -227,6 +227,8 @@ class StateManager:
 
     async def _read(self, call: ToolCall, session_id: str) -> Session | None:
         """Read one session among several: a broken one is told of, and hides none of the others."""
+        if not is_session_id(session_id):  # of the `parents` of a session that somebody has edited
+            return None
         try:
             session = await (await self.store()).load(session_id)
         except CorruptSession as error:

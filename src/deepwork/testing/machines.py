@@ -20,6 +20,9 @@ IDS = st.sampled_from(["s1", "s2", "s3", "s4"])
 class StoreMachine(RuleBasedStateMachine):
     """Does the same to a store and to a dictionary, in any order, and compares them.
 
+    When it fails, hypothesis makes the failure small, by up to five minutes of further runs, before it is shown. To see
+    the first one at once, leave that out: `settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])`.
+
     Override `place`, and let pytest collect the test case:
 
         class AcmeMachine(StoreMachine):
@@ -70,6 +73,12 @@ class StoreMachine(RuleBasedStateMachine):
     def load(self, session_id: str) -> None:
         """Load a session, which may not be there."""
         assert self._call(self._store.load, session_id) == self._saved.get(session_id)
+
+    @rule(session_ids=st.lists(IDS, unique=True))
+    def peek(self, session_ids: list[str]) -> None:
+        """Read the summaries of some sessions, in the order of their ids."""
+        there = [self._saved[session_id].summary() for session_id in session_ids if session_id in self._saved]
+        assert list(self._call(self._store.peek, session_ids)) == there
 
     @rule(status=st.none() | st.sampled_from(SessionStatus), before=st.none() | times, limit=st.integers(1, 5))
     def find(self, status: SessionStatus | None, before: str | None, limit: int) -> None:

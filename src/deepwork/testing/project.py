@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,12 @@ import yaml
 from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 
+from deepwork.loading.discovery import Candidate, installed
+from deepwork.loading.manager import PluginManager
+from deepwork.project.config import load_config, resolve_root
+from deepwork.project.offers import list_offers
+from deepwork.project.project import Project, load_plugins
+from deepwork.project.trust import TrustRequest
 from deepwork.server import create_server
 
 Mapped = dict[str, Any]
@@ -61,6 +68,18 @@ class Agent:
         if result.is_error:
             raise Refused(getattr(result.content[0], "text", ""))
         return dict(result.structured_content or {})
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """Call a tool and give its text, as of one with `output="text"` or `"json"`.
+
+        Raises:
+            Refused: The tool answered with an error.
+        """
+        result = await self.client.call_tool(tool, arguments, raise_on_error=False)
+        text = "\n".join(getattr(part, "text", "") for part in result.content)
+        if result.is_error:
+            raise Refused(text)
+        return text
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         """Call a tool that has to refuse, and give the error's text."""
@@ -138,9 +157,32 @@ class DeepworkProject:
         self.write(job_dir / "job.yml", yaml.safe_dump(content, sort_keys=False))
         return job_dir
 
-    def server(self, **options: Any) -> FastMCP[Any]:
-        """Make a server in this process."""
+    def trust(
+        self, *, extra_plugins: Mapping[str, object] | None = None, plugins: PluginManager | None = None
+    ) -> list[str]:
+        """Trust all that the project asks for, as `deepwork trust --yes` does, and give the labels of it."""
+        project = Project(self.root, plugins=plugins or self._plugins(extra_plugins))
+        # In a thread, because plugins may start an event loop of their own, and tests may be in one.
+        with ThreadPoolExecutor(1) as threads:
+            requests = threads.submit(_trust_requests, project).result()
+        project.trust.grant(requests)
+        return sorted(request.label for request in requests)
+
+    def server(self, *, extra_plugins: Mapping[str, object] | None = None, **options: Any) -> FastMCP[Any]:
+        """Make a server in this process.
+
+        Args:
+            extra_plugins: Plugins by name that need not be installed: objects or modules with hooks.
+            **options: The arguments of `create_server`.
+        """
+        if extra_plugins is not None:
+            options["plugins"] = self._plugins(extra_plugins)
         return create_server(self.root, **options)
+
+    def _plugins(self, extra_plugins: Mapping[str, object] | None) -> PluginManager:
+        candidates = [_candidate(name, plugin) for name, plugin in (extra_plugins or {}).items()]
+        config = load_config(resolve_root(self.root), os.environ).config
+        return load_plugins(config, os.environ, candidates=[*installed(), *candidates])
 
     @asynccontextmanager
     async def agent(
@@ -164,3 +206,13 @@ class DeepworkProject:
         )
         async with Client(transport, mode=mode) as client:
             yield Agent(client)
+
+
+def _trust_requests(project: Project) -> list[TrustRequest]:
+    list_offers(project)
+    return project.trust_requests()
+
+
+def _candidate(name: str, plugin: object) -> Candidate:
+    module = getattr(plugin, "__module__", getattr(plugin, "__name__", ""))
+    return Candidate(name, f"test-{name}", "0", lambda: plugin, module=str(module))

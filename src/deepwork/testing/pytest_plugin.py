@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> DeepworkProject:
-    """An empty project in a folder of its own."""
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeepworkProject:
+    """An empty project in a folder of its own. What the person who runs the tests has trusted stays out of it."""
     from deepwork.testing.project import DeepworkProject
 
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "user-state"))
     root = tmp_path / "project"
     root.mkdir()
     return DeepworkProject(root)

@@ -80,6 +80,10 @@ BAD = {
     "undescribed": ("test_its_tools_are_named_and_described", GOOD.replace('"""Greet somebody."""', "pass")),
     "misnamed": ("test_its_tools_are_named_and_described", GOOD.replace('ToolSpec("greet"', 'ToolSpec("greet them"')),
     "unexplained": ("test_its_commands_explain_themselves", GOOD.replace(', help="Does nothing."', "")),
+    "shadowing": (
+        "test_its_commands_have_names_of_their_own",
+        GOOD.replace('click.Command("planted"', 'click.Command("doctor"'),
+    ),
     "wordy": (
         "test_its_checks_find_something_to_say",
         GOOD.replace('api.Finding(api.Level.OK, "all is well")', '"all is well"'),

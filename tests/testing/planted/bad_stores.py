@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import time
+import unicodedata
 from contextlib import closing
 from functools import partial
 
@@ -312,7 +313,7 @@ class ShortensGoals(GoodStore):
 
 
 class IgnoresTheStatus(GoodStore):
-    breaks = "test_only_the_asked_status_is_found"
+    breaks = "test_only_the_asked_status_is_listed"
 
     def choose(self, summaries, status, before, limit):
         return super().choose(summaries, None, before, limit)
@@ -436,6 +437,244 @@ class NamesNoDamage(GoodStore):
         return []
 
 
+class TakesSimilarIds(GoodStore):
+    """The others of its kind differ in what they do to an id."""
+
+    breaks = "test_a_variant_of_a_stored_id_is_no_id"
+
+    def simple(self, session_id):
+        return session_id.lower()
+
+    def read(self, database, session_id):
+        return super().read(database, self.simple(session_id))
+
+
+class TrimsIds(TakesSimilarIds):
+    def simple(self, session_id):
+        return session_id.strip()
+
+
+class CutsIdsAtNul(TakesSimilarIds):
+    def simple(self, session_id):
+        return session_id.partition("\0")[0]
+
+
+class NormalizesIds(TakesSimilarIds):
+    def simple(self, session_id):
+        return unicodedata.normalize("NFKC", session_id)
+
+
+class ResolvesIds(TakesSimilarIds):
+    def simple(self, session_id):
+        return os.path.basename(session_id)
+
+
+class TakesIdsForPatterns(GoodStore):
+    breaks = "test_a_variant_of_a_stored_id_is_no_id"
+
+    def read(self, database, session_id):
+        query = "SELECT revision, content FROM sessions WHERE id LIKE ? AND NOT archived"
+        return database.execute(query, [session_id]).fetchone()
+
+
+class ArchivesByPattern(GoodStore):
+    breaks = "test_a_variant_of_a_stored_id_is_no_id"
+
+    async def archive(self, session_id):
+        with self.connect() as database:
+            database.execute("UPDATE sessions SET archived = 1 WHERE id = trim(?)", [session_id])
+
+
+class PeeksByPattern(GoodStore):
+    breaks = "test_a_variant_of_a_stored_id_is_no_id"
+
+    async def peek(self, session_ids):
+        return await super().peek([session_id.strip() for session_id in session_ids])
+
+
+class HasAFileForEachSession(GoodStore):
+    """Beside its database it reads files, wherever an id leads."""
+
+    breaks = "test_nothing_outside_of_the_store_is_a_session"
+
+    async def load(self, session_id):
+        path = self.file.parent / f"{session_id}.json"
+        if "\0" not in session_id and len(session_id) < 300 and path.is_file():
+            return self.decode(path.read_text())
+        return await super().load(session_id)
+
+
+class HasAFolderForFiles(HasAFileForEachSession):
+    """The same, with a folder of its own for the files."""
+
+    async def load(self, session_id):
+        folder = self.file.parent / "sessions"
+        folder.mkdir(exist_ok=True)
+        path = folder / session_id
+        if "\0" not in session_id and 0 < len(session_id) < 300 and path.is_file():
+            return self.decode(path.read_text())
+        return await GoodStore.load(self, session_id)
+
+
+class PeeksNothing(GoodStore):
+    breaks = "test_peek_gives_the_summaries_of_the_sessions_that_are_there"
+
+    async def peek(self, session_ids):
+        return []
+
+
+class CannotPeek(GoodStore):
+    breaks = "test_peek_gives_the_summaries_of_the_sessions_that_are_there"
+
+    async def peek(self, session_ids):
+        raise RuntimeError("not written yet")
+
+
+class PeeksAtSessions(GoodStore):
+    breaks = "test_peek_gives_the_summaries_of_the_sessions_that_are_there"
+
+    async def peek(self, session_ids):
+        return [session for session in [await self.load(session_id) for session_id in session_ids] if session]
+
+
+class PeeksAtTheFirst(GoodStore):
+    breaks = "test_peek_gives_the_summaries_of_the_sessions_that_are_there"
+
+    async def peek(self, session_ids):
+        return (await super().peek(session_ids))[:1]
+
+
+class PeeksWithoutDetails(GoodStore):
+    breaks = "test_peek_gives_the_summaries_of_the_sessions_that_are_there"
+
+    async def peek(self, session_ids):
+        return [item.model_copy(update={"goal": item.goal[:10]}) for item in await super().peek(session_ids)]
+
+
+class PeeksAtAll(GoodStore):
+    breaks = "test_peek_gives_the_summaries_of_the_sessions_that_are_there"
+
+    async def peek(self, session_ids):
+        return await self.find(limit=100)
+
+
+class PeeksAtTheMissing(GoodStore):
+    breaks = "test_peek_leaves_out_what_is_not_there"
+
+    async def peek(self, session_ids):
+        items = {item.session_id: item for item in await super().peek(session_ids)}
+        return [items.get(session_id) or CorruptSession("not there") for session_id in session_ids]
+
+
+class PeeksAtTheActive(GoodStore):
+    breaks = "test_peek_sees_a_change_at_once"
+
+    async def peek(self, session_ids):
+        return [item for item in await super().peek(session_ids) if item.status == "active"]
+
+
+class RemembersWhatItPeekedAt(GoodStore):
+    breaks = "test_peek_sees_a_change_at_once"
+
+    async def peek(self, session_ids):
+        self.peeked = getattr(self, "peeked", {})
+        items = await super().peek([session_id for session_id in session_ids if session_id not in self.peeked])
+        self.peeked |= {item.session_id: item for item in items}
+        return [self.peeked[session_id] for session_id in session_ids if session_id in self.peeked]
+
+
+class PeeksInReverse(GoodStore):
+    breaks = "test_peek_keeps_the_order_in_which_it_was_asked"
+
+    async def peek(self, session_ids):
+        return (await super().peek(session_ids))[::-1]
+
+
+class PeeksInOrderOfChange(GoodStore):
+    breaks = "test_peek_keeps_the_order_in_which_it_was_asked"
+
+    async def peek(self, session_ids):
+        return [item for item in await self.find(limit=100) if item.session_id in session_ids]
+
+
+class DropsTheDamaged(GoodStore):
+    breaks = "test_peek_gives_the_error_of_a_damaged_session"
+
+    async def peek(self, session_ids):
+        return [item for item in await super().peek(session_ids) if not isinstance(item, CorruptSession)]
+
+
+class FailsWholePeeks(GoodStore):
+    breaks = "test_peek_gives_the_error_of_a_damaged_session"
+
+    async def peek(self, session_ids):
+        return [session.summary() for session in [await self.load(session_id) for session_id in session_ids] if session]
+
+
+class PeeksAtArchives(GoodStore):
+    breaks = "test_an_archived_session_is_neither_loaded_nor_found"
+
+    async def archive(self, session_id):
+        self.archived = [*getattr(self, "archived", []), *await self.peek([session_id])]
+        await super().archive(session_id)
+
+    async def peek(self, session_ids):
+        archived = [item for item in getattr(self, "archived", []) if item.session_id in session_ids]
+        return [*await super().peek(session_ids), *archived]
+
+
+class FindsArchivesByStatus(GoodStore):
+    breaks = "test_an_archived_session_is_neither_loaded_nor_found"
+
+    async def archive(self, session_id):
+        self.archived = [*getattr(self, "archived", []), *await self.peek([session_id])]
+        await super().archive(session_id)
+
+    async def find(self, *, status=None, before=None, limit=10):
+        archived = [item for item in getattr(self, "archived", []) if item.status == status]
+        return [*await super().find(status=status, before=before, limit=limit), *archived]
+
+
+class LoadsArchives(GoodStore):
+    breaks = "test_an_archived_session_is_neither_loaded_nor_found"
+
+    def read(self, database, session_id):
+        return database.execute("SELECT revision, content FROM sessions WHERE id = ?", [session_id]).fetchone()
+
+
+class ArchivesKnownOnesOnly(GoodStore):
+    breaks = "test_archiving_an_unknown_session_does_nothing"
+
+    async def archive(self, session_id):
+        if await self.load(session_id) is None:
+            raise StorageError(f"no session {session_id!r}")
+        await super().archive(session_id)
+
+
+class BlocksWhileItLoads(GoodStore):
+    breaks = "test_the_event_loop_is_not_blocked"
+
+    async def load(self, session_id):
+        time.sleep(0.3)
+        return await super().load(session_id)
+
+
+class BlocksWhileItSaves(GoodStore):
+    breaks = "test_the_event_loop_is_not_blocked"
+
+    async def save(self, session, *, expected):
+        time.sleep(0.3)
+        return await super().save(session, expected=expected)
+
+
+class BlocksWhileItFinds(GoodStore):
+    breaks = "test_the_event_loop_is_not_blocked"
+
+    async def find(self, **filters):
+        time.sleep(0.3)
+        return await super().find(**filters)
+
+
 class KeepsInItsProcess(GoodStore):
     breaks = "test_what_one_process_saves_another_loads"
     sessions = {}  # noqa: RUF012 - the fault
@@ -542,7 +781,8 @@ class Fixtures:
 
 
 CONTRACTS = (StateStoreContract, StateStoreProcessesContract)
-for _store in [GoodStore, *GoodStore.__subclasses__()]:
+STORES = [store for store in vars().copy().values() if isinstance(store, type) and issubclass(store, GoodStore)]
+for _store in STORES:
     globals()[f"Test{_store.__name__}"] = type(
         f"Test{_store.__name__}", (Fixtures, *CONTRACTS), {"store_class": _store, "breaks": _store.breaks}
     )

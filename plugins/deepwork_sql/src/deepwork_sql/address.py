@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from deepwork.api import ConfigError, PluginContext
 from deepwork_sql.location import DATA, FILE, data_root, prepare_file
-from deepwork_sql.settings import AskedSettings, SqlSettings, without_password
+from deepwork_sql.settings import AskedSettings, SqlSettings, has_bad_port, without_password
 
 VARIABLE = "DEEPWORK_DATABASE_URL"
 
@@ -82,7 +82,7 @@ def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> A
     """
     shown = without_password(url)
     parts = urlsplit(url)
-    if parts.scheme in _POSTGRES:
+    if parts.scheme in _POSTGRES and not has_bad_port(url):
         driver_url = f"postgresql+psycopg{url[len(parts.scheme) :]}"
         return Address("postgresql", shown, machine, migrate, lambda: driver_url)
     if parts.scheme == "sqlite" and not parts.netloc and parts.path.startswith("//") and not parts.query:

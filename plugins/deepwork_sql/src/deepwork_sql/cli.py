@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -135,9 +136,17 @@ def events(
     With --json one object a line. Over HTTP the feed is a WebSocket: /plugins/sql/events?since=ID&source=NAME
     """
     if serve:
+        _show_log()
         serve_apps(root, host=host, port=port, allowed_hosts=allowed_hosts, token_file=token_file)
         return
     anyio.run(_print_events, root, since, source, follow, _json_line if as_json else _text_line)
+
+
+def _show_log() -> None:
+    """Print what the server logs, such as its address; commands print warnings only."""
+    if logging.lastResort:
+        logging.lastResort.setLevel(logging.INFO)
+    logging.getLogger("deepwork").setLevel(logging.INFO)
 
 
 async def _print_events(

@@ -88,7 +88,7 @@ def running_cluster() -> Iterator[Cluster]:
     Raises:
         NoPostgres: PostgreSQL is not installed.
     """
-    _binary("initdb")
+    find_program("initdb")
     with tempfile.TemporaryDirectory(prefix="deepwork-postgres-") as place:
         folder = Path(place)
         if user := _other_user():
@@ -124,7 +124,7 @@ def _run(program: str, *arguments: str) -> None:
     # The server inherits the output of `pg_ctl`, so this is a file: a pipe would never be closed.
     with tempfile.TemporaryFile() as output:
         completed = subprocess.run(
-            [_binary(program), *arguments],
+            [find_program(program), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -139,7 +139,12 @@ def _run(program: str, *arguments: str) -> None:
             raise NoPostgres(f"{program} failed: {output.read().decode(errors='replace').strip()}")
 
 
-def _binary(program: str) -> str:
+def find_program(program: str) -> str:
+    """Find one of the programs of PostgreSQL.
+
+    Raises:
+        NoPostgres: It is not installed.
+    """
     if found := shutil.which(program):
         return found
     if config := shutil.which("pg_config"):

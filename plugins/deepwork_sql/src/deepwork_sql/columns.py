@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from sqlalchemy import BigInteger, Dialect, String, Text
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 # Milliseconds since 1970, by the clock of the database.
 Milliseconds = BigInteger
@@ -34,18 +33,18 @@ class JSON(TypeDecorator[Any]):
         return None if value is None else dumps(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Read a value."""
-        return None if value is None else json.loads(value)
+        """Read a value; psycopg has read it already."""
+        return value if value is None or dialect.name == "postgresql" else json.loads(value)
 
 
-class _Json(postgresql.JSON):
-    """`json` of PostgreSQL, whose text is written and read by `JSON`."""
+class _Json(UserDefinedType[Any]):
+    """`json` of PostgreSQL, which `JSON` writes and psycopg reads. SQLAlchemy's own type would write it once more."""
 
-    def bind_processor(self, dialect: Dialect) -> None:
-        return None
+    cache_ok = True
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> None:
-        return None
+    def get_col_spec(self, **_: Any) -> str:
+        """Name the type in `CREATE TABLE`."""
+        return "JSON"
 
 
 def dumps(value: Any) -> str:

@@ -43,7 +43,7 @@ class Retry:
 SQLITE = Retry(seconds=30, first=0.002, longest=0.01)
 POSTGRES = Retry(seconds=30, first=0.02, longest=0.5)
 # Long enough for a server that starts, short enough to be told of a wrong address.
-OPENING = Retry(seconds=5, first=0.02, longest=0.2)
+OPENING = Retry(seconds=3, first=0.02, longest=0.2)
 
 
 def is_passing(error: DBAPIError) -> bool:

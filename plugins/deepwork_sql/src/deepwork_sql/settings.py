@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,13 +13,25 @@ _SECRETS = ("password", "sslpassword")
 
 
 def without_password(url: Any) -> Any:
-    """Take the password out of a URL, so that it can be shown."""
+    """Take the password out of a URL, so that it can be shown. What is left is as it was written."""
     if not isinstance(url, str):
         return url
     parts = urlsplit(url)
     user, has_user, place = parts.netloc.rpartition("@")
-    query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if key not in _SECRETS], safe="/:,")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{has_user}{place}", query=query))
+    if not has_user and has_bad_port(url):  # it may be the beginning of a password that is not escaped
+        return f"{parts.scheme}://…"
+    shown = url.replace(parts.netloc, f"{user.partition(':')[0]}{has_user}{place}", 1) if has_user else url
+    shown_query = "&".join(item for item in parts.query.split("&") if item.partition("=")[0] not in _SECRETS)
+    return shown if shown_query == parts.query else f"{shown.partition('?')[0]}?{shown_query}"
+
+
+def has_bad_port(url: str) -> bool:
+    """Say whether what should be the port of a URL is no number."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        return True
+    return False
 
 
 class SqlSettings(BaseModel):

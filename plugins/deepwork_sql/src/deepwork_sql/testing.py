@@ -9,6 +9,7 @@ import atexit
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +46,7 @@ class ProjectStore(SqlStore):
 
 
 @cache
-def _server() -> Server:
+def shared_server() -> Server:
     """Start the server of this process, which ends with it."""
     if url := os.environ.get("DEEPWORK_TEST_POSTGRES_URL"):
         return Server(url)
@@ -55,25 +56,54 @@ def _server() -> Server:
     return server
 
 
+def forget_sessions(url: str) -> None:
+    """Delete all sessions of a database, if it has any: for tests that share one."""
+    from sqlalchemy import inspect
+
+    from deepwork_sql.address import address_of
+    from deepwork_sql.engines import make_engine
+    from deepwork_sql.tables import sessions
+
+    engine = make_engine(address_of(url, "the test", machine="test"))
+    with engine.begin() as connection:
+        if inspect(connection).has_table(sessions.name):
+            connection.execute(sessions.delete())
+    engine.dispose()
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Server:
     """A PostgreSQL server for tests; skipped aloud where there is none, and an error in CI."""
     try:
-        return _server()
+        return shared_server()
     except NoPostgres as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(f"no PostgreSQL: {error}")
 
 
-@pytest.fixture(params=ENGINES)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database without tables, once for each engine."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/{secrets.token_hex(4)}.db"
+@contextmanager
+def new_database(engine: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Make a database without tables, and give its URL."""
+    if engine == "sqlite":
+        yield f"sqlite:///{folder}/{secrets.token_hex(4)}.db"
         return
     server: Server = request.getfixturevalue("postgres_server")
     with server.new_database() as url:
+        yield url
+
+
+@pytest.fixture(params=ENGINES)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without tables, once for each engine."""
+    with new_database(request.param, tmp_path, request) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def module_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database that all tests of a module share, once for each engine."""
+    with new_database(request.param, tmp_path_factory.mktemp("database"), request) as url:
         yield url
 
 

@@ -17,7 +17,8 @@ import pytest
 from click.testing import CliRunner
 from fastmcp import Client
 
-from deepwork.api import Finding, ReviewRunner, StateStore
+from deepwork.api import Finding, Job, JobLoadError, ReviewRunner, StateStore
+from deepwork.cli.main import COMMANDS
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.project.project import Project
@@ -118,6 +119,9 @@ class PluginContract(Contract):
             assert isinstance(store.open(project.workspace), StateStore), f"store {store.name!r}"
         for runner in _mine(self, project.review_runners.demand()):
             assert isinstance(runner.create(), ReviewRunner), f"runner {runner.name!r}"
+        for source in _mine(self, project.job_sources.demand()):
+            strange = [item for item in source.load() if not isinstance(item, Job | JobLoadError)]
+            assert strange == [], f"job source {source.name!r}"
 
     def test_its_tools_are_named_and_described(self, project: Project, plugins: PluginManager) -> None:
         for tool_set in _mine(self, project.tool_sets(project.engine()).demand()):
@@ -127,10 +131,14 @@ class PluginContract(Contract):
                 assert inspect.getdoc(tool.fn), f"tool {tool.name!r} has no docstring, which agents would read"
 
     def test_its_commands_explain_themselves(self, plugins: PluginManager) -> None:
-        for command in _mine(self, plugins.commands(click.Command)):
+        for command in _mine(self, plugins.commands(click.Command).demand()):
             assert command.name
             assert command.help, f"command {command.name!r} has no help"
             assert CliRunner().invoke(command, ["--help"]).exit_code == 0
+
+    def test_its_commands_have_names_of_their_own(self, plugins: PluginManager) -> None:
+        for command in _mine(self, plugins.commands(click.Command).demand()):
+            assert command.name not in COMMANDS, f"the core has a command {command.name!r}, which hides the plugin's"
 
     def test_its_checks_find_something_to_say(self, project: Project) -> None:
         """A check of `deepwork doctor` gives findings and raises nothing, also where nothing is set up."""
@@ -172,7 +180,7 @@ def _declared(project: Project) -> list[Provided[Any]]:
         *project.state_stores.demand(),
         *project.review_runners.demand(),
         *project.tool_sets(project.engine()).demand(),
-        *project.plugins.commands(click.Command),
+        *project.plugins.commands(click.Command).demand(),
         *project.checks.demand(),
     ]
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,9 +18,11 @@ from deepwork.api import (
     HistoryEntry,
     Session,
     SessionStatus,
+    SessionSummary,
     StaleSession,
     StateStore,
     StepProgress,
+    StorageError,
 )
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.samples import a_session, at
@@ -34,6 +40,26 @@ HOSTILE_IDS = (
     "é",
     "x" * 5000,
 )
+# What resembles the id of a stored session, and is another one.
+VARIANTS = (
+    "./s1",
+    "/s1",
+    "x/../s1",
+    "S1",
+    " s1",
+    "s1 ",
+    "s1\n",
+    "s1.json",
+    "s1%",
+    "s%",
+    "_1",
+    "s1\0",
+    "\uff531",
+)
+
+# Far longer than a store needs to hand its work to a thread, and short enough for an agent not to notice.
+BLOCKED_SECONDS = 0.2
+
 TEXT = "Größe, 数据, 🧭, \u202eright to left, e\u0301, 'quotes\" \\ %s {} \r\n\ttab"
 
 
@@ -127,6 +153,70 @@ class StateStoreContract(Contract):
     async def test_an_id_that_nobody_could_have_made_is_none(self, store: StateStore, session_id: str) -> None:
         await store.save(a_session("s1"), expected=None)
         assert await store.load(session_id) is None
+
+    async def test_a_variant_of_a_stored_id_is_no_id(self, store: StateStore, tmp_path: Path) -> None:
+        """An id that only resembles a stored one stands for nothing, in every method that takes ids."""
+        session = a_session("s1", status=SessionStatus.COMPLETED)
+        await store.save(session, expected=None)
+        paths = [way for folder in _folders(tmp_path) for way in (f"../{folder.name}/s1", f"{folder}/s1")]
+        for other_id in [*VARIANTS, *paths]:
+            assert await store.load(other_id) is None, other_id
+            assert list(await store.peek([other_id])) == [], other_id
+            if type(store).archive is not StateStore.archive:
+                await _archive_quietly(store, other_id)
+            assert await store.load("s1") is not None, f"archive({other_id!r}) archived 's1'"
+        assert await _loaded(store) == session
+
+    async def test_nothing_outside_of_the_store_is_a_session(
+        self, store: StateStore, read_raw: Callable[[str], Awaitable[Any]], tmp_path: Path
+    ) -> None:
+        """What is stored of a session is copied to places to which an id could lead, and must not be found there."""
+        await store.save(a_session("s1"), expected=None)
+        ids = _plant(json.dumps({**await read_raw("s1"), "session_id": "outside"}), tmp_path)
+        for session_id in ids:
+            assert await store.load(session_id) is None, session_id
+            assert await store.peek([session_id]) == [], session_id
+
+    # Peeking: the summaries of some sessions, which every reply asks for
+
+    async def test_peek_gives_the_summaries_of_the_sessions_that_are_there(self, store: StateStore) -> None:
+        sessions = {
+            name: a_session(name, goal=f"{TEXT} {name}", updated_at=at(minute), current_step_id="b")
+            for name, minute in (("s1", 3), ("s2", 1), ("s3", 2))
+        }
+        for session in sessions.values():
+            await store.save(session, expected=None)
+        for asked in (["s1"], ["s2", "s1"], ["s3", "s1", "s2"]):
+            assert _by_id(await store.peek(asked)) == {name: sessions[name].summary() for name in asked}
+
+    async def test_peek_leaves_out_what_is_not_there(self, store: StateStore) -> None:
+        assert list(await store.peek(["s1"])) == []
+        await store.save(a_session("s1"), expected=None)
+        assert list(await store.peek([])) == []
+        assert list(_by_id(await store.peek(["s2", "s1", *HOSTILE_IDS]))) == ["s1"]
+
+    async def test_peek_sees_a_change_at_once(self, store: StateStore) -> None:
+        revision = await store.save(a_session("s1"), expected=None)
+        assert list(_by_id(await store.peek(["s1"]))) == ["s1"]
+        changed = a_session("s1", status=SessionStatus.ABORTED, updated_at=at(1))
+        await store.save(changed, expected=revision)
+        assert _by_id(await store.peek(["s1"])) == {"s1": changed.summary()}
+
+    async def test_peek_keeps_the_order_in_which_it_was_asked(self, store: StateStore) -> None:
+        for minute, session_id in enumerate(("s1", "s2", "s3")):
+            await store.save(a_session(session_id, updated_at=at(minute)), expected=None)
+        for asked in (["s2", "s3", "s1"], ["s3", "s1"], ["s1", "s3", "s2"]):
+            assert list(_by_id(await store.peek(asked))) == asked
+
+    async def test_peek_gives_the_error_of_a_damaged_session(
+        self, store: StateStore, spoil: Callable[[str], Awaitable[None]]
+    ) -> None:
+        await store.save(a_session("s1"), expected=None)
+        await store.save(a_session("s2"), expected=None)
+        await spoil("s1")
+        items = list(await store.peek(["s1", "s2"]))
+        assert [type(item) for item in items] == [CorruptSession, SessionSummary]
+        assert items[1] == a_session("s2").summary()
 
     # Revisions keep servers apart
 
@@ -275,6 +365,29 @@ class StateStoreContract(Contract):
             await store.save(a_session(f"s{minute}", status=status, updated_at=at(minute)), expected=None)
         assert await _listed(store, status=SessionStatus.COMPLETED, before=at(6), limit=2) == ["s3", "s0"]
 
+    # Other agents go on meanwhile
+
+    async def test_the_event_loop_is_not_blocked(self, store: StateStore) -> None:
+        """A store that waits for a disk or a network does so in a thread, or all agents wait with it.
+
+        The best of several attempts counts, because a first call may open files and import modules.
+        """
+        session = a_session(history=[HistoryEntry(at=at(0), kind="step_begun", detail={"text": "x" * 500})] * 50)
+        revision = await store.save(session, expected=None)
+        calls: dict[str, Callable[[], Awaitable[Any]]] = {
+            "load": lambda: store.load("s1"),
+            "find": store.find,
+            "peek": lambda: store.peek(["s1"]),
+        }
+        for name, call in calls.items():
+            assert await _shortest_block(call) < BLOCKED_SECONDS, f"{name}() blocks the event loop"
+
+        async def save() -> None:
+            nonlocal revision
+            revision = await store.save(session, expected=revision)
+
+        assert await _shortest_block(save) < BLOCKED_SECONDS, "save() blocks the event loop"
+
     # Archives, for stores that have one
 
     async def test_an_archived_session_is_neither_loaded_nor_found(self, store: StateStore) -> None:
@@ -283,6 +396,16 @@ class StateStoreContract(Contract):
         await store.archive("s1")
         assert await store.load("s1") is None
         assert await _listed(store) == []
+        assert await _listed(store, status=SessionStatus.COMPLETED) == []
+        assert list(await store.peek(["s1"])) == []
+
+    async def test_archiving_an_unknown_session_does_nothing(self, store: StateStore) -> None:
+        _needs_archive(store)
+        await store.save(a_session(), expected=None)
+        await store.archive("s2")
+        await store.archive("s2")
+        assert await _listed(store) == ["s1"]
+        assert await _loaded(store) == a_session()
 
     async def test_archiving_leaves_other_sessions(self, store: StateStore) -> None:
         _needs_archive(store)
@@ -393,6 +516,59 @@ async def _loaded(store: StateStore, session_id: str = "s1") -> Session:
 
 async def _listed(store: StateStore, **filters: Any) -> list[str]:
     return [summary.session_id for summary in await store.find(**filters)]
+
+
+def _folders(tmp_path: Path) -> list[Path]:
+    return [tmp_path, *(folder for folder in tmp_path.rglob("*") if folder.is_dir())]
+
+
+def _plant(content: str, tmp_path: Path) -> list[str]:
+    """Write files to every place near the store, and give the ids that could lead there."""
+    folders = _folders(tmp_path)
+    for folder in folders:
+        for suffix in ("", ".json", ".yml", ".session"):
+            (folder / f"outside{suffix}").write_text(content, encoding="utf-8")
+    return [*(f"{'../' * depth}outside" for depth in range(1, 5)), *(str(folder / "outside") for folder in folders)]
+
+
+def _by_id(items: Iterable[SessionSummary | CorruptSession]) -> dict[str, SessionSummary]:
+    """Give summaries by their ids, in their order; each id once, and no error among them."""
+    summaries = [item for item in items if isinstance(item, SessionSummary)]
+    assert len(summaries) == len(list(items)), "peek gave something else than summaries of sessions that are whole"
+    by_id = {summary.session_id: summary for summary in summaries}
+    assert len(by_id) == len(summaries), "peek gave a session twice"
+    return by_id
+
+
+async def _archive_quietly(store: StateStore, session_id: str) -> None:
+    """Archive what is not there; a refusal is as good as doing nothing."""
+    with contextlib.suppress(StorageError):
+        await store.archive(session_id)
+
+
+async def _shortest_block(call: Callable[[], Awaitable[Any]]) -> float:
+    """Measure for how long a call holds up another task, at the best of several attempts."""
+    return min([await _longest_gap(call) for _ in range(3)])
+
+
+async def _longest_gap(call: Callable[[], Awaitable[Any]]) -> float:
+    gaps = [0.0]
+
+    async def tick() -> None:
+        last = time.monotonic()
+        while True:
+            await anyio.lowlevel.checkpoint()
+            now = time.monotonic()
+            gaps.append(now - last)
+            last = now
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        await anyio.lowlevel.checkpoint()
+        await call()
+        await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    return max(gaps)
 
 
 async def _save_quietly(store: StateStore, session: Session, expected: int) -> None:

@@ -1,0 +1,186 @@
+"""The event feed: nothing is skipped, whatever the order in which transactions commit."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio import to_thread
+from sqlalchemy import create_engine, update
+
+import deepwork_sql
+from deepwork.api import ArgumentError, open_context
+from deepwork_sql import feed
+from deepwork_sql.tables import events
+
+pytestmark = pytest.mark.anyio
+
+WRITERS, EVENTS = 8, 25
+
+
+def emit(name, *, workflow_id="wf_1", source="acme", **data):
+    return lambda tx: tx.emit(source, name, workflow_id=workflow_id, data=data)
+
+
+async def names(database, after=None, **filters):
+    return [event.event for event in await database.feed(after, **filters)]
+
+
+async def test_events_come_in_the_order_in_which_they_were_written(database):
+    for name in "abc":
+        await database.write(emit(name))
+    assert await names(database) == ["a", "b", "c"]
+    assert await names(database, limit=2) == ["a", "b"]
+
+
+async def test_a_reader_goes_on_after_the_id_that_it_saw_last(database):
+    for name in "abc":
+        await database.write(emit(name))
+    first, *_ = await database.feed(None)
+    assert await names(database, first.id) == ["b", "c"]
+
+
+async def test_the_end_of_the_feed_lets_only_new_events_through(database):
+    await database.write(emit("old"))
+    end = await database.end_of_feed()
+    await database.write(emit("new"))
+    assert await names(database, end) == ["new"]
+
+
+async def test_a_feed_is_narrowed_to_a_source_and_a_workflow(database):
+    await database.write(emit("a", source="acme", workflow_id="wf_1"))
+    await database.write(emit("b", source="other", workflow_id="wf_1"))
+    await database.write(emit("c", source="acme", workflow_id="wf_2"))
+    assert await names(database, source="acme") == ["a", "c"]
+    assert await names(database, workflow_id="wf_1") == ["a", "b"]
+    assert await names(database, source="acme", workflow_id="wf_2") == ["c"]
+
+
+@pytest.mark.parametrize("cursor", ["7", "x-1", "1-x", "-", "\u0661-1", "99999999999999999999-1"])
+async def test_what_is_no_cursor_is_refused(database, cursor):
+    with pytest.raises(ArgumentError):
+        await database.feed(cursor)
+
+
+async def test_an_event_that_commits_late_is_not_skipped(database, database_url):
+    """The early transaction has the smaller number, and commits after the reader has seen the late one."""
+    if database.dialect == "sqlite":
+        pytest.skip("SQLite has one writer")
+    engine = create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.connect() as early:
+        with early.begin():
+            feed.append(
+                deepwork_sql.Transaction(early),
+                [{"source": "acme", "event": "early", "workflow_id": None, "data": {}}],
+                None,
+            )
+            await database.write(emit("late"))
+            assert await names(database) == [], "a later transaction was shown while an earlier one was open"
+        seen = await database.feed(None)
+        assert [event.event for event in seen] == ["early", "late"]
+    engine.dispose()
+
+
+async def test_many_writers_lose_no_event_and_keep_the_order_of_each(database):
+    seen = []
+
+    async def write(writer):
+        for number in range(EVENTS):
+            await database.write(emit("tick", workflow_id=f"w{writer}", number=number))
+
+    async def read():
+        after = None
+        while len(seen) < WRITERS * EVENTS:
+            page = await database.feed(after, limit=7)
+            seen.extend(page)
+            after = page[-1].id if page else after
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            for writer in range(WRITERS):
+                tasks.start_soon(write, writer)
+    assert len({event.id for event in seen}) == len(seen) == WRITERS * EVENTS
+    for writer in range(WRITERS):
+        numbers = [event.data["number"] for event in seen if event.workflow_id == f"w{writer}"]
+        assert numbers == list(range(EVENTS))
+
+
+async def test_who_follows_is_told_of_events_of_this_and_of_other_processes(database, project_on_database):
+    """The second context has an engine of its own, as another process would."""
+    followed = []
+
+    async def follow(scope_ready):
+        after = await database.end_of_feed()
+        scope_ready.set()
+        async for event in database.follow(after):
+            followed.append(event.event)
+            if len(followed) == 4:
+                return
+
+    async with open_context("acme", project_on_database.root) as elsewhere:
+        other = await deepwork_sql.database(elsewhere)
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                ready = anyio.Event()
+                tasks.start_soon(follow, ready)
+                await ready.wait()
+                for name, place in (("a", database), ("b", other), ("c", other), ("d", database)):
+                    await place.write(emit(name))
+    assert followed == ["a", "b", "c", "d"]
+
+
+async def test_a_feed_goes_on_after_it_was_restored_in_a_younger_cluster(database, project_on_database):
+    """A dump keeps the transaction ids of the cluster that it was taken from."""
+    if database.dialect == "sqlite":
+        pytest.skip("SQLite has no transaction ids")
+    await database.write(emit("old"))
+    await database.write(lambda tx: tx.execute(update(events).values(xid=events.c.xid + 1_000_000)))
+    async with open_context("acme", project_on_database.root) as context:
+        restored = await deepwork_sql.database(context)
+        (old,) = await restored.feed(None)
+        await restored.write(emit("new"))
+        assert await names(restored, old.id) == ["new"]
+
+
+async def test_an_event_with_text_that_cannot_be_stored_is_refused_by_its_field(database):
+    with pytest.raises(deepwork_sql.UnstorableText) as error:
+        await database.write(emit("a", plan={"steps": [{"name": "ok"}, {"name": "a\0b"}]}))
+    assert error.value.field == "data.plan.steps[1].name"
+    with pytest.raises(deepwork_sql.UnstorableText) as error:
+        await database.write(emit("a", workflow_id="\ud800"))
+    assert error.value.field == "workflow_id"
+    assert await names(database) == []
+
+
+async def test_a_write_that_was_begun_ends_although_its_caller_goes(database):
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(database.write, emit("a"))
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert await names(database) in ([], ["a"])
+    await database.write(emit("b"))
+    assert (await names(database))[-1] == "b"
+
+
+async def test_the_wake_up_channel_is_notified_beside_the_transaction(database, database_url):
+    """A NOTIFY inside would make all commits of the database wait for each other."""
+    if database.dialect == "sqlite":
+        pytest.skip("SQLite has no NOTIFY")
+    import psycopg
+
+    def wait(connection):
+        return [note.channel for note in connection.notifies(timeout=20, stop_after=1)]
+
+    with psycopg.connect(database_url, autocommit=True) as listener:
+        listener.execute("LISTEN deepwork_events")
+        async with anyio.create_task_group() as tasks:
+            heard = []
+
+            async def hear():
+                heard.extend(await to_thread.run_sync(wait, listener))
+
+            tasks.start_soon(hear)
+            await database.write(emit("a"))
+        assert heard == ["deepwork_events"]
