@@ -49,7 +49,7 @@ from deepwork.files.git import Git
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.workspace import Workspace
-from deepwork.gate.verdicts import read_verdict, verdict_schema
+from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
 from deepwork.jobs.reader import JobReader
 from deepwork.models.jobs import Job, JobFile, Review, Step, StepOutput, Workflow
@@ -207,6 +207,7 @@ __all__ = [
     "resolve_inside",
     "run_program",
     "same",
+    "same_verdict",
     "serve_apps",
     "verdict_schema",
     "visible",

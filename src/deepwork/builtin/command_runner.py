@@ -32,7 +32,7 @@ MAX_QUOTED = 500
 
 
 class CommandRunner(ReviewRunner):
-    """Runs one program for each review, in the project's folder."""
+    """Runs one program for each review, in a folder with copies of what is judged."""
 
     def __init__(self, command: ReviewCommand, context: PluginContext) -> None:
         self._command = command
@@ -58,11 +58,12 @@ class CommandRunner(ReviewRunner):
                 )
             completed = await run_program(
                 arguments,
-                cwd=request.project_root,
+                cwd=request.files_root,
                 environment=allowed_environment(self._context.environment, self._command.pass_env),
                 seconds=request.seconds,
                 stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
                 max_output=MAX_OUTPUT,
+                project=request.project_root,
             )
         return read_answer(completed)
 
@@ -76,6 +77,7 @@ def as_json(request: ReviewRequest) -> dict[str, Any]:
         "step_id": request.step_id,
         "session_id": request.session_id,
         "project_root": str(request.project_root),
+        "files_root": str(request.files_root),
         "run_each": ", ".join(task.run_each for task in request.tasks),
         "files": list(request.files),
         "criteria": request.criteria,

@@ -22,8 +22,9 @@ from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind, decide
 from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, QualityGate
-from deepwork.gate.history import judgement_events, passed_before
+from deepwork.gate.history import judgement_events
 from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.recorded import RecordedVerdicts
 from deepwork.gate.shared import SharedReviews
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
@@ -36,6 +37,7 @@ from deepwork.sessions.definition import pin, read_instructions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.transitions import Completion
 from deepwork.sessions.upgrade import pinned_as, upgraded
+from deepwork.text.blank import is_blank
 
 WHERE = "?"
 
@@ -52,13 +54,17 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Report:
-    """What an agent says of a step that it has finished."""
+    """What an agent says of a step that it has finished. An override of which nothing can be seen is none."""
 
     outputs: Mapping[str, Any]
     notes: str | None = None
     override: str | None = None
     session_id: str | None = None
     step_id: str | None = None
+
+    @property
+    def stated_override(self) -> str | None:
+        return None if is_blank(self.override or "") else (self.override or "").strip()
 
 
 def _utc_now() -> datetime:
@@ -206,7 +212,7 @@ class Engine:
         declared = session.pinned.steps[step_id].outputs
         checked = check_outputs(report.outputs, declared, self._workspace, owner=owner)
         notices = [*checked.notices]
-        override = (report.override or "").strip() or None
+        override = report.stated_override
         if report.override and not override and session.pinned.steps[step_id].reviews:
             notices.append(BLANK_REASON)
         instructions = {}
@@ -281,8 +287,8 @@ class Engine:
         if not is_open:
             return session, None
         try:
-            passed = passed_before(transitions.since_reopened(session), completion.step_id)
-            judgement = await gate.judge(work, passed_before=passed, progress=progress)
+            verdicts = RecordedVerdicts.of(transitions.since_reopened(session), completion.step_id)
+            judgement = await gate.judge(work, verdicts=verdicts, progress=progress)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await self._return_attempt(session, completion.step_id, error)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
-from deepwork.models.reviews import ReviewResult
+from deepwork.models.reviews import NeedsWork, Passed, ReviewResult
 
 
 class DecisionKind(StrEnum):
@@ -108,8 +108,9 @@ def _next_call(broken: list[Outcome]) -> str:
 
 
 def _notices(judgement: Judgement) -> Iterable[str]:
-    if judgement.reused:
-        yield f"Passed before and unchanged, so not reviewed again: {_names(judgement.reused)}."
+    for word, verdict in (("Passed", Passed), ("Failed", NeedsWork)):
+        if reused := [outcome for outcome in judgement.reused if isinstance(outcome.verdict, verdict)]:
+            yield f"{word} before and unchanged, so not reviewed again: {_names(reused)}."
     if judgement.skipped:
         yield f"Not reviewed, because nothing was submitted for it: {', '.join(judgement.skipped)}."
     if judgement.broken and (judgement.failed or judgement.changed):

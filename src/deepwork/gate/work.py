@@ -72,6 +72,7 @@ class Evaluation:
 
     Attributes:
         key: Digest of everything on which a verdict depends; a pass of this key need not be repeated.
+        subject: Digest of the same without the author's notes; a failure of this subject need not be repeated.
     """
 
     task: ReviewTask
@@ -79,6 +80,7 @@ class Evaluation:
     target_file: str | None
     reviewer: Reviewer
     key: str
+    subject: str
 
     @property
     def name(self) -> str:
@@ -96,9 +98,10 @@ def evaluations(work: Work, routing: Routing) -> Iterator[Evaluation]:
         for files, target_file in _portions(work, review):
             judged = digests(work.fingerprints, (listed.path for listed in files))
             task = _task(review, (listed.path for listed in files))
-            question = (task.run_each, sorted(task.criteria.items()), task.guidance, work.notes)
-            key = digest_of(reviewer.name, *question, judged, inputs)
-            yield Evaluation(task, files, target_file, reviewer, key)
+            question = (task.run_each, sorted(task.criteria.items()), task.guidance)
+            key = digest_of(reviewer.name, *question, work.notes, judged, inputs)
+            subject = digest_of(reviewer.name, *question, judged, inputs)
+            yield Evaluation(task, files, target_file, reviewer, key, subject)
 
 
 def handed_back_tasks(work: Work, routing: Routing) -> dict[Reviewer, list[ReviewTask]]:
