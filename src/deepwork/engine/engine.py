@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
 from deepwork.engine.replies import Replies, recorded_step, session_over
 from deepwork.engine.steps import begin_step
+from deepwork.engine.strict import StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
 from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind, decide
@@ -81,11 +82,14 @@ class Engine:
         catalogue: Catalogue,
         sessions: StateManager,
         gate: QualityGate | None,
+        is_strict: bool = False,
         clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.catalogue = catalogue
         self.sessions = sessions
         self.gate = gate
+        self.strict = StrictRules(gate, is_strict=is_strict)
+        self._is_strict = is_strict
         self._workspace = workspace
         self._clock = clock
         self._active = ActiveSessions(sessions)
@@ -122,6 +126,7 @@ class Engine:
         require_texts(goal=goal)
         check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
         check_names(parent_session_id=parent_session_id)
+        await self.strict.check_start()
         definition, instructions, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
         parent = await self._parent(call, parent_session_id)
         session = transitions.new_session(
@@ -133,6 +138,7 @@ class Engine:
             instance_id=instance_id,
             principal=call.principal,
             parents=[*parent.parents, parent.session_id] if parent else [],
+            strict=self._is_strict,
             now=self._now(),
         )
         notices += await self._active.notices_of(call, session.workflow, session.session_id)
@@ -238,6 +244,10 @@ class Engine:
     ) -> tuple[Session, Decision | None]:
         """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
         step = session.pinned.steps[completion.step_id]
+        if self.strict.apply_to(session):
+            completion = await self.strict.admitted(call, session, completion)
+        if reason := transitions.permitted_override(session, step.id):
+            completion = replace(completion, override=reason)
         if self.gate is None or not step.reviews:
             return await self._completed(session, completion), None
         if completion.override:
@@ -350,6 +360,7 @@ class Engine:
             max_attempts=gate.max_attempts,
             failures=failures,
             max_failures=gate.max_failures,
+            is_strict=self.strict.apply_to(session),
         )
         is_failure = decision.kind is DecisionKind.NO_VERDICT
         concluded = transitions.count_runner_failures(recorded, step_id, failures if is_failure else 0)

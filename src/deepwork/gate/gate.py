@@ -132,6 +132,19 @@ class QualityGate:
         """Say whether any review goes to a reviewer that gives a verdict; the others are handed back."""
         return any(work.reviewer(review, self._routing).gives_verdicts for review in work.reviews)
 
+    async def unavailable(self) -> RunnerUnavailable | None:
+        """Say why not every review can have a verdict now: a reviewer gives none, or cannot work."""
+        for reviewer in self._routing.reviewers:
+            if not reviewer.gives_verdicts:
+                return RunnerUnavailable(
+                    f"reviews go to {reviewer.name!r}, which hands them back to the agent and gives no verdicts",
+                    hint="Choose an external reviewer: --external-runner, or quality_gate.runner and "
+                    "quality_gate.runners.",
+                )
+            if error := await reviewer.runner.unavailable(self._workspace.root):
+                return error
+        return None
+
     async def read(self, work: Work) -> Work:
         """Read the files of the work, so that a verdict holds for these contents and no others."""
         return replace(work, fingerprints=await self._fingerprints(work))

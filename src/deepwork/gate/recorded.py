@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from deepwork.gate.work import Evaluation
 from deepwork.models.reviews import CriterionResult, NeedsWork, Passed
 from deepwork.models.sessions import EventKind, HistoryEntry
@@ -52,10 +50,17 @@ class RecordedVerdicts:
 
 
 def _criteria(detail: dict[str, Any]) -> tuple[CriterionResult, ...]:
-    try:
-        return tuple(map(CriterionResult.model_validate, detail.get("criteria", ())))
-    except (ValidationError, TypeError):  # the file of a session may hold anything
-        return ()
+    """Read the answers to the criteria; the file of a session may hold anything."""
+    entries = detail.get("criteria")
+    return tuple(
+        CriterionResult(
+            criterion=entry["criterion"],
+            passed=entry["passed"],
+            feedback=entry["feedback"] if isinstance(entry.get("feedback"), str) else None,
+        )
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and isinstance(entry.get("criterion"), str) and isinstance(entry.get("passed"), bool)
+    )
 
 
 NO_VERDICTS = RecordedVerdicts()

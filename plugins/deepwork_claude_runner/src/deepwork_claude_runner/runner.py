@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from anyio import to_thread
+
 from deepwork.api import (
     NeedsWork,
     Passed,
@@ -17,12 +19,14 @@ from deepwork.api import (
     ReviewRunner,
     RunnerError,
     RunnerUnavailable,
+    find_program,
     run_program,
 )
 from deepwork_claude_runner import command, output
 from deepwork_claude_runner.settings import ClaudeSettings
 
 MAX_OUTPUT = 8 * 1024 * 1024
+CURE = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
 
 
 class ClaudeCLI(ReviewRunner):
@@ -53,11 +57,19 @@ class ClaudeCLI(ReviewRunner):
                     seconds=request.seconds,
                     stdin=command.prompt(request).encode("utf-8", "replace"),
                     max_output=MAX_OUTPUT,
+                    project=request.project_root,
                 )
         except ProgramMissing as error:
-            hint = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
-            raise RunnerUnavailable(error.message, hint=hint) from error
+            raise RunnerUnavailable(error.message, hint=CURE) from error
         return _with_true_names(output.verdict(completed), request)
+
+    async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
+        """Say that the program is not there."""
+        try:
+            await to_thread.run_sync(find_program, self._settings.command, self._environment, project_root)
+        except ProgramMissing as error:
+            return RunnerUnavailable(error.message, hint=CURE)
+        return None
 
 
 @contextmanager

@@ -46,6 +46,7 @@ class OracleRunner(ReviewRunner):
             environment=self._environment,
             seconds=request.seconds,
             stdin="\n\n".join([*rules, request.payload, request.notes or ""]).encode(),
+            project=request.project_root,
         )
         if completed.returncode:
             raise RunnerError(f"oracle ended with code {completed.returncode}: {completed.stderr[-500:]!r}")
