@@ -9,7 +9,7 @@ from enum import StrEnum
 from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
-from deepwork.models.reviews import NeedsWork, Passed, ReviewResult
+from deepwork.models.reviews import NeedsWork, ReviewResult
 
 OVERRIDE = "quality_review_override_reason"
 PERSON_ONLY = "`deepwork sessions override`, which a person has to run in a terminal,"
@@ -128,9 +128,11 @@ def _next_call(broken: list[Outcome]) -> str:
 
 
 def _notices(judgement: Judgement) -> Iterable[str]:
-    for word, verdict in (("Passed", Passed), ("Failed", NeedsWork)):
-        if reused := [outcome for outcome in judgement.reused if isinstance(outcome.verdict, verdict)]:
-            yield f"{word} before and unchanged, so not reviewed again: {_names(reused)}."
+    failed = [outcome for outcome in judgement.reused if isinstance(outcome.verdict, NeedsWork)]
+    if passed := [outcome for outcome in judgement.reused if outcome not in failed]:
+        yield f"Passed before and unchanged, so not reviewed again: {_names(passed)}."
+    if failed:
+        yield f"Failed before and unchanged, so not reviewed again: {_names(failed)}."
     if judgement.skipped:
         yield f"Not reviewed, because nothing was submitted for it: {', '.join(judgement.skipped)}."
     if judgement.broken and (judgement.failed or judgement.changed):
