@@ -135,6 +135,7 @@ async def test_cheat_6_a_project_that_unsets_strict_and_the_gate(reviewed, judge
         begin = await agent.start()
     reviewed.write(".deepwork/config.yml", "quality_gate: {strict: false, enabled: false, runner: self}\n")
     async with reviewed.stdio_agent() as agent:
+        await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="main")
         named = {"outputs": DONE, "session_id": begin["session_id"]}
         await agent.refused("finished_step", **named)
         await agent.refused("finished_step", **named, quality_review_override_reason=REASON)
@@ -406,6 +407,18 @@ async def test_an_override_is_used_once_and_for_its_step_alone(reviewed, judge, 
         assert (await agent.finish({"b.md": "b.md"}))["status"] == "needs_work"
         shown, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
     assert (code, "cannot be reported now" in shown) == (1, True)
+
+
+async def test_a_member_of_a_group_that_is_reported_again_needs_another_override(project, judge, served):
+    project.write_job(steps=[step("p"), step("m", reviews=[review()])], workflows={"main": [["p", "m"]]})
+    for name in ("m.md", "p.md", "other.md"):
+        project.write(name)
+    async with project.agent(served(judge(is_good))) as agent:
+        begin = await agent.start()
+        words = ["sessions", "override", begin["session_id"], "m", "--reason", "fine"]
+        assert (await anyio.to_thread.run_sync(in_terminal, project.root, *words))[1] == 0
+        assert (await agent.finish({"m.md": "m.md"}, step_id="m"))["status"] == "next_step"
+        assert (await agent.finish({"m.md": "other.md"}, step_id="m"))["status"] == "needs_work"
 
 
 async def test_without_a_terminal_nobody_overrides(reviewed, judge, served, deepwork, history):

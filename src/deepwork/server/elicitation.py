@@ -9,7 +9,7 @@ from typing import Any
 from fastmcp.exceptions import ToolError
 from fastmcp.server.context import Context
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from deepwork.ports.call import Elicit
@@ -35,8 +35,7 @@ def asker(context: Context | None) -> Elicit | None:
     request = context.request_context if context else None
     if context is None or request is None:
         return None
-    capabilities = request.session.client_capabilities
-    if capabilities is None or capabilities.elicitation is None:
+    if not _offers_forms(request.session.client_capabilities):
         return None
     is_modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
@@ -44,6 +43,12 @@ def asker(context: Context | None) -> Elicit | None:
         return _answer(context, question) if is_modern else await _push(context, question)
 
     return ask
+
+
+def _offers_forms(capabilities: ClientCapabilities | None) -> bool:
+    """Say whether a client shows its user forms; one that offers elicitation and names no kind of it does."""
+    elicitation = capabilities.elicitation if capabilities else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 async def _push(context: Context, question: str) -> bool:
