@@ -25,8 +25,6 @@ from fastmcp.client.transports import StdioTransport
 from rich.console import Console
 from rich.markup import escape
 
-from deepwork.cli.connect import mcp_json
-
 NOTES = "README.md: a command that counts words\nwords.py: all of the code\n"
 FIRST_DRAFT = "# Tour\n\nThis project counts words. The code is in `words.py`.\n"
 SECOND_DRAFT = FIRST_DRAFT + "\nTry it: `python words.py README.md`\n"
@@ -42,6 +40,14 @@ class Transcript:
 
     def act(self, title: str) -> None:
         self._console.print(f"\n[bold]{title}[/bold]")
+
+    def history(self, project: Path, session_id: str) -> None:
+        """Show by the command for people what the gate has kept: the word of a reviewer, or an override."""
+        command = [sys.executable, "-m", "deepwork", "gate", "show", session_id, "--path", str(project)]
+        kept = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        self._console.print("\n  $ deepwork gate show …", style="bold")
+        for line in (line for line in kept if not line.startswith(" ") and "handed back" not in line):
+            self._console.print(f"  {escape(line)}")
 
     def agent(self, text: str) -> None:
         self._say("cyan", "agent  ", text)
@@ -97,10 +103,10 @@ class ScriptedAgent:
             return
         status = reply.get("status", "started")
         if status == "needs_work":
-            self._show.server("needs_work: " + reply["feedback"].split(" Spawn")[0].replace(". ", ".\n", 1), "yellow")
+            self._show.server(f"needs_work: {shortened(reply['feedback'].split(' Spawn')[0])}", "yellow")
         elif status == "workflow_complete":
             self._show.server(f"workflow_complete: {reply['summary']} {reply['all_outputs']}")
-            for notice in reply["notices"]:
+            for notice in reply.get("notices", []):
                 self._show.server(f"  {re.sub(r'session_id=.*, ', '', notice)}")
         else:
             begin = reply["begin_step"]
@@ -148,6 +154,7 @@ async def play(project: Path, transcript: Transcript) -> None:
         transcript.reviewer("Complete PASSED. Short PASSED. True PASSED.   overall PASSED", "green")
         passed = {"quality_review_override_reason": "All criteria passed"}
         await agent.call("finished_step", outputs={"tour": "TOUR.md"}, session_id=tour, step_id="write", **passed)
+        transcript.history(project, tour)
 
 
 @asynccontextmanager
@@ -156,7 +163,7 @@ async def connected(project: Path, transcript: Transcript) -> AsyncIterator[Scri
     start = f"import os; open({PID_FILE!r}, 'w').write(str(os.getpid())); from deepwork.cli.main import run; run()"
     transport = StdioTransport(
         sys.executable,
-        ["-c", start, "serve", "--path", "."],
+        ["-P", "-c", start, "serve", "--path", "."],
         cwd=str(project),
         keep_alive=False,
         log_file=project / "server.log",
@@ -182,7 +189,7 @@ def show_criteria(project: Path, transcript: Transcript) -> None:
 
 def main() -> None:
     """Play it in a folder of its own, then say how to connect a real agent."""
-    picture = Path(sys.argv[2]) if sys.argv[1:2] == ["--svg"] else None
+    picture = Path(sys.argv[2]) if sys.argv[1:2] == ["--picture"] else None
     console = Console(
         width=118, highlight=False, no_color=bool(os.environ.get("NO_COLOR")) or None, record=bool(picture)
     )
@@ -200,12 +207,10 @@ def main() -> None:
         picture.write_text(svg)
         return
     console.print("\n[bold]Connect your own agent[/bold]")
-    bin_dir = os.path.dirname(sys.executable)
-    console.print(
-        "  In the folder of your project, prepare it once:", f"    {os.path.join(bin_dir, 'deepwork')} init", sep="\n\n"
-    )
-    console.print("\n  and put this into .mcp.json (Claude Code; other clients take the same command):\n")
-    console.print(escape(mcp_json()))
+    command = os.path.join(os.path.dirname(sys.executable), "deepwork")
+    console.print("  In the folder of your project, prepare it once, and connect your agent:\n")
+    console.print(f"    {command} init\n    {command} connect claude")
+    console.print(f"\n  Without a name, `{command} connect` lists the clients.")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import anyio
 import click
@@ -29,12 +30,29 @@ from deepwork.api import Job, JobReader
 from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.server import create_server
+from deepwork.testing import review, step
+from deepwork.testing.project import DeepworkProject
 
 SEED = 20_260_101
 BOMB_SECONDS = 1.0
 BOMB_MIB = 50.0
 MODEL_TOKENS = 700
 ANSWER_TOKENS = 2_500
+ENVELOPE_TOKENS = 850
+SESSION_ID = "<session id>"
+SAMPLE_IDS = 50
+AUTHORS_TEXTS = ("step_instructions", "common_job_info")
+ADDITIVE = (
+    "active_sessions",
+    "additional_review_guidance",
+    "branch_name",
+    "concurrent_steps",
+    "from_step",
+    "notices",
+    "outputs_by_step",
+    "path",
+    "step_inputs",
+)
 
 
 @click.group()
@@ -449,6 +467,80 @@ def tokens() -> None:
     show(measure_tokens())
 
 
+# The envelope: what the replies of a run cost besides what the author of the job has written.
+
+
+def measure_envelope() -> Iterable[Row]:
+    """Count the replies of a run of three steps, one of them reviewed, without the texts of the job's author."""
+    from splintr import Tokenizer
+
+    with TemporaryDirectory() as folder:
+        replies = anyio.run(run_of_three_steps, DeepworkProject(Path(folder)))
+    encode = Tokenizer.from_pretrained("o200k_base").encode
+
+    random_ids = random.Random(SEED)
+    ids = [f"{random_ids.getrandbits(128):032x}" for _ in range(SAMPLE_IDS)]
+
+    def tokens_of(value: Any) -> int:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return round(sum(len(encode(text.replace(SESSION_ID, sample))) for sample in ids) / SAMPLE_IDS)
+
+    whole = sum(map(tokens_of, replies))
+    envelope = sum(tokens_of(without_author(reply)) for reply in replies)
+    empty = sum(tokens_of({key: value}) for reply in replies for key, value in additive_and_empty(reply))
+    yield Row(
+        "the replies of a run of three steps",
+        f"at most {ENVELOPE_TOKENS:,} tokens",
+        f"{envelope:,} tokens (o200k), {whole:,} with the author's texts",
+        envelope <= ENVELOPE_TOKENS,
+        (f"{empty} tokens of additive fields that say nothing",) if empty else (),
+    )
+
+
+async def run_of_three_steps(project: DeepworkProject) -> list[dict[str, Any]]:
+    """Do a workflow from its listing to its end, in a project with five jobs, and give every reply."""
+    steps = [step("outline"), step("draft"), step("polish", reviews=[review()])]
+    project.write_job("guide", steps, {"write_guide": ["outline", "draft", "polish"]})
+    for name in ("release", "survey"):  # two packaged jobs are listed besides
+        project.write_job(name)
+    files = {item["id"]: str(project.write(f"{item['id']}.md").relative_to(project.root)) for item in steps}
+    async with project.agent(tools=["core"]) as agent:
+        call = {"goal": "A guide for users", "job_name": "guide", "workflow_name": "write_guide"}
+        replies = [await agent.call("get_workflows"), await agent.call("start_workflow", **call)]
+        session_id = replies[-1]["begin_step"]["session_id"]
+        for name, path in files.items():
+            report = {"outputs": {f"{name}.md": path}, "session_id": session_id, "step_id": name}
+            replies.append(await agent.call("finished_step", **report))
+        passed = {"quality_review_override_reason": "Good: passed"}
+        replies.append(await agent.call("finished_step", **report, **passed))
+    # The temporary folder is longer than those of people, and the tokens of an id differ from run to run.
+    text = json.dumps(replies).replace(session_id, SESSION_ID).replace(str(project.root), "/home/ana/guide")
+    return list(json.loads(text))
+
+
+def without_author(value: Any) -> Any:
+    """Leave out what the author of a job has written: instructions and what all steps are told."""
+    if isinstance(value, dict):
+        return {key: "" if key in AUTHORS_TEXTS else without_author(item) for key, item in value.items()}
+    return [without_author(item) for item in value] if isinstance(value, list) else value
+
+
+def additive_and_empty(value: Any) -> Iterable[tuple[str, Any]]:
+    """Find the fields that say nothing and that no document of the specification has."""
+    items = value.items() if isinstance(value, dict) else ()
+    for key, item in items:
+        if key in ADDITIVE and item in (None, "", [], {}):
+            yield key, item
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from additive_and_empty(item)
+
+
+@main.command()
+def envelope() -> None:
+    """What the replies of a run cost an agent's context."""
+    show(measure_envelope())
+
+
 # Everything. A further figure is a function that gives rows, a command that shows them, and a line here.
 
 
@@ -459,6 +551,7 @@ def everything(count: int) -> None:
 
     def rows() -> Iterable[Row]:
         yield from measure_tokens()
+        yield from measure_envelope()
         yield from measure_bombs()
         yield from measure_mutations(count)
 

@@ -71,6 +71,22 @@ def test_a_plugin_that_cannot_be_imported_is_a_warning_with_its_cause(install, f
     assert any("a_module_that_nobody_has" in finding["text"] for finding in by_level["warning"])
 
 
+def test_what_tools_cost_is_information_and_a_warning_only_above_the_projects_own_budget(project, install, findings):
+    install("good")
+    for config, warnings in (
+        ("tools: {sets: [core]}", 0),
+        ("tools: {budget: 5}", 0),
+        ("tools: {sets: [core], budget: 5000}", 0),
+        ("tools: {sets: ['acme:reader', core], budget: 5}", 1),
+    ):
+        project.write(".deepwork/config.yml", config)
+        code, by_level = findings()
+        assert code == 0
+        assert any("--tools acme:reader: 2 tools, about" in finding["text"] for finding in by_level["info"])
+        texts = [finding["text"] for finding in by_level.get("warning", []) if "tools.budget" in finding["text"]]
+        assert len(texts) == warnings, config
+
+
 def test_an_untrusted_setting_is_a_warning_cured_by_trust(project, findings):
     project.write(".deepwork/config.yml", "allowed_output_roots: [/outside]\n")
     _, by_level = findings()
@@ -96,9 +112,10 @@ def test_clients_entries_are_seen_and_their_programs_looked_for(project, finding
     assert any("no such program: no-such-deepwork" in finding["text"] for finding in by_level["warning"])
 
 
-def test_a_parent_that_was_probably_meant_is_named(project, run):
+def test_below_a_project_it_looks_at_that_and_of_a_folder_that_is_named_it_names_the_parent(project, run):
     run("init")
     below = project.root / "src"
     below.mkdir()
-    result = run("doctor", cwd=below, PYTHONPATH=os.environ.get("PYTHONPATH", ""))
-    assert f"{project.root} has" in result.stdout
+    environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    assert f"root {project.root} (from the folders above" in run("doctor", cwd=below, **environment).stdout
+    assert f"{project.root} has" in run("doctor", "--path", below, **environment).stdout

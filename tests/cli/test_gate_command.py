@@ -127,7 +127,8 @@ async def test_try_says_what_is_wrong_with_what_it_was_given(tried, deepwork, ar
 
 async def test_try_with_self_review_writes_the_file_and_says_where(tried, deepwork):
     text = await deepwork("gate", "try", "demo", "b", "--file", "good.md", "--runner", "self", code=1)
-    assert "no verdict step  by self" in text
+    assert "not judged  step  by self, which hands reviews back to the agent:" in text
+    assert "--runner" in text
     assert ".deepwork/tmp/quality_review_try_b.md" in text
     assert (tried.state / "quality_review_try_b.md").exists()
 

@@ -48,6 +48,15 @@ def test_the_cores_own_are_shown_on_demand_and_their_tools_cost_less_than_700_to
     assert rows["json_store"]["adds"] == {"state store": ["json"]}
 
 
+def test_each_tool_set_and_subset_is_shown_with_its_cost(install, listed, run):
+    install("good")
+    rows, _ = listed("--cost")
+    costs = rows["acme"]["tool_sets"]
+    assert {name: cost["tools"] for name, cost in costs.items()} == {"acme": 9, "acme:reader": 2, "acme:greeter": 1}
+    assert rows["acme"]["tokens"] == costs["acme"]["tokens"] > costs["acme:reader"]["tokens"] > 0
+    assert "--tools acme:reader: 2 tools, about " in run("plugins", "--cost").stdout
+
+
 @pytest.mark.parametrize("dist", ["importerror", "exits", "raising", "asynchook", "nonsense", "unknown_hook", "twin_a"])
 def test_it_runs_whatever_a_plugin_does(install, run, dist):
     install(dist, *(["twin_b"] if dist == "twin_a" else []))

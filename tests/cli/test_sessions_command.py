@@ -57,7 +57,7 @@ async def test_list_shows_sessions_of_every_state_the_last_changed_first(three, 
     assert [line.split()[:2] for line in lines] == [
         [session_id, status] for session_id, status in zip(three[::-1], ["active", "completed", "aborted"], strict=True)
     ]
-    assert "demo/main at b: a goal" in lines[0]
+    assert "demo/main at b, step 2 of 2: a goal" in lines[0]
 
 
 async def test_list_as_json_has_stable_keys(three, run):
@@ -109,7 +109,7 @@ async def test_list_sets_damaged_files_aside_and_names_them(demo, three, run):
 async def test_show_tells_goal_and_steps(three, run):
     result = run("sessions", "show", three[2])
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[:2] == [f"{three[2]}  demo/main  active", "goal     a goal"]
+    assert result.stdout.splitlines()[:2] == [f"{three[2]}  demo/main  active  step 2 of 2", "goal     a goal"]
     assert '  done  a  {"a.md": "a.md"}\n  now   b\n' in result.stdout
 
 

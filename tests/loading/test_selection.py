@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from deepwork.errors import ConfigError, UnknownName
+from deepwork.errors import ConfigError, PluginError, UnknownName
+from deepwork.loading.discovery import Candidate
+from deepwork.loading.manager import Provided
+from deepwork.loading.selection import choose_tool_sets
+from deepwork.ports.records import ToolSet
 
 pytestmark = pytest.mark.anyio
 
@@ -61,6 +65,41 @@ async def test_the_configuration_chooses_sets_and_the_argument_wins(project, ins
 
 async def test_a_set_is_served_once_however_often_it_is_named(tool_names):
     assert await tool_names(tools=["core", "core"]) == CORE
+
+
+async def test_a_subset_is_served_without_the_other_tools_of_its_set(project, install, tool_names):
+    install("good")
+    assert await tool_names(tools=["acme:reader"]) == ["where", "text"]
+    assert await tool_names(tools=["acme:reader", "core"]) == ["acme_where", "acme_text", *CORE]
+    project.write(".deepwork/config.yml", "tools: {sets: ['acme:greeter']}")
+    assert await tool_names() == ["greet"]
+
+
+async def test_two_subsets_of_a_set_are_joined_and_the_whole_set_has_both(install, tool_names):
+    install("good")
+    assert await tool_names(tools=["acme:reader", "acme:greeter"]) == ["greet", "where", "text"]
+    assert await tool_names(tools=["acme:reader", "acme"]) == ACME
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("acme:x", "no subset of the tool set 'acme' 'x' (from --tools or tools.sets); available: reader, greeter"),
+        ("core:x", "no subset of the tool set 'core' 'x' (from --tools or tools.sets); available: none"),
+        ("nobody:x", "no tool set 'nobody' (from --tools or tools.sets); available: acme, core"),
+    ],
+)
+def test_an_unknown_subset_is_refused_with_those_that_there_are(project, install, name, message):
+    install("good")
+    with pytest.raises(UnknownName) as error:
+        project.server(tools=[name])
+    assert error.value.message == message
+
+
+def test_a_subset_with_a_tool_that_its_set_does_not_have_is_refused():
+    provided = Provided(ToolSet("acme", [], subsets={"all": ["greet"]}), Candidate("acme", "acme-tracker", "1", object))
+    with pytest.raises(PluginError, match="a subset of the tool set 'acme' has no tool 'greet'"):
+        choose_tool_sets(["acme:all"], {"acme": provided}, option="--tools")
 
 
 def test_an_unknown_tool_set_is_refused_with_those_that_there_are(project, install):

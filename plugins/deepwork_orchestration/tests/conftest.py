@@ -12,7 +12,7 @@ from hypothesis import settings
 
 import deepwork_sql
 from deepwork.api import open_context
-from deepwork.testing import Agent
+from deepwork.testing import Agent, DeepworkProject
 from deepwork_sql.testing import database_url, postgres_server, project_on_database  # noqa: F401 - fixtures
 
 settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
@@ -140,6 +140,12 @@ async def agent(team):
     return await team.agent()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_task():
     return task
+
+
+@pytest.fixture(scope="session")
+def team_at():
+    """Make a team in a folder, for tests that make many."""
+    return lambda folder, stack: Team(DeepworkProject(folder), stack)

@@ -55,7 +55,7 @@ async def test_a_plan_makes_it_ready_and_its_texts_are_kept(agent, make_task):
         ([("a",), ("a",)], "DUPLICATE_TASK_NAME", "'a'"),
         ([("a", "a")], "SELF_DEPENDENCY", "'a'"),
         ([("a", "x")], "UNKNOWN_DEPENDENCY", "'x'"),
-        ([("a", "b"), ("b", "c"), ("c", "a")], "DEPENDENCY_CYCLE", "'a' -> 'b' -> 'c' -> 'a'"),
+        ([("a", "b"), ("b", "a")], "DEPENDENCY_CYCLE", "each for the next: "),
     ],
 )
 async def test_a_plan_that_cannot_be_finished_changes_nothing(agent, make_task, tasks, code, words):
@@ -63,8 +63,7 @@ async def test_a_plan_that_cannot_be_finished_changes_nothing(agent, make_task, 
     plan = {"summary": "s", "approach": "a", "tasks": [make_task(*names) for names in tasks]}
     refusal = await agent.refusal("workflow_set_plan", id=workflow_id, plan=plan)
     assert (refusal["code"], refusal["recoverable"]) == (code, True)
-    assert words in refusal["message"] or code == "DEPENDENCY_CYCLE"
-    assert all(name in refusal["message"] for name in ("'a'",))
+    assert words in refusal["message"]
     workflow = await agent.call("workflow_get", id=workflow_id, include_tasks=True)
     assert (workflow["status"], workflow["tasks"]) == ("planning", [])
 

@@ -59,7 +59,7 @@ class SelfReview(ReviewRunner):
 
         path = self._workspace.shown(self._workspace.state_dir / name)
         return HandedBack(
-            f"Quality review required. Spawn a subagent that does what {path} says and reports to you. On FAILED "
+            f"Quality review required. Spawn a subagent to do what {path} says. On FAILED "
             "fix the work, and repeat until all criteria pass. Then call finished_step again with the same outputs and "
             "quality_review_override_reason: what the review found.",
             undo,

@@ -13,7 +13,7 @@ from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.stores import read_session
 from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
-from deepwork.errors import OutputError, StateError
+from deepwork.errors import OutputError, StateError, UnknownJob
 from deepwork.gate.gate import HandBack, Judgement, Outcome
 from deepwork.gate.work import Work
 from deepwork.jobs.lookup import choose_job
@@ -41,6 +41,28 @@ INDENT = " " * 11
 @click.group(cls=CommandGroup, epilog="Example: deepwork gate try my_job write --file report.md")
 def gate() -> None:
     """Show what was reviewed and why, and try a step's reviews on files."""
+
+
+@gate.command("list")
+@path_option
+@json_option
+def list_reviews(root: str, as_json: bool) -> None:
+    """List what is reviewed: the steps of all jobs that have reviews, with their criteria."""
+    reviews: list[dict[str, Any]] = [
+        {"job": job.name, "step": step.id, "run_each": review.run_each, "criteria": review.quality_criteria}
+        for _, job in Project(root).catalogue.list().jobs
+        for step in job.definition.steps
+        for review in step.reviews
+    ]
+    if as_json:
+        say_json({"reviews": reviews})
+        return
+    for review in reviews:
+        say(Styled(f"{review['job']} {review['step']}", bold=True), f"  ({review['run_each']})")
+        for name, question in review["criteria"].items():
+            say(f"    {name}: {question}")
+    if not reviews:
+        say("No step of any job is reviewed.", err=True)
 
 
 @gate.command()
@@ -77,11 +99,9 @@ def try_gate(
     OUTPUT can be left out where the step has only one.
     """
     project = Project(root)
-    job = choose_job(project.catalogue, job_name)
+    job = _job(project, job_name)
     step = _step(job, step_id)
-    outputs = check_outputs(
-        _outputs(step, files), step.outputs, project.workspace, owner=f"step {step_id!r} of {job_name}"
-    ).outputs
+    outputs = _checked(project, step, files, owner=f"step {step_id!r} of {job_name}")
     work = Work("try", job.name, "try", step, outputs, notes=notes)
     judgement = anyio.run(_judge, project, work, runner)
     say_notices(project.notices())
@@ -94,7 +114,10 @@ def try_gate(
     for outcome in judgement.outcomes:
         _say_review(_facts(outcome))
     for hand_back in judgement.handed_back:
-        _say_review(_handed_back_facts(hand_back))
+        facts = _handed_back_facts(hand_back)
+        say(f"not judged  {facts['run_each']}  by {facts['runner']}, which hands reviews back to the agent:")
+        say_text(hand_back.verdict.feedback, INDENT)
+        say(f"{INDENT}Name a reviewer with --runner to have it judged here.")
     for name in judgement.skipped:
         say(f"skipped    {name}: no file")
     for path in judgement.changed:
@@ -111,6 +134,23 @@ def _has_passed(judgement: Judgement) -> bool:
     if judgement.handed_back or judgement.changed:
         return False
     return all(isinstance(outcome.verdict, Passed) for outcome in judgement.outcomes)
+
+
+def _job(project: Project, job_name: str) -> Job:
+    """Find a job; the hints of its errors name commands, because here a person reads them."""
+    try:
+        return choose_job(project.catalogue, job_name)
+    except UnknownJob as error:
+        raise UnknownJob(
+            error.message, hint="`deepwork jobs list` shows all jobs, `deepwork jobs check` what is wrong with them."
+        ) from None
+
+
+def _checked(project: Project, step: Step, files: Sequence[str], *, owner: str) -> Outputs:
+    try:
+        return check_outputs(_outputs(step, files), step.outputs, project.workspace, owner=owner).outputs
+    except OutputError as error:
+        raise OutputError(error.message, hint="Give each file as --file OUTPUT=PATH.") from None
 
 
 def _step(job: Job, step_id: str) -> Step:

@@ -21,6 +21,7 @@ COLOURS = {"active": "green", "blocked": "yellow", "failed": "red"}
 
 
 @click.command(epilog="Example: deepwork plugins --all --cost")
+@click.argument("listing", metavar="[list]", required=False, type=click.Choice(["list"]), expose_value=False)
 @path_option
 @click.option("--all", "everything", is_flag=True, help="Also the core's own plugins.")
 @click.option("--cost", is_flag=True, help="Also how many tokens each tool set costs an agent.")

@@ -92,6 +92,8 @@ def _in_words(error: yaml.MarkedYAMLError, text: str) -> str | None:
     """Word the two mistakes that people make most often; None for any other."""
     if error.problem == "mapping values are not allowed in this context":
         return "a second ': ' in one line; put the text that contains it in quotes"
+    if "found a tab character" in str(error.problem):
+        return "a tab; YAML indents with spaces"
     mark = error.problem_mark
     if error.problem == "found character that cannot start any token" and mark is not None:
         lines = text.split("\n")

@@ -42,10 +42,6 @@ from deepwork.text.blank import is_blank
 
 WHERE = "?"
 
-HOW_TO_REPORT = (
-    "Report with finished_step(session_id, step_id, outputs): with both ids a repeated call never counts twice."
-)
-
 GATE_OFF = "The quality gate is off: the reviews of this step were not made. Tell the user."
 
 BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
@@ -146,7 +142,7 @@ class Engine:
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call, session),
-            notices=[*notices, HOW_TO_REPORT, *self.sessions.connection(call).take_remarks()],
+            notices=[*notices, *self.sessions.connection(call).take_remarks()],
         )
 
     async def finish_step(self, call: ToolCall, report: Report) -> FinishedStep:

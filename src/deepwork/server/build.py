@@ -31,6 +31,8 @@ from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
 
+GATE_OFF = "the quality gate is off: steps are completed without their reviews, and histories say so"
+
 
 def create_server(
     project_root: str | Path,
@@ -68,6 +70,8 @@ def create_server(
         gate = project.gate(
             external_runner or SELF_REVIEW, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts
         )
+    else:
+        log.warning(GATE_OFF)
     return build_server(project, project.engine(gate, store=state_store), tools=tools)
 
 

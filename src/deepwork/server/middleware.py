@@ -142,6 +142,10 @@ def translated(tool: str, error: Exception) -> ToolError:
     )
 
 
+# An argument, one of a function whose parameters have no order, and a key of an object.
+_MISSING = ("missing_argument", "missing_keyword_only_argument", "missing")
+
+
 def argument_error(
     tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any], error: ValidationError
 ) -> ToolError:
@@ -152,7 +156,7 @@ def argument_error(
     valid = list(schema.get("properties", {}))
     problems: dict[tuple[str | int, ...], list[Any]] = {}
     for detail in cause.errors(include_url=False)[:50]:
-        location = tuple(location_in(arguments, detail["loc"], missing=detail["type"] == "missing_argument"))
+        location = tuple(location_in(arguments, detail["loc"], missing=detail["type"] in _MISSING))
         problems.setdefault(location, []).append(detail)
     # pydantic reports one error per member of a union. Keep the deepest: it belongs to the member the caller meant.
     deepest = [
@@ -182,8 +186,10 @@ def _uncapitalized(message: str) -> str:
 def _wording(location: Sequence[str | int], details: Sequence[Any], valid: list[str]) -> str:
     """Say what would be right at a place, of which pydantic reports one error for each type that is allowed."""
     kind = details[0]["type"]
-    if kind == "missing_argument":
+    if kind in _MISSING:
         return "is required"
+    if kind == "extra_forbidden":
+        return "is not a key of this object"
     if kind == "unexpected_keyword_argument":
         return f"is not a parameter{nearest(str(details[0]['loc'][-1]), valid) or '; this tool takes none'}"
     words = _PATH_WORDS if location[0] in _PATH_ARGUMENTS and len(location) > 1 else _TYPE_WORDS

@@ -126,7 +126,7 @@ def task_get_available(act: Act, agent_id: Id, workflow_id: Id | None = None, li
     if workflow_id is not None:
         act.records.workflow(workflow_id)
     claims.notice(act, agent_id)
-    fitting = (task for task in act.records.available(workflow_id) if fits(task, agent))
+    fitting = (task for task in act.records.available(workflow_id, 2 * limit) if fits(task, agent))
     return {"tasks": [task.reply() for task in islice(fitting, limit)]}
 
 

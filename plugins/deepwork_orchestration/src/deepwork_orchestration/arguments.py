@@ -6,7 +6,16 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationInfo,
+    model_validator,
+)
 
 from deepwork_orchestration.errors import invalid_input
 
@@ -26,7 +35,7 @@ KEEP: Any = object()
 
 def compact(value: Any) -> str:
     """Write JSON as it is counted: UTF-8 without escapes, and without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _field(info: ValidationInfo) -> str:
@@ -78,7 +87,9 @@ def _one_word(value: Any) -> Any:
 Name = Annotated[str, AfterValidator(_check_name)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Id = Text
-Fence = Annotated[int, Strict()]
+Fence = Annotated[int, Strict(), Field(description="From task_claim; not needed on the connection that claimed")]
+RequestId = Annotated[Text, Field(description="Any id; makes a retry safe")]
+Caller = Annotated[Text, Field(description="Yours")]
 Flag = Annotated[bool, Strict()]
 Texts = Annotated[list[str], AfterValidator(_check_json)]
 Object = Annotated[dict[str, Any], AfterValidator(_check_json)]
@@ -87,8 +98,8 @@ Limit = Annotated[int, Strict(), AfterValidator(_between(1, MAX_LIMIT))]
 Count = Annotated[int, Strict(), AfterValidator(_between(0, MAX_NUMBER))]
 Ordinal = Annotated[int, Strict(), AfterValidator(_between(1, MAX_NUMBER))]
 Parallel = Annotated[int, Strict(), AfterValidator(_between(1, MAX_PARALLEL))]
-Seconds = Annotated[int, Strict(), AfterValidator(_between(1, MAX_EXPIRY))]
-Timestamp = Annotated[float, Strict(), AfterValidator(_between(0, MAX_NUMBER))]
+Seconds = Annotated[int, Strict(), AfterValidator(_between(1, MAX_EXPIRY)), Field(description="Seconds")]
+Timestamp = Annotated[float, Strict(), AfterValidator(_between(0, MAX_NUMBER)), Field(description="Unix time, ms or s")]
 
 SourceType = Literal["prompt", "github_issue", "linear", "jira", "custom"]
 Complexity = Literal["low", "medium", "high"]
@@ -138,7 +149,7 @@ class PlanTask(Shape):
     depends_on: Texts = []
     estimated_complexity: Complexity | None = None
     files_likely_affected: Texts | None = None
-    required_capabilities: Texts | None = None
+    required_capabilities: Annotated[Texts | None, Field(description='"human": only for a person')] = None
 
 
 PlanTasks = Annotated[list[PlanTask], AfterValidator(_check_size)]

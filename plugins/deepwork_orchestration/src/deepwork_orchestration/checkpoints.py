@@ -5,6 +5,7 @@ from __future__ import annotations
 from deepwork_orchestration import claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import (
+    Caller,
     CheckpointType,
     Count,
     Fence,
@@ -26,7 +27,7 @@ def checkpoint_add(
     detail: Object | None = None,
     files_changed: Texts | None = None,
     fence: Fence | None = None,
-    agent_id: Id | None = None,
+    agent_id: Caller | None = None,
 ) -> Mapped:
     """Record what was done, decided or went wrong, for whoever goes on with the task."""
     task = act.records.task(task_id)

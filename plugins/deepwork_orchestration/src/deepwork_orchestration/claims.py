@@ -215,6 +215,8 @@ def reap(act: Act) -> None:
     from deepwork_sql import leases
 
     while expired := leases.expired(act.transaction, PREFIX, _BATCH):
+        for lease in expired:
+            _end_lease(act, lease.item)
         for agent_id in dict.fromkeys(lease.holder for lease in expired):
             _lose(act, act.records.agent(agent_id))
 
@@ -254,18 +256,23 @@ def _tell_coordinators(act: Act, agent: Agent, lost: list[Task]) -> None:
 
 def _drop(act: Act, task: Task, *, is_lost: bool = False) -> None:
     from deepwork_orchestration import tables as t
-    from deepwork_sql import leases
 
-    fence = task.fence
-    if is_lost:
-        # Only a live lease can be ended. Taking this one first also raises the fence, which shuts out its holder.
-        lease = leases.take(act.transaction, item(task.id), holder="nobody", milliseconds=act.lease)
-        fence = lease.fence if isinstance(lease, leases.Lease) else fence
-    if fence is not None:
-        leases.end(act.transaction, item(task.id), fence=fence)
+    _end_lease(act, item(task.id))
     act.records.change(t.tasks, task.id, assigned_agent_id=None, claimed_at=None, claimed_by=None, fence=None)
     if not is_lost:
         act.ended_task_ids.append(task.id)
+
+
+def _end_lease(act: Act, name: str) -> None:
+    """End a lease, whether it is live or has run out."""
+    from deepwork_sql import leases
+
+    # Only a live lease can be ended. Taking one that has run out also raises the fence, which shuts out its holder.
+    lease = leases.holder_of(act.transaction, name) or leases.take(
+        act.transaction, name, holder="nobody", milliseconds=act.lease
+    )
+    if isinstance(lease, leases.Lease):
+        leases.end(act.transaction, name, fence=lease.fence)
 
 
 def _reopen(act: Act, task: Task, summary: str) -> None:

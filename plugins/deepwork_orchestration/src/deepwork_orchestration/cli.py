@@ -13,7 +13,7 @@ import click
 from deepwork.api import ToolCall, open_context, visible, visible_lines
 from deepwork_orchestration import agents, mermaid, orchestration, plan_file, tasks, workflows
 from deepwork_orchestration.act import Act
-from deepwork_orchestration.desk import Desk
+from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.models import Mapped
 
 ResultT = TypeVar("ResultT")
@@ -253,7 +253,7 @@ def import_plans(file: Any, root: str) -> None:
 def _read(root: str, query: Callable[[Act], ResultT]) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await Desk(context).read(ToolCall(), query)
+            return await open_desk(context).read(ToolCall(), query)
 
     return anyio.run(run)
 
@@ -261,7 +261,7 @@ def _read(root: str, query: Callable[[Act], ResultT]) -> ResultT:
 def _write(root: str, work: Callable[[Act], ResultT]) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await Desk(context).write(ToolCall(), work)
+            return await open_desk(context).write(ToolCall(), work)
 
     return anyio.run(run)
 

@@ -43,9 +43,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Desk:
-    """The tools of one server."""
+    """The tools of one server. Made by `open_desk`.
+
+    Attributes:
+        lease: How long a lease lasts, in milliseconds.
+    """
 
     context: PluginContext
+    lease: int
     bindings: Bindings = field(default_factory=Bindings)
 
     async def write(self, call: ToolCall, work: Callable[[Act], ResultT], request: Request | None = None) -> ResultT:
@@ -123,9 +128,18 @@ class Desk:
             Records(transaction),
             principal=call.principal,
             bindings=self.bindings.of(call),
-            lease=self.context.settings(OrchestrationSettings).lease_seconds * 1000,
+            lease=self.lease,
             project_root=str(self.context.project_root),
         )
+
+
+def open_desk(context: PluginContext) -> Desk:
+    """Make the desk of a server or a command.
+
+    Raises:
+        ConfigError: The settings of the plugin cannot be used.
+    """
+    return Desk(context, context.settings(OrchestrationSettings).lease_seconds * 1000)
 
 
 def check_storable(arguments: Mapping[str, Any]) -> None:

@@ -237,19 +237,19 @@ class Records:
         self._transaction.execute(sa.update(t.tasks).where(t.tasks.c.id.in_(waiting)).values(fewer))
 
     def actionable(self, workflow_id: str, statuses: Collection[str]) -> list[Task]:
-        query = _free(sa.select(t.tasks), statuses).where(t.tasks.c.workflow_id == workflow_id)
+        query = _free(sa.select(t.tasks), *statuses).where(t.tasks.c.workflow_id == workflow_id)
         return self._all(Task, _in_order(query))
 
-    def available(self, workflow_id: str | None) -> Iterable[Task]:
-        """Give the pending tasks that nobody holds, by sequence, then by age of the workflow."""
-        query = _free(sa.select(t.tasks), ["pending"]).join(t.workflows).where(t.workflows.c.status.not_in(CLOSED))
+    def available(self, workflow_id: str | None, batch: int) -> Iterable[Task]:
+        """Give the pending tasks that nobody holds, by sequence, then by age of the workflow; read in batches."""
+        query = _free(sa.select(t.tasks), "pending").join(t.workflows).where(t.workflows.c.status.not_in(CLOSED))
         if workflow_id is not None:
             query = query.where(t.tasks.c.workflow_id == workflow_id)
         ordered = query.order_by(t.tasks.c.sequence, t.workflows.c.number, t.tasks.c.name)
         offset = 0
-        while rows := self._all(Task, ordered.limit(BATCH).offset(offset)):
+        while rows := self._all(Task, ordered.limit(batch).offset(offset)):
             yield from rows
-            offset += BATCH
+            offset += batch
 
     def start_workflow(self, workflow_id: str) -> bool:
         """Make a workflow that is ready one that is in progress, and say whether it was ready."""
@@ -427,6 +427,7 @@ def _in_order(query: sa.Select[Any]) -> sa.Select[Any]:
     return query.order_by(t.tasks.c.sequence, t.tasks.c.name, t.tasks.c.number)
 
 
-def _free(query: sa.Select[Any], statuses: Collection[str]) -> sa.Select[Any]:
+def _free(query: sa.Select[Any], *statuses: str) -> sa.Select[Any]:
     c = t.tasks.c
-    return query.where(c.status.in_(statuses), c.assigned_agent_id.is_(None), c.open_dependencies == 0)
+    has_status = c.status == statuses[0] if len(statuses) == 1 else c.status.in_(statuses)
+    return query.where(has_status, c.assigned_agent_id.is_(None), c.open_dependencies == 0)

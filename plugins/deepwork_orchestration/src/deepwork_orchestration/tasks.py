@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deepwork_orchestration import checkpoints, claims
 from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import Fence, Flag, Id, Limit, NewTaskPlan, Object, TaskPlan, Text
+from deepwork_orchestration.arguments import Caller, Fence, Flag, Id, Limit, NewTaskPlan, Object, TaskPlan, Text
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Mapped, Task
 from deepwork_orchestration.states import DONE, FINISHED, TASK_TRANSITIONS, TaskStatus, check_transition
@@ -32,7 +32,7 @@ def task_set_plan(
     plan: TaskPlan,
     context: Object | None = None,
     fence: Fence | None = None,
-    agent_id: Id | None = None,
+    agent_id: Caller | None = None,
 ) -> Mapped:
     """Set the plan of a task that is in planning; context is merged into what is stored."""
     task = act.records.task(id)
@@ -57,7 +57,7 @@ def task_update_status(
     outcome_detail: Object | None = None,
     error: Text | None = None,
     fence: Fence | None = None,
-    agent_id: Id | None = None,
+    agent_id: Caller | None = None,
 ) -> Mapped:
     """Change a task's status: pending, planning, in_progress, completed (needs outcome) or failed (needs error)."""
     task = act.records.task(id)
@@ -79,7 +79,7 @@ def task_replan(
     reason: Text,
     new_plan: NewTaskPlan,
     fence: Fence | None = None,
-    agent_id: Id | None = None,
+    agent_id: Caller | None = None,
 ) -> Mapped:
     """Replan a failed or in_progress task; it becomes pending."""
     from deepwork_orchestration import tables as t

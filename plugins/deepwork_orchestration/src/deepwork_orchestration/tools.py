@@ -29,8 +29,8 @@ from deepwork_orchestration import (
     workflows,
     workspaces,
 )
-from deepwork_orchestration.arguments import KEEP, Id
-from deepwork_orchestration.desk import Desk, Request, check_storable
+from deepwork_orchestration.arguments import KEEP, RequestId
+from deepwork_orchestration.desk import Desk, Request, check_storable, open_desk
 
 # Null is allowed, and the schema does not say so.
 NULL: Any = SkipJsonSchema[None]  # type: ignore[misc]  # pydantic's subscript, which is no generic class for mypy
@@ -132,7 +132,7 @@ OBSERVER = tuple(
 
 def tool_set(context: PluginContext) -> ToolSet:
     """Make the tools for a project."""
-    desk = Desk(context)
+    desk = open_desk(context)
     return ToolSet(
         name="orchestration",
         instructions=INSTRUCTIONS,
@@ -160,9 +160,10 @@ def _served(desk: Desk, tool: Tool) -> Callable[..., Any]:
     defaults = {parameter.name: parameter.default for parameter in arguments}
 
     async def run(call: ToolCall, **values: Any) -> Any:
-        request_id = values.pop("request_id", None)
         plain = {name: _plain(value) for name, value in values.items() if value is not KEEP}
         check_storable(plain)
+        request_id = values.pop("request_id", None)
+        plain.pop("request_id", None)
         # A parameter whose default is KEEP is cleared by null.
         chosen = {
             name: defaults[name] if value is None and defaults[name] is not KEEP else value
@@ -178,7 +179,7 @@ def _served(desk: Desk, tool: Tool) -> Callable[..., Any]:
     annotations = {parameter.name: _annotation(parameter, hints[parameter.name]) for parameter in arguments}
     annotations.pop("request", None)
     if tool.repeatable:
-        annotations["request_id"] = _left_out(Id | None, None)
+        annotations["request_id"] = _left_out(RequestId | None, None)
     signed: Any = run
     signed.__name__ = tool.name
     signed.__doc__ = inspect.getdoc(tool.fn)

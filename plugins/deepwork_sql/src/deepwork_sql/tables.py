@@ -63,6 +63,13 @@ leases = Table(
     Column("expires_at", Milliseconds, nullable=False),
     Index("deepwork_leases_holder", "holder"),
 )
+# Every call of some plugins looks for leases that have run out; given back ones stay, for their fences.
+Index(
+    "deepwork_leases_expiry",
+    leases.c.expires_at,
+    sqlite_where=leases.c.holder.is_not(None),
+    postgresql_where=leases.c.holder.is_not(None),
+)
 
 sessions = Table(
     "deepwork_sessions",

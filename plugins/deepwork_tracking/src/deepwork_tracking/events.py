@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import anyio
 from anyio.abc import TaskGroup
 
-from deepwork.api import DeepWorkError, HttpApp, PluginContext, StorageError
+from deepwork.api import DeepWorkError, PluginContext, StorageError
 from deepwork_sql import Database, Event
 from deepwork_sql.columns import dumps
 from deepwork_tracking.records import Records
@@ -37,11 +37,6 @@ class Frame(NamedTuple):
     id: str
     workflow_id: str | None
     text: str
-
-
-def http_app(context: PluginContext) -> HttpApp:
-    """Offer the application of a project: `/plugins/tracking/events`."""
-    return HttpApp(lambda: EventsApp(context))
 
 
 def frame_of(event: Event) -> Frame:
@@ -110,8 +105,9 @@ class Hub:
     async def _follow(self, scope: anyio.CancelScope, after: str) -> None:
         with scope:
             try:
-                async for event in self.database.follow(after, source=SOURCE):
-                    self._pass_on(frame_of(event))
+                async with aclosing(self.database.follow(after, source=SOURCE)) as events:
+                    async for event in events:
+                        self._pass_on(frame_of(event))
             except DeepWorkError as error:
                 log.warning("the listeners of events have to connect again: %s", error.message)
             self._following = None

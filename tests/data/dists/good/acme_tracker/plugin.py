@@ -45,6 +45,7 @@ def deepwork_tool_sets(context, engine):
         name="acme",
         prefix="acme_",
         instructions="Acme tools say hello.",
+        subsets={"reader": ["where", "text"], "greeter": ["greet"]},
         tools=[
             ToolSpec("greet", tools.greeter(greeting), title="Greet", output=tools.Greeting, read_only=True),
             ToolSpec("where", tools.where, title="Where a sync tool runs", output="object"),

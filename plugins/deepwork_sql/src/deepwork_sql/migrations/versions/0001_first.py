@@ -59,6 +59,10 @@ def upgrade() -> None:
         sa.Column("expires_at", Milliseconds, nullable=False),
     )
     op.create_index("deepwork_leases_holder", "deepwork_leases", ["holder"])
+    live = sa.text("holder IS NOT NULL")
+    op.create_index(
+        "deepwork_leases_expiry", "deepwork_leases", ["expires_at"], sqlite_where=live, postgresql_where=live
+    )
     op.create_table(
         "deepwork_sessions",
         sa.Column("machine", Key, primary_key=True),

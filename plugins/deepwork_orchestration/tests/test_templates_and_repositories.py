@@ -1,0 +1,115 @@
+"""Templates and their variables; repositories, which are only names."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+async def apply(agent, definition, *, name="t", **more):
+    template_id = (await agent.call("template_create", name=name, template=definition))["id"]
+    answer = await agent.call("template_apply", template_id=template_id, workflow_name="w", **more)
+    return await agent.call("workflow_get", id=answer["workflow_id"], include_tasks=True)
+
+
+async def test_an_applied_template_is_a_ready_workflow_with_its_variables_filled_in(agent, make_task):
+    definition = {
+        "tasks": [make_task("build {{what}}"), make_task("ship {{what}}", "build {{what}}", parallel_group="{{what}}")],
+        "variables": [
+            {"name": "what", "description": "w", "required": True},
+            {"name": "unused", "description": "u", "required": False},
+        ],
+    }
+    workflow = await apply(agent, definition, variables={"what": "{{other}}", "surplus": "x"})
+    assert (workflow["status"], workflow["source_type"]) == ("ready", "template")
+    assert workflow["plan_summary"] == "Applied template: t"
+    # What stands in a value is not replaced again, and groups are not replaced at all.
+    assert [task["name"] for task in workflow["tasks"]] == ["build {{other}}", "ship {{other}}"]
+    assert [task["status"] for task in workflow["tasks"]] == ["pending", "blocked"]
+    assert workflow["tasks"][1]["parallel_group"] == "{{what}}"
+
+
+async def test_missing_variables_are_all_named_and_defaults_are_used(agent, make_task):
+    definition = {
+        "tasks": [make_task("{{a}}{{b}}{{c}}{{d}}x")],
+        "variables": [
+            {"name": "a", "description": "", "required": True, "default": "A"},
+            {"name": "b", "description": "", "required": False},
+            {"name": "c", "description": "", "required": True},
+        ],
+    }
+    template_id = (await agent.call("template_create", name="t", template=definition))["id"]
+    refusal = await agent.refusal("template_apply", template_id=template_id, workflow_name="w")
+    assert (refusal["code"], refusal["message"].endswith("c, d")) == ("MISSING_VARIABLES", True)
+    assert (await agent.call("workflow_list"))["total"] == 0
+    answer = await agent.call(
+        "template_apply",
+        template_id=template_id,
+        workflow_name="w",
+        variables={"c": "", "d": "D"},
+        max_parallel_tasks=4,
+    )
+    workflow = await agent.call("workflow_get", id=answer["workflow_id"], include_tasks=True)
+    assert ([task["name"] for task in workflow["tasks"]], workflow["max_parallel_tasks"]) == (["ADx"], 4)
+
+
+async def test_names_that_become_equal_are_refused(agent, make_task):
+    definition = {"tasks": [make_task("{{a}}"), make_task("{{b}}")]}
+    template_id = (await agent.call("template_create", name="t", template=definition))["id"]
+    arguments = {"template_id": template_id, "workflow_name": "w", "variables": {"a": "x", "b": "x"}}
+    assert (await agent.refusal("template_apply", **arguments))["code"] == "DUPLICATE_TASK_NAME"
+    arguments["variables"] = {"a": "x" * 201, "b": "y"}
+    assert (await agent.refusal("template_apply", **arguments))["code"] == "INVALID_INPUT"
+    assert (await agent.call("workflow_list"))["total"] == 0
+
+
+async def test_a_definition_is_checked_when_it_is_made(agent, make_task):
+    for definition, code in (
+        ([make_task("a"), make_task("a")], "DUPLICATE_TASK_NAME"),
+        ([make_task("a", "b")], "UNKNOWN_DEPENDENCY"),
+        ([make_task("a", "b"), make_task("b", "a")], "DEPENDENCY_CYCLE"),
+    ):
+        assert (await agent.refusal("template_create", name="t", template={"tasks": definition}))["code"] == code
+    for source in ({}, {"template": {"tasks": []}, "from_workflow_id": "wf_x"}):
+        assert (await agent.refusal("template_create", name="t", **source))["code"] == "INVALID_INPUT"
+
+
+async def test_a_template_of_a_workflow_takes_its_plan_and_nothing_that_happened(agent, make_task):
+    workflow_id, tasks = await agent.workflow(
+        make_task("a", parallel_group="g", estimated_complexity="low", files_likely_affected=["f"]),
+        make_task("b", "a", sequence=2, required_capabilities=["x"]),
+    )
+    await agent.finish(tasks["a"])
+    template_id = (await agent.call("template_create", name="t", from_workflow_id=workflow_id))["id"]
+    (template,) = (await agent.call("template_list"))["templates"]
+    assert (template["id"], template["version"]) == (template_id, 1)
+    assert template["template"]["tasks"] == [
+        {
+            "name": "a",
+            "description": "Do a",
+            "sequence": 1,
+            "parallel_group": "g",
+            "estimated_complexity": "low",
+            "files_likely_affected": ["f"],
+        },
+        {"name": "b", "description": "Do b", "sequence": 2, "depends_on": ["a"], "required_capabilities": ["x"]},
+    ]
+    refusal = await agent.refusal("template_create", name="t", from_workflow_id=workflow_id)
+    assert refusal["code"] == "DUPLICATE_TEMPLATE"
+    empty, _ = await agent.workflow()
+    assert (await agent.refusal("template_create", name="u", from_workflow_id=empty))["code"] == "INVALID_STATE"
+
+
+async def test_repositories_are_normalized_paths_that_nobody_looks_up(agent):
+    first = await agent.call("repository_register", path="/a//b/../c/")
+    assert await agent.call("repository_register", path="/a/c", name="mine") == first
+    result = await agent.client.call_tool("repository_get", {"path": "/a/c/."})
+    assert json.loads(result.content[0].text)["name"] == "mine"
+    result = await agent.client.call_tool("repository_get", {"path": "/nowhere"})
+    assert result.content[0].text == "null"
+    second = await agent.call("repository_register", path="/d")
+    listed = await agent.call("repository_list", limit=1)
+    assert ([row["id"] for row in listed["repositories"]], listed["total"]) == ([second["id"]], 2)
