@@ -52,10 +52,11 @@ def stops_command(count: int, within: float, seed: int) -> None:
 
 @main.command("hostile")
 @click.option("--shapes", default=2000, show_default=True, help="How many odd shapes of a session file to try.")
+@click.option("--attack", "names", multiple=True, help="Only this one; can be repeated.")
 @seed_option
-def hostile_command(shapes: int, seed: int) -> None:
+def hostile_command(shapes: int, names: tuple[str, ...], seed: int) -> None:
     """Serve hostile repositories: a start costs 2 s and 150 MiB at most, a call 5 s, and nothing fails inside."""
-    sys.exit(hostile(shapes, seed))
+    sys.exit(hostile(shapes, seed, names))
 
 
 @main.command("soak")

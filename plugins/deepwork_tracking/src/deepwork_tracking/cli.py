@@ -68,18 +68,24 @@ def list_(limit: int, root: str, *, as_json: bool) -> None:
 @_path
 @_json
 def show(workflow_id: str, root: str, *, as_json: bool) -> None:
-    """Show a workflow: its phases and tasks, the files of each, decisions, issues and milestones."""
+    """Show a workflow: its phases and tasks, the files of each, decisions, milestones and blockers."""
     report = _report(root, workflow_id)
     if as_json:
         _say_json(report)
         return
     click.echo(f"{click.style(visible(report['workflow_name']), bold=True)}  {_status(report['workflow_status'])}")
-    _indented(report["objective"], 1)
+    _indented(report["objective"], 3)
     for phase in report["phase_summary"]:
         click.echo(f"{phase['phase_number']}. {visible(phase['phase_name'])}  {_status(phase['status'])}")
         for task in report["tasks"]:
             if task["phase_id"] == phase["phase_id"]:
                 _show_task(task)
+    for decision in reversed(report["decisions"]):
+        _indented(f"decision ({visible(decision['task_name'])}): {decision['question']} {decision['chosen']}", 0)
+        _indented(decision["reasoning"], 3)
+    for milestone in reversed(report["milestones"]):
+        progress = "" if milestone["progress"] is None else f" ({milestone['progress']} %)"
+        _indented(f"milestone ({visible(milestone['task_name'])}): {milestone['message']}{progress}", 0)
     _show_blockers(report["blockers"])
 
 

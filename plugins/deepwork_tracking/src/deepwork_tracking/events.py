@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -176,6 +176,18 @@ class Connection:
             tasks.cancel_scope.cancel()
 
     async def _send_all(self, after: str, whole: anyio.CancelScope) -> None:
+        # The listener may leave while something is sent to it.
+        with suppress(OSError):
+            try:
+                await self._send_until_behind(after)
+            except DeepWorkError as error:
+                log.warning("a listener has to connect again: %s", error.message)
+            with anyio.move_on_after(_SECONDS_TO_CLOSE):
+                reason = "connect again with the id of the last event as since"
+                await self._send({"type": "websocket.close", "code": _TRY_AGAIN, "reason": reason})
+        whole.cancel()
+
+    async def _send_until_behind(self, after: str) -> None:
         after = await self._catch_up(after)
         async with self._hub.listen(self._workflow_id) as listener:
             with listener.scope:
@@ -185,10 +197,6 @@ class Connection:
                 async for frame in listener.frames:
                     if frame.id not in sent:
                         await self._send_text(frame)
-        with anyio.move_on_after(_SECONDS_TO_CLOSE):
-            reason = "connect again with the id of the last event as since"
-            await self._send({"type": "websocket.close", "code": _TRY_AGAIN, "reason": reason})
-        whole.cancel()
 
     async def _catch_up(self, after: str, sent: set[str] | None = None) -> str:
         """Send what the feed has after a cursor, note the ids if they are wanted, and give the new cursor."""
