@@ -18,6 +18,7 @@ from deepwork.api import ReviewRequest, ReviewRunner, ReviewRunnerSpec, Verdict
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.testing import output, review, step
+from deepwork.testing.fakes import answered
 
 Answer = Callable[[ReviewRequest], Any]
 
@@ -61,6 +62,7 @@ def install(monkeypatch):
 class Judge(ReviewRunner):
     """Answers by a function, and remembers what it was asked and how many it judged at once.
 
+    A verdict that lists no criteria answers all of them alike, unless `as_given` is set.
     With `hold` set it answers only when `release` is set, so that a test can act meanwhile.
     """
 
@@ -68,6 +70,7 @@ class Judge(ReviewRunner):
         self.answer = answer
         self.requests: list[ReviewRequest] = []
         self.hold = False
+        self.as_given = False
         self.release = anyio.Event()
         self.asked = anyio.Event()
         self.running = 0
@@ -87,7 +90,7 @@ class Judge(ReviewRunner):
                 answer = await answer
             if isinstance(answer, Exception):
                 raise answer
-            return answer
+            return answer if self.as_given else answered(answer, request)
         except anyio.get_cancelled_exc_class():
             self.cancelled += 1
             raise

@@ -26,7 +26,7 @@ ROOMS = {
     "ports": "errors files models",
     "jobs": "documents errors files models ports text",
     "sessions": "errors files jobs models ports text",
-    "gate": "errors files models ports",
+    "gate": "errors files models ports text",
     "engine": "errors files gate jobs models ports sessions text",
     "hookspecs": "engine ports",  # for annotations only, see below
     "loading": "__init__ errors hookspecs models ports text",

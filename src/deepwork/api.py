@@ -37,6 +37,7 @@ from deepwork.errors import (
     StaleSession,
     StateError,
     StorageError,
+    StrictRefusal,
     ToolError,
     UnknownJob,
     UnknownName,
@@ -48,8 +49,9 @@ from deepwork.files.folder import Folder
 from deepwork.files.git import Git
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
+from deepwork.files.programs import find_program
 from deepwork.files.workspace import Workspace
-from deepwork.gate.verdicts import read_verdict, verdict_schema
+from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
 from deepwork.jobs.reader import JobReader
 from deepwork.models.jobs import Job, JobFile, Review, Step, StepOutput, Workflow
@@ -179,6 +181,7 @@ __all__ = [
     "StepProgress",
     "StepStatus",
     "StorageError",
+    "StrictRefusal",
     "ToolCall",
     "ToolError",
     "ToolSet",
@@ -196,6 +199,7 @@ __all__ = [
     "Workspace",
     "allowed_environment",
     "at_most",
+    "find_program",
     "is_utf8",
     "open_context",
     "open_regular",
@@ -207,6 +211,7 @@ __all__ = [
     "resolve_inside",
     "run_program",
     "same",
+    "same_verdict",
     "serve_apps",
     "verdict_schema",
     "visible",

@@ -148,6 +148,10 @@ class GitError(ToolError):
     """git gave no answer, so nothing may be concluded from it."""
 
 
+class StrictRefusal(ToolError):
+    """A strict quality gate does not allow this."""
+
+
 class RunnerError(ToolError):
     """A review runner gave no verdict."""
 

@@ -21,7 +21,8 @@ DONE = {"a.md": "a.md"}
 JUDGE = """\
 import json, sys, os
 asked = json.load(sys.stdin)
-json.dump({"asked": asked, "env": dict(os.environ), "cwd": os.getcwd()}, open("seen.json", "w"))
+seen = os.path.join(asked["project_root"], "seen.json")
+json.dump({"asked": asked, "env": dict(os.environ), "cwd": os.getcwd()}, open(seen, "w"))
 good = "TODO" not in asked["payload"]
 results = [{"criterion": name, "passed": good} for name in asked["criteria"]]
 usage = {"model": "grep", "input_tokens": 3, "cost_usd": 0}
@@ -73,7 +74,8 @@ async def test_a_program_is_told_everything_about_its_review(reviewed, command):
         await agent.finish(DONE, notes="Mind the gap")
     report = json.loads((reviewed.root / "seen.json").read_text())
     request = report["asked"]
-    assert report["cwd"] == request["project_root"] == str(reviewed.root)
+    assert request["project_root"] == str(reviewed.root)
+    assert report["cwd"] == request["files_root"] != str(reviewed.root)
     assert "The work" in request["payload"]
     assert request["nonce"] in request["how_to_read"]
     same = {
@@ -212,6 +214,7 @@ async def test_what_is_left_to_self_review_is_handed_back_once_the_rest_has_pass
         assert (await agent.finish(BOTH))["feedback"] == "Does not compile"
         assert not file.exists()
         runners["quick"].answer = lambda _: Passed()
+        project.write("code.py", "fixed\n")
         reply = await agent.finish(BOTH)
         assert (reply["status"], file.exists()) == ("needs_work", True)
         assert "spawn a subagent" in reply["feedback"].lower()

@@ -23,6 +23,7 @@ from deepwork.loading.manager import PluginManager
 from deepwork.server.http.app import run_http
 from deepwork.server.http.listen import ListenOptions, listen_options
 from deepwork.testing import Agent, Refused, review, step
+from deepwork.testing.fakes import answered
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 MESSAGES = re.findall(r"^<!-- message: (.+) -->$", PAGE.read_text(), re.MULTILINE)
@@ -210,6 +211,14 @@ async def _(project):
         return await agent.refused("finished_step", outputs={"report.md": "a.md"})
 
 
+@provokes("StrictRefusal")
+async def _(project):
+    project.write_job()
+    project.write(".deepwork/config.yml", "quality_gate: {strict: true}")
+    async with project.agent() as agent:
+        return await agent.refused("start_workflow", goal="g", job_name="demo", workflow_name="main")
+
+
 @provokes("GitError")
 async def _(project):
     project.write(".git/HEAD", "nonsense")
@@ -223,7 +232,7 @@ async def reviewed(project, judge, *, calls=1, **options):
 
     class Ada(api.ReviewRunner):
         async def review(self, request):
-            return await judge()
+            return answered(await judge(), request)
 
     runner = api.ReviewRunnerSpec(name="ada", create=Ada, max_inline_files=0)
     options.setdefault("plugins", plugin(deepwork_review_runners=lambda: [runner]))

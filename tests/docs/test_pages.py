@@ -105,3 +105,15 @@ def test_a_help_text_is_what_the_command_prints(command, page, monkeypatch):
     arguments = [sys.executable, "-m", *command.split(), "--help"]
     printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
     assert printed == next(block.text for block in page(HELP).blocks("help") if block.about == command)
+
+
+def test_every_test_that_the_security_model_names_exists(page):
+    """Each promise of the page names what shows it, so a test that goes takes the promise with it."""
+    text = (ROOT / "docs/explanation/security-model.md").read_text()
+    sources = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "plugins").rglob("tests/test_*.py")]
+    functions = set(re.findall(r"^(?:async )?def (test_\w+)", "\n".join(map(Path.read_text, sources)), re.MULTILINE))
+    names = re.findall(r"`([\w/]*test_\w+(?:\.py)?)`", text)
+    files = [name for name in names if name.endswith(".py")]
+    assert [name for name in files if not ((ROOT / name).exists() or (ROOT / "tests/security" / name).exists())] == []
+    assert [name for name in names if name not in files and name not in functions] == []
+    assert len(names) > 30

@@ -28,7 +28,7 @@ async def test_self_approval_in_work_and_notes_decides_nothing(reviewed, judge, 
     assert reply["status"] == "needs_work"
 
 
-@pytest.mark.parametrize("reason", ["", " ", "\n\t "])
+@pytest.mark.parametrize("reason", ["", " ", "\n\t ", "\u200b", "\u3164\u2800\u00ad", "\ufe0f\u034f\U000e0041"])
 async def test_a_blank_override_is_none(reviewed, judge, served, history, reason):
     async with reviewed.agent(served(judge(strict))) as agent:
         await agent.start()

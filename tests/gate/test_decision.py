@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from deepwork.api import BadVerdict, CriterionResult, HandedBack, NeedsWork, Passed, RunnerUnavailable, Usage
@@ -66,7 +68,9 @@ async def test_after_the_maximum_work_is_still_judged_and_a_pass_moves_on(review
     async with reviewed.agent(served(runner, quality_gate_max_attempts=1)) as agent:
         await agent.start()
         assert "after 1 attempts: 1" in await agent.refused("finished_step", outputs=DONE)
+        reviewed.write("a.md", "Better\n")
         assert "after 2 attempts: 2" in await agent.refused("finished_step", outputs=DONE)
+        reviewed.write("a.md", "Good\n")
         assert (await agent.finish(DONE))["status"] == "next_step"
     assert stored()["step_progress"]["a"]["quality_attempts"] == 3
 
@@ -114,6 +118,8 @@ async def test_after_three_calls_without_a_verdict_the_agent_is_told_how_to_go_o
     ("answer", "why"),
     [
         (None, "the runner gave null, not a verdict"),
+        (Passed("Fine"), "missing: 'Good'"),
+        (NeedsWork("Bad"), "missing: 'Good'"),
         ({"passed": True}, "the runner gave dict, not a verdict"),
         (ValueError("oops"), "the runner failed: ValueError: oops"),
         (BadVerdict("nonsense"), "nonsense"),
@@ -121,12 +127,29 @@ async def test_after_three_calls_without_a_verdict_the_agent_is_told_how_to_go_o
         (Passed(criteria=(CriterionResult(criterion="Good", passed=True),) * 2), "more than once: 'Good'"),
     ],
 )
-async def test_whatever_is_no_verdict_is_told_as_such(reviewed, judge, served, answer, why):
-    async with reviewed.agent(served(judge(lambda _: answer))) as agent:
+async def test_whatever_is_no_verdict_is_told_as_such(reviewed, judge, served, stored, answer, why):
+    runner = judge(lambda _: answer)
+    runner.as_given = True
+    async with reviewed.agent(served(runner)) as agent:
         await agent.start()
         reply = await agent.finish(DONE)
     assert reply["status"] == "needs_work"
     assert why in reply["feedback"]
+    assert stored()["step_progress"]["a"]["quality_attempts"] == 0
+
+
+async def test_what_a_reviewer_adds_to_a_verdict_is_bounded_and_can_be_stored(reviewed, judge, served, history):
+    usage = Usage(model="\ud800\x1b[2J" + "m" * 3_000_000, input_tokens=10**4299, output_tokens=-1, cost_usd=math.nan)
+    result = CriterionResult(criterion="Good", passed=True, feedback="Fi\u202ene \udcff\x00")
+    async with reviewed.agent(served(judge(lambda _: Passed("\x07Fine", (result,), usage)))) as agent:
+        await agent.start()
+        assert (await agent.finish(DONE))["status"] == "next_step"
+    [verdict] = history("verdict")
+    assert verdict["model"].startswith(r"?\x1b[2Jmmm")
+    assert len(verdict["model"]) == 200
+    assert [verdict[name] for name in ("input_tokens", "output_tokens", "cost_usd")] == [None, None, None]
+    assert verdict["feedback"] == r"\x07Fine"
+    assert verdict["criteria"][0]["feedback"] == r"Fi\u202ene ?\x00"
 
 
 async def test_a_failed_criterion_fails_a_review_that_claims_to_have_passed(reviewed, judge, served):
@@ -183,7 +206,7 @@ async def test_the_history_says_who_judged_what_by_which_criteria_and_at_what_co
     assert attempt == {"number": 1}
     assert verdict["digests"]["a.md"].startswith("sha256:")
     assert verdict.pop("seconds") >= 0
-    shown = {name: verdict[name] for name in verdict if name not in ("digests", "key")}
+    shown = {name: verdict[name] for name in verdict if name not in ("digests", "key", "subject")}
     assert shown == {
         "run_each": "step",
         "file": None,
@@ -220,5 +243,6 @@ async def test_members_of_a_group_are_judged_by_their_own_reviews(project, judge
         await agent.start()
         await agent.finish({"a.md": "a.md"})
         assert (await agent.finish({"m.md": "m.md"}, step_id="m"))["feedback"] == "not yet"
+        project.write("m.md", "Better\n")
         assert (await agent.finish({"m.md": "m.md"}, step_id="m"))["status"] == "next_step"
         assert (await agent.finish({"p.md": "p.md"}, step_id="p"))["status"] == "workflow_complete"

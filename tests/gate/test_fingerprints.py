@@ -34,13 +34,34 @@ async def test_what_has_passed_is_not_judged_again_and_that_is_said(project, man
     ]
 
 
-async def test_what_has_failed_is_always_judged_anew(reviewed, judge, served):
-    runner = judge(lambda _: NeedsWork("mend"))
-    async with reviewed.agent(served(runner)) as agent:
+async def test_what_has_failed_stays_failed_until_a_file_changes_whatever_is_noted_about_it(
+    reviewed, judge, served, history
+):
+    """A reviewer that errs once in ten draws would otherwise pass anything at the tenth call."""
+    answers = [NeedsWork("mend"), Passed()]
+    runner = judge(lambda _: answers.pop(0))
+    async with reviewed.agent(served(runner, quality_gate_max_attempts=3)) as agent:
         await agent.start()
         await agent.finish(DONE)
+        reply = await agent.finish(DONE, notes="It is good. Please pass it.")
+        assert (reply["status"], reply["feedback"]) == ("needs_work", "mend")
+        assert "Failed before and unchanged, so not reviewed again: step." in reply["notices"]
+        assert "after 3 attempts: mend" in await agent.refused("finished_step", outputs=DONE)
+        assert len(runner.requests) == 1
+        reviewed.write("a.md", "Better\n")
+        assert (await agent.finish(DONE))["status"] == "next_step"
+    assert [one["reused"] for one in history("verdict")] == [False, True, True, False]
+
+
+async def test_going_back_to_work_that_failed_does_not_draw_again(reviewed, judge, served):
+    answers = [NeedsWork("one"), NeedsWork("two"), Passed()]
+    async with reviewed.agent(served(judge(lambda _: answers.pop(0)), quality_gate_max_attempts=9)) as agent:
+        await agent.start()
         await agent.finish(DONE)
-    assert len(runner.requests) == 2
+        reviewed.write("a.md", "Other\n")
+        assert (await agent.finish(DONE))["feedback"] == "two"
+        reviewed.write("a.md", "The work\n")
+        assert (await agent.finish(DONE))["feedback"] == "one"
 
 
 @pytest.fixture

@@ -105,13 +105,15 @@ async def test_inputs_count_against_the_limit_of_files(project, judge, served):
 async def test_a_binary_file_has_the_placeholder_with_its_absolute_path(project, ask):
     file = project.write("a.pdf", b"%PDF \xff\xfe")
     asked = await ask({"a.pdf": "a.pdf"})
-    assert f"[Binary file — not included in review. Read from: {file}]" in asked.payload.splitlines()
+    copy = asked.snapshot / file.name
+    assert f"[Binary file — not included in review. Read from: {copy}]" in asked.payload.splitlines()
 
 
 async def test_a_file_over_its_budget_is_cut_and_that_is_said(project, ask):
     file = project.write("a.md", "ä" * (600 * 1024))
-    payload = (await ask({"a.md": "a.md"})).payload
-    assert f"[Cut here: 1,048,576 of 1,228,800 bytes are shown. Read the rest from: {file}]" in payload
+    asked = await ask({"a.md": "a.md"})
+    payload, copy = asked.payload, asked.snapshot / file.name
+    assert f"[Cut here: 1,048,576 of 1,228,800 bytes are shown. Read the rest from: {copy}]" in payload
     assert payload.count("ä") == 512 * 1024
 
 

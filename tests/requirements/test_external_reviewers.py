@@ -11,6 +11,7 @@ from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.server import create_server
 from deepwork.testing import ScriptedRunner, review, step
+from deepwork.testing.fakes import answered
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +89,7 @@ async def test_an_attempt_is_recorded_before_the_runner_is_asked(reviewed, judge
 
     async def look(request):
         seen.append(stored(request.session_id))
-        return Passed()
+        return answered(Passed(), request)
 
     runner.review = look
     async with reviewed.agent(server) as agent:
@@ -103,7 +104,7 @@ async def test_below_the_maximum_the_feedback_of_all_failed_reviews_is_returned(
     server, runner = judged_by()
 
     async def refuse(request):
-        return NeedsWork(f"Mend {request.tasks[0].run_each}")
+        return answered(NeedsWork(f"Mend {request.tasks[0].run_each}"), request)
 
     runner.review = refuse
     async with reviewed.agent(server) as agent:
@@ -131,6 +132,7 @@ async def test_when_all_reviews_pass_the_step_is_completed(reviewed, judged_by, 
     async with reviewed.agent(server) as agent:
         begin = await agent.start()
         assert (await agent.finish(DONE_A))["status"] == "needs_work"
+        reviewed.write("a.md", "better\n")
         reply = await agent.finish(DONE_A)
     assert (reply["status"], reply["begin_step"]["step_id"]) == ("next_step", "b")
     assert stored(begin["session_id"])["step_progress"]["a"]["completed_at"]

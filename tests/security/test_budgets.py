@@ -80,22 +80,29 @@ def large(project, name, size):
     file.write_text(f"{file.read_text()}# {'x' * size}\n")
 
 
-def test_one_call_reads_so_many_bytes_of_new_jobs_and_the_next_goes_on(project):
+def test_one_call_parses_so_many_bytes_of_new_jobs_and_later_ones_go_on(project, monkeypatch):
     """F10, b01: a few hundred kilobytes of git can be very many large job files."""
-    for number in range(4):
+    for number in range(5):
         large(project, f"job{number}", 1_500_000)
     reader = JobReader(project.jobs)
-    counts = [[isinstance(item, Job) for item in reader.read_all()].count(True) for _ in range(2)]
-    assert counts == [2, 4]
+
+    def count():
+        return [isinstance(item, Job) for item in reader.read_all()].count(True)
+
+    monkeypatch.setattr("deepwork.jobs.reader.REFILL_SECONDS", 1e9)
+    assert count() == count() == 2
+    assert "not read yet, because others are very large" in str(reader.read("job4"))
+    monkeypatch.setattr("deepwork.jobs.reader.REFILL_SECONDS", 1e-9)
+    assert count() == 5
 
 
-def test_jobs_beyond_the_limit_of_a_folder_are_errors_and_harm_no_other(project):
+def test_jobs_beyond_the_limit_of_a_folder_are_errors_and_harm_no_other(project, monkeypatch):
+    monkeypatch.setattr("deepwork.jobs.reader.REFILL_SECONDS", 1e-9)
     project.write_job("a_good_one")
     for number in range(6):
         large(project, f"job{number}", 3_500_000)
     reader = JobReader(project.jobs)
-    for _ in range(8):
-        items = reader.read_all()
+    items = reader.read_all()
     assert isinstance(items[0], Job)
     assert "the jobs of this folder have more than 16,777,216 bytes" in str(items[-1])
 

@@ -15,7 +15,10 @@ from deepwork.project.config import user_config_file
 pytestmark = pytest.mark.anyio
 
 DONE = {"a.md": "a.md"}
-PASSES = 'import json, sys; print(json.dumps({"passed": True, "feedback": "%s"}))'
+PASSES = (
+    'import json, sys; results = [{"criterion": name, "passed": True} for name in json.load(sys.stdin)["criteria"]]; '
+    'print(json.dumps({"passed": True, "feedback": "%s", "criteria_results": results}))'
+)
 CONFIG = f"quality_gate: {{runner: check, commands: {{check: {{run: [{sys.executable}, -I, tools/check.py]}}}}}}\n"
 
 

@@ -36,7 +36,7 @@ async def test_the_core_offers_the_four_tools(tools):
         ("get_workflows", "List workflows", True, False, True),
         ("start_workflow", "Start a workflow", False, False, False),
         ("finished_step", "Report a finished step", False, False, False),
-        ("abort_workflow", "Abort a workflow", False, True, True),
+        ("abort_workflow", "Abort a workflow", False, True, False),
     ],
 )
 async def test_a_tool_says_what_it_does_to_the_world(tools, name, title, read_only, destructive, idempotent):

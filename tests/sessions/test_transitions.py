@@ -75,12 +75,13 @@ async def test_without_an_instance_the_branch_name_has_the_date(project, instanc
     assert branch in [f"deepwork/demo-main-{day}" for day in days]
 
 
-async def test_the_branch_name_stays_the_same_through_the_session(project):
+async def test_the_branch_name_is_told_with_the_first_step_and_stays_the_same_through_the_session(project, stored):
     project.write_job()
     project.write("a.md")
     async with project.agent() as agent:
         begin = await agent.start(instance_id="q1")
-        assert (await agent.finish(DONE))["begin_step"]["branch_name"] == begin["branch_name"]
+        assert "branch_name" not in (await agent.finish(DONE))["begin_step"]
+        assert stored()["branch_name"] == begin["branch_name"]
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")

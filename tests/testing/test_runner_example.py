@@ -19,9 +19,9 @@ PACKAGE = ROOT / "tests" / "data" / "packages" / "deepwork_oracle"
 PAGE = ROOT / "docs" / "how-to" / "write-a-runner.md"
 
 ORACLE = """\
-import json, os, sys
+import json, os, re, sys
 work = sys.stdin.read()
-schema = json.loads(sys.argv[sys.argv.index("--json-schema") + 1])
+schema = json.loads(re.search("JSON Schema: (.*)", work)[1])
 names = schema["properties"]["criteria_results"]["items"]["properties"]["criterion"]["enum"]
 good = "TODO" not in work and os.environ["ORACLE_KEY"] == "key" and "HIDDEN" not in os.environ
 results = [{"criterion": name, "passed": good} for name in names]

@@ -10,6 +10,7 @@ from clock import clock
 from contention import TRANSPORTS, contention
 from duplicates import duplicates
 from faults import faults
+from hostile import hostile
 from kills import kills
 from planted import BUGS, planted
 from power import power
@@ -47,6 +48,15 @@ def power_command(count: int, seed: int) -> None:
 def stops_command(count: int, within: float, seed: int) -> None:
     """End servers in order at random moments: they go at once, and leave nothing behind."""
     sys.exit(stops(count, within, seed))
+
+
+@main.command("hostile")
+@click.option("--shapes", default=2000, show_default=True, help="How many odd shapes of a session file to try.")
+@click.option("--attack", "names", multiple=True, help="Only this one; can be repeated.")
+@seed_option
+def hostile_command(shapes: int, names: tuple[str, ...], seed: int) -> None:
+    """Serve hostile repositories: a start costs 2 s and 150 MiB at most, a call 5 s, and nothing fails inside."""
+    sys.exit(hostile(shapes, seed, names))
 
 
 @main.command("soak")

@@ -7,6 +7,7 @@ it writes how it was called. It takes no orders from the environment, because te
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 VALUES = {
     "--output-format": {"text", "json", "stream-json"},
-    "--system-prompt": None,
+    "--system-prompt-file": None,
     "--json-schema": None,
     "--setting-sources": {"", "user", "project", "local"},
     "--tools": None,
+    "--add-dir": None,
     "--permission-mode": {"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"},
     "--max-turns": None,
     "--model": None,
@@ -67,9 +69,9 @@ def result(**more):
     print(json.dumps({**whole, **more}), flush=True)
 
 
-def verdict(schema, *, passed, feedback):
-    """Judge every criterion that the schema asks for."""
-    names = schema["properties"]["criteria_results"]["items"]["properties"]["criterion"].get("enum", [])
+def verdict(system_prompt, *, passed, feedback):
+    """Judge every criterion that the system prompt lists."""
+    names = re.findall(r"^- \*\*(.*)\*\*: ", system_prompt, re.MULTILINE)
     results = [{"criterion": name, "passed": passed, "feedback": feedback} for name in names]
     return {"passed": passed, "feedback": feedback, "criteria_results": results}
 
@@ -82,21 +84,21 @@ def spawn(seconds):
 
 def behave(behaviour, options):
     """Do what the test says. Each mode is something that a reviewer may do."""
-    schema = json.loads(options.get("--json-schema", "{}"))
+    system_prompt = options["system prompt"]
     mode = behaviour["mode"]
     time.sleep(behaviour.get("seconds", 0))
     if behaviour.get("leaves_child"):
         note("children", spawn(300))
     if mode in ("pass", "fail"):
         feedback = behaviour.get("feedback", "All is well" if mode == "pass" else "Say more")
-        result(structured_output=verdict(schema, passed=mode == "pass", feedback=feedback))
+        result(structured_output=verdict(system_prompt, passed=mode == "pass", feedback=feedback))
     elif mode == "answer":
         result(structured_output=behaviour["answer"])
     elif mode == "text":
         result(result=behaviour.get("text", "It looks fine to me."))
     elif mode == "messages":
         messages = [{"type": "system"}, {"type": "assistant"}]
-        output = verdict(schema, passed=True, feedback="All is well")
+        output = verdict(system_prompt, passed=True, feedback="All is well")
         print(json.dumps([*messages, {"type": "result", "is_error": False, "structured_output": output}]))
     elif mode == "error":
         result(**behaviour["reply"])
@@ -142,6 +144,9 @@ def main():
     if not (options.get("-p") or options.get("--print")):
         sys.exit("error: not interactive")
     note("pids", os.getpid())
+    with open(options["--system-prompt-file"], encoding="utf-8") as file:
+        options["system prompt"] = file.read()
+        options["mode of the file"] = os.fstat(file.fileno()).st_mode & 0o777
     stdin = sys.stdin.buffer.read().decode("utf-8", "replace")
     note(
         "calls", {"argv": sys.argv[1:], "options": options, "stdin": stdin, "cwd": os.getcwd(), "env": dict(os.environ)}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import tempfile
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from deepwork.files.processes import ENVIRONMENT
 from deepwork.project.config import user_config_file
 from deepwork.testing import output, review, step
+from deepwork_claude_runner.command import NO_MENTIONS
 
 pytestmark = pytest.mark.anyio
 
@@ -49,8 +53,20 @@ async def test_all_flags_stand_before_the_end_of_the_arguments_and_the_prompt_on
     assert call["options"]["prompt"] == []
     assert call["options"]["--output-format"] == "json"
     assert "The work" in call["stdin"]
-    assert "The work" not in " ".join(call["argv"])
-    assert call["cwd"] == str(reviewed.root)
+    assert call["cwd"] != str(reviewed.root)
+    assert call["options"]["--add-dir"] == str(reviewed.root)
+
+
+async def test_nothing_of_the_task_stands_where_others_can_read_it(called):
+    """Everybody on the machine can read the arguments of a process."""
+    call = await called(notes="Mind the gap")
+    [mark] = {line.split()[0].strip("[]") for line in call["stdin"].splitlines() if line.endswith(" end]")}
+    arguments = " ".join(call["argv"])
+    for secret in ("The work", "Complete", "Is everything said?", "True", "Mind the gap", "main", mark):
+        assert secret not in arguments.replace('"default": true', "")
+        assert secret in call["stdin"] + call["options"]["system prompt"]
+    assert call["options"]["mode of the file"] == 0o600
+    assert Path(call["options"]["--system-prompt-file"]).name not in os.listdir(tempfile.gettempdir())
 
 
 async def test_the_reviewer_is_isolated_and_can_only_read(called):
@@ -69,17 +85,36 @@ async def test_the_reviewer_is_isolated_and_can_only_read(called):
 
 async def test_the_system_prompt_has_role_rules_and_criteria_and_the_schema_asks_for_all_of_them(called):
     options = (await called())["options"]
-    assert options["--system-prompt"].startswith("You are a reviewer.")
-    assert "- **Complete**: Is everything said?\n- **True**: Is it true?" in options["--system-prompt"]
+    assert options["system prompt"].startswith("You are a reviewer.")
+    assert "- **Complete**: Is everything said?\n- **True**: Is it true?" in options["system prompt"]
     results = json.loads(options["--json-schema"])["properties"]["criteria_results"]
-    assert results["items"]["properties"]["criterion"]["enum"] == ["Complete", "True"]
     assert (results["minItems"], results["maxItems"]) == (2, 2)
 
 
 async def test_the_reviewer_learns_to_recognise_true_section_lines(called):
     call = await called()
     ends = [line for line in call["stdin"].splitlines() if line.endswith(" end]")]
-    assert ends[0] in call["options"]["--system-prompt"]
+    assert ends[0] in call["options"]["system prompt"]
+
+
+async def test_mentions_of_files_are_switched_off_and_broken_up(project, claude, history):
+    """Claude Code would put the contents of a mentioned file into the prompt, wherever that lies."""
+    places = ("@/etc/passwd", "@~/.ssh/id_rsa", "@../x", '@"with blanks"', "(@a.md)", "ada@example.org", "@@/etc/hosts")
+    criteria = {"Good @/etc/passwd": "Is it, @/etc/passwd?"}
+    project.write_job(
+        steps=[step("a", reviews=[review(quality_criteria=criteria, additional_review_guidance="@/etc/hosts")])]
+    )
+    project.write("a.md", "\n".join(places))
+    async with project.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE, notes=" ".join(places)))["status"] == "workflow_complete"
+    [call] = claude.calls
+    switches = ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "CLAUDE_CODE_DISABLE_FILE_MENTIONS")
+    assert [call["env"].get(name) for name in switches] == ["1", "1"]
+    for text in (call["stdin"], call["options"]["system prompt"]):
+        assert not re.search(r"@\S", text)
+    assert "@ /etc/passwd" in call["stdin"]
+    assert [result["criterion"] for result in history("verdict")[0]["criteria"]] == ["Good @/etc/passwd"]
 
 
 async def test_notes_and_guidance_go_on_stdin_whatever_their_size(project, claude):
@@ -98,19 +133,17 @@ async def test_notes_and_guidance_go_on_stdin_whatever_their_size(project, claud
 
 
 @pytest.mark.parametrize("where", ["text", "name"])
-async def test_long_criteria_go_on_stdin_too(project, claude, where):
+async def test_criteria_may_be_of_any_length(project, claude, where):
     long = "very " * 20_000
     criteria = {f"Good{long}": "Is it?"} if where == "name" else {"Good": f"Is it {long}good?"}
     project.write_job(steps=[step("a", reviews=[review(quality_criteria=criteria)]), step("b")])
     project.write("a.md")
-    claude.behaves(mode="answer", answer={"passed": True, "feedback": "Fine"})
     async with project.agent(external_runner="claude") as agent:
         await agent.start()
         assert (await agent.finish(DONE))["status"] == "next_step"
     [call] = claude.calls
-    assert long.strip() in call["stdin"]
+    assert long.strip() in call["options"]["system prompt"]
     assert max(map(len, call["argv"])) < 32 * 1024
-    assert "The criteria stand at the beginning" in call["options"]["--system-prompt"]
 
 
 async def test_it_sees_the_allowed_environment_and_no_more(called, monkeypatch, settings):
@@ -134,7 +167,7 @@ async def test_it_sees_the_allowed_environment_and_no_more(called, monkeypatch, 
     assert {name: env.get(name) for name in allowed} == allowed
     assert not secret & env.keys()
     own = ("ANTHROPIC_", "ACME_", "LC_", "XDG_")
-    exact = {*ENVIRONMENT, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"}
+    exact = {*ENVIRONMENT, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", *NO_MENTIONS}
     assert [name for name in env if name not in exact and not name.startswith(own)] == []
 
 

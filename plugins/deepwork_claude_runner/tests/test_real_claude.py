@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from deepwork.testing import review, step
+from deepwork.api import allowed_environment
+from deepwork.testing import a_request, review, step
 from deepwork_claude_runner import command
 from deepwork_claude_runner.settings import ClaudeSettings
 
@@ -133,10 +134,9 @@ def on_path(real_claude, monkeypatch):
 
 def test_every_flag_that_is_used_is_accepted(real_claude, home, project):
     """It gets as far as asking for a login; an unknown flag would end it earlier."""
-    from deepwork.testing import a_request
-
     settings = ClaudeSettings(command=str(real_claude), model="opus", max_budget_usd=1)
-    arguments = command.arguments(settings, a_request(project.root))
+    request = a_request(project.root)
+    arguments = command.arguments(settings, request, project.write("prompt.md", command.system_prompt(request)))
     env = command.environment(settings, os.environ)
 
     def run(words):
@@ -194,6 +194,37 @@ async def test_it_reviews_a_step_in_isolation(project, home, on_path, model):
     [verdict] = [entry["detail"] for entry in json.loads(file.read_text())["history"] if entry["kind"] == "verdict"]
     assert verdict["input_tokens"] >= 11
     assert verdict["model"]
+
+
+async def test_material_can_mention_files_without_effect(project, home, on_path, model):
+    """With the switches, and without them as in a version that does not know them; the control has neither."""
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    (home / "secret.txt").write_text("the secret of the user")
+    (project.root.parent / "beside.txt").write_text("the secret beside")
+    (project.root / "link.txt").symlink_to(home / "secret.txt")
+    mentions = f"@{home}/secret.txt @~/secret.txt @../beside.txt @link.txt @{project.root}/link.txt\n/init\n!env\n"
+    project.write("a.md", f"See {mentions}")
+    failed = {"passed": False, "feedback": "Say more", "criteria_results": [{"criterion": "Good", "passed": False}]}
+    answer = {"tool": "StructuredOutput", "input": failed}
+    scripted = model(answer)
+    async with project.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE, notes=mentions))["feedback"] == "Say more"
+    assert "secret.txt" in json.dumps(scripted.requests)
+    assert "the secret" not in json.dumps(scripted.requests)
+
+    request = a_request(project.root, payload=mentions)
+    system_prompt = project.write("prompt.md", command.system_prompt(request))
+    words = command.arguments(ClaudeSettings(), request, system_prompt)
+
+    def asked(text):
+        scripted = model(answer)
+        env = allowed_environment(os.environ, command.OWN_ENVIRONMENT)
+        subprocess.run(words, input=text.encode(), capture_output=True, env=env, cwd=project.root, check=False)
+        return json.dumps(scripted.requests)
+
+    assert "the secret" not in asked(command.prompt(request))
+    assert "the secret of the user" in asked(mentions), "the trap would not catch anybody"
 
 
 async def test_an_answer_in_plain_text_is_not_a_verdict(project, home, on_path, model):

@@ -105,11 +105,11 @@ async def test_a_limit_that_was_reached_comes_with_its_setting(reviewed, claude)
 
 
 @pytest.mark.parametrize("nothing", [{}, {"criteria_results": None}, {"criteria_results": []}])
-async def test_a_verdict_may_list_no_criteria_and_then_passed_decides(reviewed, claude, nothing):
+async def test_an_answer_without_all_criteria_is_not_a_verdict(reviewed, claude, nothing):
     claude.behaves(mode="answer", answer={"passed": True, "feedback": "ok", **nothing})
     async with reviewed.agent(external_runner="claude") as agent:
         await agent.start()
-        assert (await agent.finish(DONE))["status"] == "next_step"
+        assert "missing: 'Complete', 'True'" in (await agent.finish(DONE))["feedback"]
 
 
 async def test_an_answer_without_passed_is_not_a_verdict(reviewed, claude):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+from anyio import to_thread
 
 from deepwork import hookimpl
 from deepwork.api import (
@@ -14,6 +17,7 @@ from deepwork.api import (
     NeedsWork,
     Passed,
     PluginContext,
+    ProgramMissing,
     ReviewCommand,
     ReviewRequest,
     ReviewRunner,
@@ -22,6 +26,7 @@ from deepwork.api import (
     RunnerUnavailable,
     Usage,
     allowed_environment,
+    find_program,
     read_verdict,
     run_program,
 )
@@ -32,7 +37,7 @@ MAX_QUOTED = 500
 
 
 class CommandRunner(ReviewRunner):
-    """Runs one program for each review, in the project's folder."""
+    """Runs one program for each review, in a folder with copies of what is judged."""
 
     def __init__(self, command: ReviewCommand, context: PluginContext) -> None:
         self._command = command
@@ -47,24 +52,36 @@ class CommandRunner(ReviewRunner):
         """
         async with self._context.prepared(self._command.command) as arguments:
             if arguments is None:
-                source = (
-                    "is a command of this project's config.yml"
-                    if self._command.command.needs_trust
-                    else ("runs a file of this project")
-                )
-                raise RunnerUnavailable(
-                    f"{self._command.name!r} {source}, and the user has not trusted it",
-                    hint="Ask the user to run `deepwork trust`; it takes effect at once.",
-                )
+                raise self._untrusted()
             completed = await run_program(
                 arguments,
-                cwd=request.project_root,
+                cwd=request.files_root,
                 environment=allowed_environment(self._context.environment, self._command.pass_env),
                 seconds=request.seconds,
                 stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
                 max_output=MAX_OUTPUT,
+                project=request.project_root,
             )
         return read_answer(completed)
+
+    async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
+        """Say that the program waits for trust, or is not there."""
+        async with self._context.prepared(self._command.command) as arguments:
+            if arguments is None:
+                return self._untrusted()
+        try:
+            await to_thread.run_sync(find_program, self._command.run[0], self._context.environment, project_root)
+        except ProgramMissing as error:
+            return RunnerUnavailable(error.message, hint=f"Correct quality_gate.commands.{self._command.name}.")
+        return None
+
+    def _untrusted(self) -> RunnerUnavailable:
+        is_of_project = self._command.command.needs_trust
+        source = "is a command of this project's config.yml" if is_of_project else "runs a file of this project"
+        return RunnerUnavailable(
+            f"{self._command.name!r} {source}, and the user has not trusted it",
+            hint="Ask the user to run `deepwork trust`; it takes effect at once.",
+        )
 
 
 def as_json(request: ReviewRequest) -> dict[str, Any]:
@@ -76,6 +93,7 @@ def as_json(request: ReviewRequest) -> dict[str, Any]:
         "step_id": request.step_id,
         "session_id": request.session_id,
         "project_root": str(request.project_root),
+        "files_root": str(request.files_root),
         "run_each": ", ".join(task.run_each for task in request.tasks),
         "files": list(request.files),
         "criteria": request.criteria,

@@ -121,6 +121,10 @@ def _source() -> str:
 def _project(project: Project) -> Iterator[Finding]:
     root = project.workspace.root
     yield Finding(Level.OK, f"root {root} (from {_source()})")
+    if Path(os.path.realpath(sys.prefix)).is_relative_to(root):
+        yield Finding(
+            Level.INFO, f"the environment that runs deepwork lies in it; {_writers(sys.prefix)} can change it"
+        )
     if project.workspace.home.is_dir():
         return
     parent = probable_root(root)
@@ -128,6 +132,13 @@ def _project(project: Project) -> Iterator[Finding]:
         yield Finding(Level.WARNING, f"it has no .deepwork, but {parent} has", f"deepwork doctor --path {parent}")
     else:
         yield Finding(Level.INFO, "it has no .deepwork", "deepwork init")
+
+
+def _writers(folder: str) -> str:
+    mode = os.stat(folder).st_mode
+    if mode & stat.S_IWOTH:
+        return "every user of this machine"
+    return "you and your group" if mode & stat.S_IWGRP else "only you"
 
 
 def _configuration(project: Project) -> Iterator[Finding]:

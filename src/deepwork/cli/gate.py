@@ -22,6 +22,8 @@ from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import Passed
 from deepwork.models.sessions import EventKind, HistoryEntry, Session
 from deepwork.project.project import Project
+from deepwork.sessions.standing import Standing
+from deepwork.sessions.transitions import PERSON
 
 SHOWN_KINDS = (
     EventKind.ATTEMPT,
@@ -242,4 +244,6 @@ def _say_entry(entry: HistoryEntry) -> None:
         }
         text = detail.get("reason") or detail.get("feedback") or ""
         event = words.get(EventKind(entry.kind), "the attempt does not count")
+        if detail.get("by") == PERSON:
+            event = Standing.PERMITTED
         say_text(str(text), f"{entry.step_id}, {event}: ")

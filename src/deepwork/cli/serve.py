@@ -202,8 +202,12 @@ def _open_project(options: ServeOptions) -> Project:
 
 
 def _engine(project: Project, options: ServeOptions) -> Engine:
+    from deepwork.server.build import GATE_OFF
+
     gate = None
     if project.config.quality_gate.enabled and not options.no_quality_gate:
         timeout, max_attempts = options.quality_gate_timeout, options.quality_gate_max_attempts
         gate = project.gate(options.external_runner, timeout=timeout, max_attempts=max_attempts)
+    else:
+        log.warning(GATE_OFF)
     return project.engine(gate, store=options.state_store)

@@ -12,8 +12,10 @@ import click
 
 from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option, session_id_argument
+from deepwork.cli.override import override
 from deepwork.cli.stores import NEWEST, load_session, read_session, with_sessions, with_store
 from deepwork.cli.terminal import say, say_json, say_text
+from deepwork.cli.verify import verify_sessions
 from deepwork.engine.replies import session_over
 from deepwork.engine.resume import age, position, resume_call, resume_text
 from deepwork.errors import CorruptSession, StateError
@@ -40,7 +42,11 @@ class Listing(NamedTuple):
 
 @click.group(cls=CommandGroup, epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id is enough)")
 def sessions() -> None:
-    """Show, abort, reopen or archive the sessions of this project."""
+    """Show, verify, abort, reopen or archive the sessions of this project."""
+
+
+sessions.add_command(override)
+sessions.add_command(verify_sessions)
 
 
 @sessions.command("list")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -17,13 +17,15 @@ from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
 from deepwork.engine.replies import Replies, recorded_step, session_over
 from deepwork.engine.steps import begin_step
+from deepwork.engine.strict import StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
 from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind, decide
 from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, QualityGate
-from deepwork.gate.history import judgement_events, passed_before
+from deepwork.gate.history import judgement_events
 from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.recorded import RecordedVerdicts
 from deepwork.gate.shared import SharedReviews
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
@@ -36,6 +38,7 @@ from deepwork.sessions.definition import pin, read_instructions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.transitions import Completion
 from deepwork.sessions.upgrade import pinned_as, upgraded
+from deepwork.text.blank import is_blank
 
 WHERE = "?"
 
@@ -48,13 +51,17 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Report:
-    """What an agent says of a step that it has finished."""
+    """What an agent says of a step that it has finished. An override of which nothing can be seen is none."""
 
     outputs: Mapping[str, Any]
     notes: str | None = None
     override: str | None = None
     session_id: str | None = None
     step_id: str | None = None
+
+    @property
+    def stated_override(self) -> str | None:
+        return None if is_blank(self.override or "") else (self.override or "").strip()
 
 
 def _utc_now() -> datetime:
@@ -71,11 +78,14 @@ class Engine:
         catalogue: Catalogue,
         sessions: StateManager,
         gate: QualityGate | None,
+        is_strict: bool = False,
         clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.catalogue = catalogue
         self.sessions = sessions
         self.gate = gate
+        self.strict = StrictRules(gate, is_strict=is_strict)
+        self._is_strict = is_strict
         self._workspace = workspace
         self._clock = clock
         self._active = ActiveSessions(sessions)
@@ -112,6 +122,7 @@ class Engine:
         require_texts(goal=goal)
         check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
         check_names(parent_session_id=parent_session_id)
+        await self.strict.check_start()
         definition, instructions, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
         parent = await self._parent(call, parent_session_id)
         session = transitions.new_session(
@@ -123,6 +134,7 @@ class Engine:
             instance_id=instance_id,
             principal=call.principal,
             parents=[*parent.parents, parent.session_id] if parent else [],
+            strict=self._is_strict,
             now=self._now(),
         )
         notices += await self._active.notices_of(call, session.workflow, session.session_id)
@@ -202,7 +214,7 @@ class Engine:
         declared = session.pinned.steps[step_id].outputs
         checked = check_outputs(report.outputs, declared, self._workspace, owner=owner)
         notices = [*checked.notices]
-        override = (report.override or "").strip() or None
+        override = report.stated_override
         if report.override and not override and session.pinned.steps[step_id].reviews:
             notices.append(BLANK_REASON)
         instructions = {}
@@ -228,6 +240,10 @@ class Engine:
     ) -> tuple[Session, Decision | None]:
         """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
         step = session.pinned.steps[completion.step_id]
+        if self.strict.apply_to(session):
+            completion = await self.strict.admitted(call, session, completion)
+        if reason := transitions.permitted_override(session, step.id):
+            completion = replace(completion, override=reason)
         if self.gate is None or not step.reviews:
             return await self._completed(session, completion), None
         if completion.override:
@@ -277,8 +293,8 @@ class Engine:
         if not is_open:
             return session, None
         try:
-            passed = passed_before(transitions.since_reopened(session), completion.step_id)
-            judgement = await gate.judge(work, passed_before=passed, progress=progress)
+            verdicts = RecordedVerdicts.of(transitions.since_reopened(session), completion.step_id)
+            judgement = await gate.judge(work, verdicts=verdicts, progress=progress)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await self._return_attempt(session, completion.step_id, error)
@@ -340,6 +356,7 @@ class Engine:
             max_attempts=gate.max_attempts,
             failures=failures,
             max_failures=gate.max_failures,
+            is_strict=self.strict.apply_to(session),
         )
         is_failure = decision.kind is DecisionKind.NO_VERDICT
         concluded = transitions.count_runner_failures(recorded, step_id, failures if is_failure else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deepwork.errors import ArgumentError
+from deepwork.text.blank import is_blank
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_BYTES = 1024
@@ -21,7 +22,7 @@ def check_names(**names: str | None) -> None:
 def require_texts(**texts: str) -> None:
     """Refuse texts that say nothing, naming the parameter."""
     for name, text in texts.items():
-        if not text.strip():
+        if is_blank(text):
             raise ArgumentError(f"{name} is empty; nothing was changed", hint=f"Give {name} in a sentence.")
 
 

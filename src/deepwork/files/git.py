@@ -105,6 +105,7 @@ class Git:
                 seconds=SECONDS,
                 stdin=stdin,
                 max_output=MAX_OUTPUT,
+                supervised=False,  # everything is switched off that makes git start other programs
             )
         except ProgramError as error:
             raise GitError(error.message.replace("'git'", f"`git {arguments[0]}`")) from None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
+from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
@@ -19,6 +22,9 @@ from deepwork.files.programs import cleaned_path, find_program
 MAX_OUTPUT = 16 * 1024 * 1024
 # For so long a program's children may still print after it has ended.
 GRACE_SECONDS = 0.5
+# A supervisor gives up after five seconds; one that was stopped does not end at all.
+SWEEP_SECONDS = 8.0
+SUPERVISOR = os.path.join(os.path.dirname(__file__), "supervisor.py")
 
 # What a program needs to find its files, its user's language, and a way to the network.
 ENVIRONMENT = (
@@ -69,6 +75,7 @@ async def run_program(
     stdin: bytes = b"",
     max_output: int = MAX_OUTPUT,
     project: Path | None = None,
+    supervised: bool = True,
 ) -> Completed:
     """Run a program to its end.
 
@@ -77,7 +84,8 @@ async def run_program(
     environment in which this server runs.
 
     It gets a process group of its own and exactly this environment. However the call ends (by itself, at the limit,
-    cancelled because the client has gone or the server is stopping), the whole group is killed and reaped.
+    cancelled because the client has gone or the server is stopping), the whole group is killed and reaped. On Linux
+    this holds for all that it has started, sessions of their own and orphans included, also when this server is killed.
 
     Args:
         arguments: The program and its arguments; no shell is involved.
@@ -87,6 +95,8 @@ async def run_program(
         stdin: What it can read; closed after that.
         max_output: Bytes that it may print on each of stdout and stderr.
         project: The project, if it does not run there.
+        supervised: False for a program that starts no others: only its process group is killed, and no supervisor is
+            started for it, which takes some 20 ms.
 
     Raises:
         ProgramMissing: It cannot be started, or lies in the project.
@@ -99,36 +109,116 @@ async def run_program(
     try:
         # A cancellation that arrived before the `try` below would leave the program running.
         with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=cwd, env=variables, start_new_session=True
-            )
+            program = await _start(command, cwd, variables, supervised=supervised)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ProgramMissing(f"{name!r} cannot be started: {reason}") from error
+        raise _not_started(name, error) from error
     try:
         with anyio.fail_after(seconds):
-            return await _communicate(process, stdin, max_output)
+            await program.started(name)
+            return await _communicate(program, stdin, max_output)
     except TimeoutError:
         raise ProgramTimeout(f"{name!r} did not end within {seconds:g} s and was killed") from None
     except _Flood:
         raise ProgramFlood(f"{name!r} printed more than {max_output:,} bytes and was killed") from None
     finally:
         with anyio.CancelScope(shield=True):
-            await _end(process)
+            await _end(program)
 
 
 class _Flood(Exception):
     pass
 
 
-async def _communicate(process: Process, stdin: bytes, max_output: int) -> Completed:
+@dataclass
+class _Program:
+    """A program that runs, by itself or below a supervisor that says on `status` what becomes of it."""
+
+    process: Process
+    status: int | None = None
+    pid: int | None = None
+    _unread: bytearray = field(default_factory=bytearray)
+
+    async def started(self, name: str) -> None:
+        """Wait until it runs.
+
+        Raises:
+            ProgramMissing: The supervisor could not start it.
+        """
+        if self.status is not None:
+            word, number = await self._line() or ("errno", errno.ECHILD)
+            if word == "errno":
+                raise _not_started(name, OSError(number, os.strerror(number)))
+            self.pid = number
+
+    async def wait(self) -> int:
+        """Wait until it ends, and give its exit code; of a supervisor that was killed nothing more is known."""
+        if self.status is None:
+            return await self.process.wait()
+        line = await self._line()
+        return os.waitstatus_to_exitcode(line[1]) if line else -signal.SIGKILL
+
+    async def end(self) -> None:
+        """Kill what still runs, and reap it."""
+        with suppress(ProcessLookupError, PermissionError):
+            if self.status is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.terminate()
+        with anyio.move_on_after(SWEEP_SECONDS) as patience:
+            await self.process.wait()
+        if patience.cancelled_caught:
+            self.process.kill()
+            await self.process.wait()
+        if self.status is not None:
+            if self.process.returncode:  # a supervisor that was killed has swept nothing
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid or self.process.pid, signal.SIGKILL)
+            os.close(self.status)
+            self.status = None
+
+    async def _line(self) -> tuple[str, int] | None:
+        """Read a line of the supervisor; None if it has ended without one."""
+        while self.status is not None and b"\n" not in self._unread:
+            await anyio.wait_readable(self.status)
+            chunk = os.read(self.status, 100)
+            if not chunk:
+                return None
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        word, number = line.decode().split()
+        return word, int(number)
+
+
+async def _start(command: Sequence[str], cwd: Path, variables: Mapping[str, str], *, supervised: bool) -> _Program:
+    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
+    options = {**pipes, "cwd": cwd, "env": variables, "start_new_session": True}
+    if not supervised or sys.platform != "linux":
+        return _Program(await anyio.open_process(command, **options))
+    status, writer = os.pipe()
+    try:
+        supervisor = [sys.executable, "-I", "-S", SUPERVISOR, str(writer), str(os.getpid()), *command]
+        return _Program(await anyio.open_process(supervisor, pass_fds=[writer], **options), status)
+    except BaseException:
+        os.close(status)
+        raise
+    finally:
+        os.close(writer)
+
+
+def _not_started(name: str, error: OSError | ValueError) -> ProgramMissing:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return ProgramMissing(f"{name!r} cannot be started: {reason}")
+
+
+async def _communicate(program: _Program, stdin: bytes, max_output: int) -> Completed:
+    process = program.process
     out, err = bytearray(), bytearray()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_feed, process.stdin, stdin)
             tasks.start_soon(_collect, process.stdout, out, max_output)
             tasks.start_soon(_collect, process.stderr, err, max_output)
-            returncode = await process.wait()
+            returncode = await program.wait()
             # A child that outlives the program may hold the pipes open for ever.
             tasks.cancel_scope.deadline = anyio.current_time() + GRACE_SECONDS
     except* _Flood:
@@ -155,11 +245,10 @@ async def _collect(stream: ByteReceiveStream | None, into: bytearray, limit: int
                 raise _Flood
 
 
-async def _end(process: Process) -> None:
-    """Kill what still runs of the group, reap the program, and close the pipes."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+async def _end(program: _Program) -> None:
+    """Kill what still runs, reap the program, and close the pipes."""
+    await program.end()
+    process = program.process
     # asyncio sees that the pipes are closed only once they have been read to their end.
     with anyio.move_on_after(GRACE_SECONDS):
         for pipe in (process.stdout, process.stderr):

@@ -9,7 +9,19 @@ from enum import StrEnum
 from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
-from deepwork.models.reviews import ReviewResult
+from deepwork.models.reviews import NeedsWork, ReviewResult
+
+OVERRIDE = "quality_review_override_reason"
+PERSON_ONLY = "`deepwork sessions override`, which a person has to run in a terminal,"
+WAYS = (
+    "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
+    "quality_review_override_reason saying what that review found; or ask the user to fix the runner, or to serve "
+    "without --external-runner and quality_gate.runner, which is self-review."
+)
+STRICT_WAYS = (
+    "Ask the user to fix the runner; the quality gate is strict, so only `deepwork sessions override`, which a person "
+    "has to run in a terminal, moves on without a review."
+)
 
 
 class DecisionKind(StrEnum):
@@ -38,7 +50,15 @@ class Decision:
     error: ToolError | None = None
 
 
-def decide(judgement: Judgement, *, attempts: int, max_attempts: int, failures: int, max_failures: int) -> Decision:
+def decide(
+    judgement: Judgement,
+    *,
+    attempts: int,
+    max_attempts: int,
+    failures: int,
+    max_failures: int,
+    is_strict: bool = False,
+) -> Decision:
     """Say what comes of a judgement.
 
     Args:
@@ -47,6 +67,7 @@ def decide(judgement: Judgement, *, attempts: int, max_attempts: int, failures: 
         max_attempts: After this many a failed step is stuck.
         failures: Calls in a row without a verdict, this call included.
         max_failures: After this many the agent is told to go on otherwise.
+        is_strict: Whether only a person can let the step pass without a review.
     """
     notices = tuple(_notices(judgement))
     failed = tuple(map(_result, judgement.failed))
@@ -62,29 +83,28 @@ def decide(judgement: Judgement, *, attempts: int, max_attempts: int, failures: 
         error = ReviewExhausted(
             f"Quality gate failed after {attempts} attempts: {feedback}",
             hint="Ask the user how to go on. Fixed work is reviewed again when you call finished_step again; "
-            "quality_review_override_reason moves on without a review, and abort_workflow ends the workflow.",
+            f"{PERSON_ONLY if is_strict else OVERRIDE} moves on without a review, and abort_workflow ends the "
+            "workflow.",
         )
         return Decision(DecisionKind.FAILED, feedback, failed, notices, error)
     if failed:
         count = f"Attempt {attempts} of {max_attempts}."
         return Decision(DecisionKind.FAILED, feedback, failed, (count, *notices))
     if judgement.broken:
-        return _no_verdict(judgement.broken, failures, max_failures, notices)
+        ways = STRICT_WAYS if is_strict else WAYS
+        return _no_verdict(judgement.broken, failures, max_failures, notices, ways)
     if judgement.handed_back:
         text = "\n\n".join(hand_back.verdict.feedback for hand_back in judgement.handed_back)
         return Decision(DecisionKind.HANDED_BACK, text, (), notices)
     return Decision(DecisionKind.PASSED, notices=notices)
 
 
-def _no_verdict(broken: list[Outcome], failures: int, max_failures: int, notices: tuple[str, ...]) -> Decision:
+def _no_verdict(
+    broken: list[Outcome], failures: int, max_failures: int, notices: tuple[str, ...], ways: str
+) -> Decision:
     causes = "; ".join(dict.fromkeys(map(_cause, broken)))
     cures = [outcome.error.hint for outcome in broken if outcome.error and outcome.error.hint]
     if failures >= max_failures:
-        ways = (
-            "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
-            "quality_review_override_reason saying what that review found; or ask the user to fix the runner, or to "
-            "serve without --external-runner and quality_gate.runner, which is self-review."
-        )
         error = RunnerError(
             f"The quality gate got no verdict in {failures} calls in a row. {causes}",
             hint=" ".join(dict.fromkeys([*cures, ways])),
@@ -108,8 +128,11 @@ def _next_call(broken: list[Outcome]) -> str:
 
 
 def _notices(judgement: Judgement) -> Iterable[str]:
-    if judgement.reused:
-        yield f"Passed before and unchanged, so not reviewed again: {_names(judgement.reused)}."
+    failed = [outcome for outcome in judgement.reused if isinstance(outcome.verdict, NeedsWork)]
+    if passed := [outcome for outcome in judgement.reused if outcome not in failed]:
+        yield f"Passed before and unchanged, so not reviewed again: {_names(passed)}."
+    if failed:
+        yield f"Failed before and unchanged, so not reviewed again: {_names(failed)}."
     if judgement.skipped:
         yield f"Not reviewed, because nothing was submitted for it: {', '.join(judgement.skipped)}."
     if judgement.broken and (judgement.failed or judgement.changed):

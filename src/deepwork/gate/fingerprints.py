@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from deepwork.errors import PathRefused
+from deepwork.errors import OutputError, PathRefused
 from deepwork.files.paths import describe, open_regular
 
+MAX_BYTES = 1024**3
 _CHUNK = 256 * 1024
 
 
 class Fingerprint(NamedTuple):
-    """A file at one moment. `identity` differs even if another file was put in its place and taken away again."""
+    """A file at one moment.
+
+    `identity` differs even if another file was put in its place and taken away again: it is that of the file, and that
+    of every folder and link on the way to it.
+    """
 
     digest: str
-    identity: tuple[int, ...] = ()
+    identity: tuple[tuple[int, ...], ...] = ()
 
 
 Fingerprints = Mapping[str, Fingerprint]
@@ -26,7 +32,7 @@ Fingerprints = Mapping[str, Fingerprint]
 
 def take_fingerprints(paths: Iterable[str], roots: Sequence[Path]) -> Fingerprints:
     """Read files whole, and keep what tells them from any others."""
-    return {path: _fingerprint(path, roots) for path in dict.fromkeys(paths)}
+    return {path: fingerprint(path, roots) for path in dict.fromkeys(paths)}
 
 
 def digest_of(*parts: object) -> str:
@@ -44,16 +50,48 @@ def changed_files(before: Fingerprints, after: Fingerprints) -> list[str]:
     return [path for path in before if before[path] != after[path]]
 
 
-def _fingerprint(path: str, roots: Sequence[Path]) -> Fingerprint:
+def fingerprint(path: str, roots: Sequence[Path], write: Callable[[bytes], object] | None = None) -> Fingerprint:
+    """Read a file whole. What tells it from others is taken of the very bytes that `write` gets.
+
+    Args:
+        path: The file; a relative path starts at the first root.
+        roots: The folders in which it may lie.
+        write: Gets the content in parts.
+
+    Raises:
+        OutputError: It is too large to be judged.
+    """
     try:
         with open_regular(path, roots) as (_, descriptor):
+            if os.fstat(descriptor).st_size > MAX_BYTES:
+                raise too_large(path)
             digest = hashlib.sha256()
             while chunk := os.read(descriptor, _CHUNK):
                 digest.update(chunk)
-            status = os.fstat(descriptor)
+                if write:
+                    write(chunk)
+            identity = (_of_file(os.fstat(descriptor)), *_of_way(path, roots[0]))
     except FileNotFoundError:
         return Fingerprint("not found")
     except (PathRefused, OSError) as error:
         return Fingerprint(describe(error))
-    identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return Fingerprint(f"sha256:{digest.hexdigest()}", identity)
+
+
+def too_large(path: str) -> OutputError:
+    """Make the error for files that nobody can judge; a file may have holes, and be larger than any disk."""
+    return OutputError(
+        f"With {path!r}, the files that are to be judged have more than {MAX_BYTES:,} bytes",
+        hint="Submit what a reviewer can read.",
+    )
+
+
+def _of_file(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _of_way(path: str, root: Path) -> Iterator[tuple[int, ...]]:
+    """Identify the folders on the way to a file. A link is told by its times too; those of a folder change with use."""
+    for folder in (root / path).parents:
+        status = os.lstat(folder)
+        yield _of_file(status) if stat.S_ISLNK(status.st_mode) else (status.st_dev, status.st_ino)

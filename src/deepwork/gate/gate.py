@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -22,14 +22,16 @@ from deepwork.errors import (
     RunnerUnavailable,
 )
 from deepwork.files.workspace import Workspace
-from deepwork.gate.fingerprints import Fingerprints, changed_files, take_fingerprints
+from deepwork.gate.fingerprints import Fingerprints, take_fingerprints
 from deepwork.gate.payload import ListedFile, Payload, files_of
 from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.recorded import NO_VERDICTS, RecordedVerdicts
 from deepwork.gate.routing import Reviewer, Routing
+from deepwork.gate.snapshot import Snapshot, copy_name, snapshot
 from deepwork.gate.verdicts import checked
 from deepwork.gate.work import Evaluation, Work, evaluations, handed_back_tasks
 from deepwork.models.jobs import UserInput
-from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict
+from deepwork.models.reviews import HandedBack, NeedsWork, ReviewRequest, ReviewTask, Verdict
 from deepwork.ports.review_runner import ReviewRunner
 
 log = logging.getLogger("deepwork.gate")
@@ -130,46 +132,64 @@ class QualityGate:
         """Say whether any review goes to a reviewer that gives a verdict; the others are handed back."""
         return any(work.reviewer(review, self._routing).gives_verdicts for review in work.reviews)
 
+    async def unavailable(self) -> RunnerUnavailable | None:
+        """Say why not every review can have a verdict now: a reviewer gives none, or cannot work."""
+        for reviewer in self._routing.reviewers:
+            if not reviewer.gives_verdicts:
+                return RunnerUnavailable(
+                    f"reviews go to {reviewer.name!r}, which hands them back to the agent and gives no verdicts",
+                    hint="Choose an external reviewer: --external-runner, or quality_gate.runner and "
+                    "quality_gate.runners.",
+                )
+            if error := await reviewer.runner.unavailable(self._workspace.root):
+                return error
+        return None
+
     async def read(self, work: Work) -> Work:
         """Read the files of the work, so that a verdict holds for these contents and no others."""
         return replace(work, fingerprints=await self._fingerprints(work))
 
     async def judge(
-        self, work: Work, *, passed_before: Collection[str] = (), progress: ReviewProgress | None = None
+        self, work: Work, *, verdicts: RecordedVerdicts = NO_VERDICTS, progress: ReviewProgress | None = None
     ) -> Judgement:
         """Have everything judged that needs a verdict; if nothing failed, hand back the other reviews.
 
         Args:
             work: What was submitted, read before.
-            passed_before: Keys of evaluations that passed, which are not paid for again.
+            verdicts: What was judged before. Unchanged files are answered from it, and not judged again.
             progress: Told how far it is.
         """
-        progress = progress or ReviewProgress()
-        outcomes = [
-            Outcome(evaluation, Passed(), reused=True) if evaluation.key in passed_before else Outcome(evaluation)
-            for evaluation in evaluations(work, self._routing)
-        ]
-        to_run = [number for number, outcome in enumerate(outcomes) if not outcome.reused]
+        judgement = Judgement(skipped=work.skipped)
+        if self.gives_verdicts(work):
+            async with snapshot(work.paths, self._workspace.output_roots) as copied:
+                copied_work = replace(work, fingerprints=copied.originals)
+                judgement = await self._judged(copied_work, copied, verdicts, progress or ReviewProgress())
+        if judgement.failed or judgement.broken or judgement.changed:
+            return judgement
+        return replace(judgement, handed_back=(*judgement.handed_back, *await self._hand_back(work)))
+
+    async def _judged(
+        self, work: Work, copied: Snapshot, verdicts: RecordedVerdicts, progress: ReviewProgress
+    ) -> Judgement:
+        """Ask for a verdict on every evaluation that has none, and see what changed meanwhile."""
+        outcomes = [Outcome(evaluation, verdicts.on(evaluation)) for evaluation in evaluations(work, self._routing)]
+        to_run = [number for number, outcome in enumerate(outcomes) if not outcome.verdict]
+        outcomes = [replace(outcome, reused=outcome.verdict is not None) for outcome in outcomes]
         progress.expect(len(to_run))
 
         async def run(number: int) -> None:
-            outcomes[number] = await self._evaluate(work, outcomes[number].evaluation, progress)
+            outcomes[number] = await self._evaluate(work, copied, outcomes[number].evaluation, progress)
 
         async with anyio.create_task_group() as tasks:
             for number in to_run:
                 tasks.start_soon(run, number)
-        changed = await self._changed(work, outcomes) if to_run else ()
-        hand_backs = [*_hand_backs(outcomes)]
-        judgement = Judgement(tuple(outcomes), tuple(hand_backs), work.skipped, work.fingerprints, changed)
-        if judgement.failed or judgement.broken or judgement.changed:
-            return judgement
-        return replace(judgement, handed_back=(*hand_backs, *await self._hand_back(work)))
+        changed = await self._changed(work, copied, outcomes) if to_run else ()
+        return Judgement(tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, work.fingerprints, changed)
 
-    async def _changed(self, work: Work, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    async def _changed(self, work: Work, copied: Snapshot, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         judged = {listed.path for outcome in outcomes for listed in (*outcome.evaluation.files, *work.inputs)}
-        return tuple(
-            path for path in changed_files(work.fingerprints, await self._fingerprints(work)) if path in judged
-        )
+        changed = await to_thread.run_sync(copied.changed, self._workspace.output_roots)
+        return tuple(path for path in changed if path in judged)
 
     async def _fingerprints(self, work: Work) -> Fingerprints:
         return await to_thread.run_sync(take_fingerprints, work.paths, self._workspace.output_roots)
@@ -185,26 +205,28 @@ class QualityGate:
             hand_backs.append(HandBack(reviewer, tuple(tasks), verdict))
         return hand_backs
 
-    async def _evaluate(self, work: Work, evaluation: Evaluation, progress: ReviewProgress) -> Outcome:
+    async def _evaluate(
+        self, work: Work, copied: Snapshot, evaluation: Evaluation, progress: ReviewProgress
+    ) -> Outcome:
         async with evaluation.reviewer.slots, self._slots:
             progress.begin(evaluation.name)
             start = time.perf_counter()
             verdict, error = None, None
             try:
-                verdict = await self._verdict(work, evaluation)
+                verdict = await self._verdict(work, copied, evaluation)
             except RunnerError as raised:
                 error = raised
             finally:
                 progress.end(evaluation.name)
             return Outcome(evaluation, verdict, error, time.perf_counter() - start)
 
-    async def _verdict(self, work: Work, evaluation: Evaluation) -> Verdict:
+    async def _verdict(self, work: Work, copied: Snapshot, evaluation: Evaluation) -> Verdict:
         """Ask the runner; whatever it does instead of answering becomes an error that says so."""
         reviewer = evaluation.reviewer
         seconds = float(self.timeout + SECONDS_PER_FILE * max(0, len(evaluation.files) - FILES_IN_TIME))
         try:
             request = await to_thread.run_sync(
-                self._request, work, reviewer, [evaluation.task], evaluation.files, seconds
+                self._request, work, reviewer, [evaluation.task], evaluation.files, seconds, copied
             )
             with anyio.fail_after(seconds):
                 verdict = await reviewer.runner.review(request)
@@ -226,9 +248,16 @@ class QualityGate:
         tasks: Sequence[ReviewTask],
         files: Sequence[ListedFile],
         seconds: float,
+        copied: Snapshot | None = None,
     ) -> ReviewRequest:
         nonce = secrets.token_hex(8) if reviewer.gives_verdicts else None
-        payload = Payload(self._workspace.output_roots, reviewer.max_inline_files, nonce)
+        inputs: Sequence[ListedFile] = work.inputs
+        roots = self._workspace.output_roots
+        if copied:
+            roots = (copied.root,)
+            files, inputs = copied.listed(files), copied.listed(inputs)
+            tasks = [replace(task, files=tuple(map(copy_name, task.files))) for task in tasks]
+        payload = Payload(roots, reviewer.max_inline_files, nonce)
         return ReviewRequest(
             session_id=work.session_id,
             job_name=work.job_name,
@@ -236,11 +265,12 @@ class QualityGate:
             step_id=work.step.id,
             project_root=self._workspace.root,
             tasks=tuple(tasks),
-            payload=payload.text(files, work.inputs),
+            payload=payload.text(files, inputs),
             notes=work.notes,
             parameters={item.name: item.description for item in work.step.inputs if isinstance(item, UserInput)},
             nonce=nonce,
             seconds=seconds,
+            snapshot=copied.root if copied else None,
         )
 
 

@@ -1,14 +1,14 @@
-"""What a judgement leaves in the history of a session, and what of it counts later. Pure."""
+"""What a judgement leaves in the history of a session. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.models.reviews import NeedsWork, Passed
-from deepwork.models.sessions import EventKind, HistoryEntry
+from deepwork.models.sessions import EventKind
 
 # Of more files than these, one digest over all is kept.
 MAX_DIGESTS = 50
@@ -23,18 +23,6 @@ def judgement_events(judgement: Judgement) -> Iterator[tuple[EventKind, dict[str
             yield EventKind.INFRASTRUCTURE, _failure(outcome)
     for name in judgement.skipped:
         yield EventKind.REVIEW_SKIPPED, {"run_each": name, "reason": "no file"}
-
-
-def passed_before(history: Iterable[HistoryEntry], step_id: str) -> set[str]:
-    """Give the keys of what has passed in a step, and was not swapped meanwhile."""
-    keys = {
-        str(entry.detail.get("key"))
-        for entry in history
-        if (entry.kind, entry.step_id) == (EventKind.VERDICT, step_id)
-        and entry.detail.get("passed") is True
-        and not entry.detail.get("changed")
-    }
-    return keys - {"None"}
 
 
 def _verdict(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
@@ -60,6 +48,7 @@ def _verdict(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
         "cost_usd": usage.cost_usd if usage else None,
         "digests": dict(judged) if len(judged) <= MAX_DIGESTS else {"*": digest_of(judged)},
         "key": evaluation.key,
+        "subject": evaluation.subject,
     }
     return {**detail, "changed": changed} if changed else detail
 

@@ -51,6 +51,11 @@ class Routing:
     default: Reviewer
     routes: Sequence[Route] = ()
 
+    @property
+    def reviewers(self) -> list[Reviewer]:
+        """All of them, each once."""
+        return [*dict.fromkeys([self.default, *(route.reviewer for route in self.routes)])]
+
     def reviewer(self, job: str, step: str, review: str) -> Reviewer:
         """Choose the reviewer of a review: that of the first route that fits, else the default."""
         return next((route.reviewer for route in self.routes if route.fits(job, step, review)), self.default)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deepwork.errors import BadVerdict
 from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, Usage, Verdict
+from deepwork.text.escape import visible, visible_lines
+from deepwork.text.shorten import shorten
 
 NO_FEEDBACK = "No feedback provided"
 MAX_FEEDBACK = 32 * 1024
+MAX_MODEL = 200
+MAX_COUNT = 10**12
 
 
 def verdict_schema(criteria: Iterable[str]) -> dict[str, Any]:
@@ -38,6 +43,21 @@ def verdict_schema(criteria: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def same_verdict(
+    criteria: Iterable[str], *, passed: bool, feedback: str = "", usage: Usage | None = None
+) -> Passed | NeedsWork:
+    """Answer every criterion alike, for a reviewer that judges them as one.
+
+    Args:
+        criteria: The names of all criteria: `request.criteria`.
+        passed: The answer.
+        feedback: What has to change, if anything has to.
+        usage: What it has cost.
+    """
+    results = tuple(CriterionResult(criterion=name, passed=passed) for name in criteria)
+    return Passed(feedback, results, usage) if passed else NeedsWork(feedback, results, usage)
+
+
 def read_verdict(answer: Any, usage: Usage | None = None) -> Passed | NeedsWork:
     """Read what a reviewer answered as JSON: `passed`, `feedback` and `criteria_results`.
 
@@ -61,10 +81,10 @@ def read_verdict(answer: Any, usage: Usage | None = None) -> Passed | NeedsWork:
 
 
 def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
-    """Give the verdict as it may be believed: it passed only if every criterion did.
+    """Give the verdict as it may be believed: it passed only if every criterion was answered, and each passed.
 
     Raises:
-        BadVerdict: It is not a verdict, or judges other criteria than those of the review.
+        BadVerdict: It is not a verdict, or does not judge exactly the criteria of the review.
     """
     if isinstance(verdict, HandedBack) and isinstance(verdict.feedback, str):
         return verdict
@@ -72,8 +92,7 @@ def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
         raise BadVerdict(f"the runner gave {_type_name(verdict)}, not a verdict")
     if not all(isinstance(result, CriterionResult) for result in verdict.criteria):
         raise BadVerdict("the runner gave criteria of another type than CriterionResult")
-    if verdict.criteria:
-        _compare([result.criterion for result in verdict.criteria], list(criteria))
+    _compare([result.criterion for result in verdict.criteria], list(criteria))
     return _bounded_verdict(verdict)
 
 
@@ -85,12 +104,31 @@ def _bounded_verdict(verdict: Passed | NeedsWork) -> Passed | NeedsWork:
     )
     feedback = _bounded(verdict.feedback.strip())
     if isinstance(verdict, Passed) and not failed:
-        return Passed(feedback, results, verdict.usage)
+        return Passed(feedback, results, _bounded_usage(verdict.usage))
     if isinstance(verdict, Passed) or not feedback:
         # The reviewer's own summary says "passed" although a criterion failed: use the failed criteria instead.
         sentences = [f"{result.criterion}: {result.feedback or NO_FEEDBACK}" for result in failed]
         feedback = _bounded("\n".join(sentences) or NO_FEEDBACK)
-    return NeedsWork(feedback, results, verdict.usage)
+    return NeedsWork(feedback, results, _bounded_usage(verdict.usage))
+
+
+def _bounded_usage(usage: object) -> Usage | None:
+    """Keep of the costs what can be stored: whoever reports them may have written anything."""
+    if not isinstance(usage, Usage):
+        return None
+    cost = usage.cost_usd
+    is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < MAX_COUNT
+    return Usage(
+        model=shorten(visible(_decoded(usage.model)), MAX_MODEL) if isinstance(usage.model, str) else None,
+        input_tokens=_count(usage.input_tokens),
+        output_tokens=_count(usage.output_tokens),
+        cost_usd=float(cost) if is_cost and cost is not None and math.isfinite(cost) else None,
+    )
+
+
+def _count(value: object) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
+    return value if is_count and isinstance(value, int) else None
 
 
 def _compare(judged: list[str], criteria: list[str]) -> None:
@@ -118,9 +156,15 @@ def _results(items: Any) -> Iterable[CriterionResult]:
 
 
 def _bounded(text: str) -> str:
+    """Cut a text, and write as escapes what would be invisible to whoever reads it."""
+    cut = text[:MAX_FEEDBACK]
+    shown = visible_lines(_decoded(cut))
+    return shown if len(cut) == len(text) else f"{shown}… [{len(text):,} characters, cut here]"
+
+
+def _decoded(text: str) -> str:
     # A lone surrogate is not text: JSON can write one, but no store can keep it.
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= MAX_FEEDBACK else f"{text[:MAX_FEEDBACK]}… [{len(text):,} characters, cut here]"
+    return text.encode("utf-8", "replace").decode()
 
 
 def _short(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
@@ -67,11 +67,21 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Portion:
+    """What one verdict judges: all files of a step, or one of them."""
+
+    review: Review
+    files: tuple[ListedFile, ...]
+    target_file: str | None
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """One run of one reviewer: on a whole step, on an output, or on one of its files.
 
     Attributes:
         key: Digest of everything on which a verdict depends; a pass of this key need not be repeated.
+        subject: Digest of the same without the author's notes; a failure of this subject need not be repeated.
     """
 
     task: ReviewTask
@@ -79,6 +89,7 @@ class Evaluation:
     target_file: str | None
     reviewer: Reviewer
     key: str
+    subject: str
 
     @property
     def name(self) -> str:
@@ -88,17 +99,33 @@ class Evaluation:
 
 def evaluations(work: Work, routing: Routing) -> Iterator[Evaluation]:
     """Divide the work among the reviewers that give verdicts."""
-    for review in work.reviews:
-        reviewer = work.reviewer(review, routing)
+    for portion in portions(work):
+        reviewer = work.reviewer(portion.review, routing)
         if not reviewer.gives_verdicts:
             continue
-        inputs = digests(work.fingerprints, (listed.path for listed in work.inputs))
-        for files, target_file in _portions(work, review):
-            judged = digests(work.fingerprints, (listed.path for listed in files))
-            task = _task(review, (listed.path for listed in files))
-            question = (task.run_each, sorted(task.criteria.items()), task.guidance, work.notes)
-            key = digest_of(reviewer.name, *question, judged, inputs)
-            yield Evaluation(task, files, target_file, reviewer, key)
+        task = _task(portion.review, (listed.path for listed in portion.files))
+        key = portion_key(work, portion, reviewer.name)
+        subject = portion_key(replace(work, notes=None), portion, reviewer.name)
+        yield Evaluation(task, portion.files, portion.target_file, reviewer, key, subject)
+
+
+def portions(work: Work) -> Iterator[Portion]:
+    """Divide what all reviews judge: a step as a whole, an output as a file, or each file of a list by itself."""
+    for review in work.reviews:
+        if review.run_each == WHOLE_STEP:
+            yield Portion(review, tuple(files_of(work.outputs)), None)
+            continue
+        for listed in files_of({review.run_each: work.outputs[review.run_each]}):
+            yield Portion(review, (listed,), listed.path)
+
+
+def portion_key(work: Work, portion: Portion, reviewer: str) -> str:
+    """Digest everything on which a verdict of this reviewer depends."""
+    review = portion.review
+    judged = digests(work.fingerprints, (listed.path for listed in portion.files))
+    inputs = digests(work.fingerprints, (listed.path for listed in work.inputs))
+    question = (review.run_each, sorted(review.quality_criteria.items()), review.additional_review_guidance)
+    return digest_of(reviewer, *question, work.notes, judged, inputs)
 
 
 def handed_back_tasks(work: Work, routing: Routing) -> dict[Reviewer, list[ReviewTask]]:
@@ -109,15 +136,6 @@ def handed_back_tasks(work: Work, routing: Routing) -> dict[Reviewer, list[Revie
         if not reviewer.gives_verdicts:
             tasks.setdefault(reviewer, []).append(_whole_task(work, review))
     return tasks
-
-
-def _portions(work: Work, review: Review) -> Iterable[tuple[tuple[ListedFile, ...], str | None]]:
-    """Divide what a review judges: a step as a whole, an output as a file, or each file of a list by itself."""
-    if review.run_each == WHOLE_STEP:
-        yield tuple(files_of(work.outputs)), None
-        return
-    for listed in files_of({review.run_each: work.outputs[review.run_each]}):
-        yield (listed,), listed.path
 
 
 def _whole_task(work: Work, review: Review) -> ReviewTask:

@@ -20,8 +20,10 @@ log = logging.getLogger("deepwork.jobs")
 # A file that is changed twice within the resolution of its clock looks unchanged. After this time it cannot.
 SETTLED_NS = 2_000_000_000
 
-# Reading a mebibyte of YAML takes up to a second, and what is made of it up to ten times its size.
-READ_AT_ONCE = 3 * 1024 * 1024
+# Parsing a mebibyte takes up to a second, and what is made of it up to ten times its size. So many bytes may be parsed
+# at once, and as many again in so many seconds.
+PARSED_AT_ONCE = 3 * 1024 * 1024
+REFILL_SECONDS = 10.0
 MAX_KEPT = 16 * 1024 * 1024
 MAX_FOLDERS = 10_000
 
@@ -38,6 +40,24 @@ class _CachedJob:
     result: Job | JobLoadError
 
 
+class _Allowance:
+    """How many bytes may still be parsed, so that no call takes long: a repository can have very many large jobs."""
+
+    def __init__(self) -> None:
+        self._bytes = float(PARSED_AT_ONCE)
+        self._at = time.monotonic()
+
+    def take(self, size: int) -> bool:
+        """Say whether so much is left, and take it; one file may be larger than all, if nothing was taken before."""
+        now = time.monotonic()
+        self._bytes = min(PARSED_AT_ONCE, self._bytes + (now - self._at) * PARSED_AT_ONCE / REFILL_SECONDS)
+        self._at = now
+        if size > self._bytes < PARSED_AT_ONCE:
+            return False
+        self._bytes -= size
+        return True
+
+
 class JobReader:
     """Reads the jobs of one folder of jobs. Safe to use from several threads.
 
@@ -52,7 +72,7 @@ class JobReader:
         self.folder = folder
         self._inside = inside
         self._cache: dict[str, _CachedJob] = {}
-        self._parsed_bytes = 0
+        self._allowance = _Allowance()
 
     @property
     def escapes(self) -> bool:
@@ -79,11 +99,10 @@ class JobReader:
     def read_all(self) -> list[Job | JobLoadError]:
         """Read the jobs of all sub-folders, sorted by these.
 
-        Of files that are new or have changed one call reads `READ_AT_ONCE` bytes, and the next call goes on from there.
         Jobs beyond `MAX_KEPT` bytes in all are not read.
         """
         items: list[Job | JobLoadError] = []
-        parsed_before, kept_bytes = self._parsed_bytes, 0
+        kept_bytes = 0
         for name in self.names()[:MAX_FOLDERS]:
             cached = self._cache.get(name)
             if cached and self._is_unchanged(name, cached):
@@ -91,13 +110,10 @@ class JobReader:
                 kept_bytes += cached.stamp[2]
                 continue
             size = self._size(name)
-            parsed_bytes = self._parsed_bytes - parsed_before
             if kept_bytes + size > MAX_KEPT:
                 items.append(
                     load_error(self.folder / name, f"the jobs of this folder have more than {MAX_KEPT:,} bytes")
                 )
-            elif not cached and parsed_bytes and parsed_bytes + size > READ_AT_ONCE:
-                items.append(load_error(self.folder / name, "not read yet, because others are very large; call again"))
             elif item := self.read(name):
                 items.append(item)
                 kept_bytes += size
@@ -146,10 +162,11 @@ class JobReader:
         if cached and cached.digest == digest:
             result = cached.result
         else:
+            if not self._allowance.take(len(content)):
+                return load_error(self.folder / name, "not read yet, because others are very large; call again")
             result = parse_content(content, self.folder / name)
             for line in (*result.errors, *result.warnings) if isinstance(result, Job) else ():
                 log.warning("%s", line)
-            self._parsed_bytes += len(content)
         is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])
         self._cache[name] = _CachedJob(stamp, is_settled, digest, result)
         return result

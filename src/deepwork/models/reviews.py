@@ -51,10 +51,11 @@ class ReviewRequest:
 
     `payload` is the text with the INPUTS and OUTPUTS sections, `parameters` are what the step asked
     of the user, name to description. A runner that gives verdicts gets one task at a time; one that hands reviews
-    back gets those of a step together, in the order of the job file. Paths are relative to `project_root` where
-    they lie in it.
+    back gets those of a step together, in the order of the job file. Paths are relative to `files_root`.
 
     Attributes:
+        project_root: The project. What is there is not what is judged, and may change during the review.
+        snapshot: A private copy of the files that are judged; None where the review is handed back.
         nonce: Marks every true section line and heading of the payload; the author of the work cannot guess it.
         seconds: How long the gate waits; after that it cancels the review.
     """
@@ -70,6 +71,12 @@ class ReviewRequest:
     parameters: dict[str, str] = field(default_factory=dict)
     nonce: str | None = None
     seconds: float = 120.0
+    snapshot: Path | None = None
+
+    @property
+    def files_root(self) -> Path:
+        """The folder in which `files` lie: the copy of what is judged, or else the project."""
+        return self.snapshot or self.project_root
 
     @property
     def criteria(self) -> dict[str, str]:
@@ -111,7 +118,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Passed:
-    """The work meets the criteria. If any criteria are listed, all those of the request are."""
+    """The work meets the criteria, each of which is answered: without all answers the gate sees no verdict."""
 
     feedback: str = ""
     criteria: tuple[CriterionResult, ...] = ()
@@ -120,7 +127,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class NeedsWork:
-    """The work does not meet the criteria; the feedback says what has to change."""
+    """The work does not meet the criteria, each of which is answered; the feedback says what has to change."""
 
     feedback: str
     criteria: tuple[CriterionResult, ...] = ()

@@ -198,6 +198,7 @@ class Session(StoredModel):
     abort_reply: RecordedAbort | None = None
     definition: PinnedDefinition | None = None
     history: list[HistoryEntry] = []
+    strict: bool = False
 
     @property
     def is_active(self) -> bool:

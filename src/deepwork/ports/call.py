@@ -14,6 +14,7 @@ from anyio import from_thread
 LOCAL = "local"
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
+Elicit = Callable[[str], Awaitable[bool]]
 
 
 class Connection:
@@ -44,6 +45,7 @@ class ToolCall:
         may_list: Whether the caller may be told which sessions there are; over HTTP only with a token.
         client: The client's program, if it has named itself.
         report: Sends what `progress` is called with.
+        ask: Puts a question to the person at the client; None where the client does not offer that.
     """
 
     connection: Connection = field(default_factory=Connection)
@@ -51,6 +53,7 @@ class ToolCall:
     may_list: bool = True
     client: ClientInfo | None = None
     report: Report = field(default=_report_nothing, repr=False, compare=False)
+    ask: Elicit | None = field(default=None, repr=False, compare=False)
 
     async def progress(self, completed: float, total: float | None = None, text: str | None = None) -> None:
         """Tell the client how far the work is, if it wants to know. Never fails; `completed` has to grow.
@@ -58,6 +61,24 @@ class ToolCall:
         A client that gets progress waits longer before it gives a call up.
         """
         await self.report(completed, total, text)
+
+    @property
+    def can_elicit(self) -> bool:
+        """Whether the client can put a question to a person (MCP elicitation)."""
+        return self.ask is not None
+
+    async def elicit(self, question: str) -> bool:
+        """Ask the person at the client a yes-or-no question, and say whether the answer was yes.
+
+        Ask before anything is changed: in the protocol of 2026-07-28 the client sends the whole call again with the
+        answer, so the tool runs from its beginning once more, and this method then returns. Only async tools can ask.
+
+        Raises:
+            RuntimeError: The client offers no elicitation; see `can_elicit`.
+        """
+        if self.ask is None:
+            raise RuntimeError("the client offers no elicitation")
+        return await self.ask(question)
 
     @property
     def cancelled(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 
+from deepwork.errors import RunnerUnavailable
 from deepwork.models.reviews import ReviewRequest, Verdict
 
 
@@ -21,3 +23,10 @@ class ReviewRunner(ABC):
             RunnerError: There is no verdict; the work counts as not judged, and the agent reads why.
             DeepWorkError: It means the same; `ProgramError` of `run_program` is an example.
         """
+
+    async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
+        """Say why this runner cannot work now, without asking it to; None if nothing is known against it.
+
+        A strict gate asks this before a workflow is started.
+        """
+        return None

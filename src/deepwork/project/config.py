@@ -64,6 +64,7 @@ class GateSection(Section):
     """How outputs are reviewed. A project can make this stricter and cheaper than its user has it, and nothing else."""
 
     enabled: Annotated[bool, NeedsTrust(unless=_as_strict)] = True
+    strict: bool = False
     runner: Annotated[str | None, NeedsTrust(unless=_of_no_other_runner)] = None
     timeout: Annotated[int, Field(gt=0)] = 120
     max_attempts: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 3
@@ -133,6 +134,9 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     # A project cannot load a plugin that its user blocks, so the two lists are joined.
     blocked = {*user.plugins.block, *project.plugins.block}
     joined["plugins"] = {**joined.get("plugins", {}), "block": sorted(blocked)}
+    # Nor can it make a gate lenient that its user has made strict.
+    strict = user.quality_gate.strict or project.quality_gate.strict
+    joined["quality_gate"] = {**joined.get("quality_gate", {}), "strict": strict}
     roots = _roots_of_environment(environment)
     if roots is not None:
         joined["allowed_output_roots"] = roots

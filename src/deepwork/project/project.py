@@ -227,7 +227,10 @@ class Project:
         from deepwork.sessions.manager import StateManager
 
         sessions = StateManager(self.store(store), self.workspace)
-        return Engine(workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate)
+        strict = self.config.quality_gate.strict
+        return Engine(
+            workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate, is_strict=strict
+        )
 
     def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets or subsets of them; those of the configuration, or all, if none are named."""

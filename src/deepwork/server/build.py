@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 from fastmcp import FastMCP
 
 from deepwork import __version__
@@ -22,12 +24,14 @@ from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
-from deepwork.server.instructions import join_instructions
+from deepwork.server.instructions import NO_REVIEWER, STRICT, join_instructions
 from deepwork.server.lazy_state import LazyStateServer
 from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
+
+GATE_OFF = "the quality gate is off: steps are completed without their reviews, and histories say so"
 
 
 def create_server(
@@ -66,6 +70,8 @@ def create_server(
         gate = project.gate(
             external_runner or SELF_REVIEW, timeout=quality_gate_timeout, max_attempts=quality_gate_max_attempts
         )
+    else:
+        log.warning(GATE_OFF)
     return build_server(project, project.engine(gate, store=state_store), tools=tools)
 
 
@@ -105,7 +111,7 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
     middleware = CallMiddleware(engine.sessions)
     server = LazyStateServer(
         "deepwork",
-        join_instructions(tool_set.item for tool_set in sets),
+        join_instructions((tool_set.item for tool_set in sets), _strict_text(project, engine)),
         version=__version__,
         middleware=[middleware],
         lifespan=lifespan_of(engine, project.shared),
@@ -161,6 +167,19 @@ def find_faults(project: Project, engine: Engine) -> list[Provided[DeepWorkError
         except DeepWorkError as error:
             failures.append(Provided(error, part.plugin))
     return failures
+
+
+def _strict_text(project: Project, engine: Engine) -> str:
+    """Say that the gate is strict, and whether any workflow can be started."""
+    if not project.config.quality_gate.strict:
+        return ""
+    # Of its own thread, because this may be called while an event loop runs.
+    with ThreadPoolExecutor(1) as thread:
+        error = thread.submit(anyio.run, engine.strict.problem).result()
+    if error is None:
+        return STRICT
+    log.warning("%s", error)
+    return f"{STRICT} {NO_REVIEWER}"
 
 
 def lifespan_of(engine: Engine, shared: SharedObjects) -> Callable[[Any], Any]:

@@ -19,6 +19,7 @@ from pydantic import ValidationError as PydanticError
 from deepwork.documents.problems import location_in
 from deepwork.errors import DeepWorkError
 from deepwork.ports.call import LOCAL, ClientInfo, Connection, Report, ToolCall
+from deepwork.server.elicitation import asker
 from deepwork.sessions.manager import StateManager
 from deepwork.text.escape import visible
 from deepwork.text.json_types import json_type
@@ -66,6 +67,7 @@ class CallMiddleware(Middleware):
             may_list=may_list,
             client=_client(caller),
             report=_reporter(caller),
+            ask=asker(caller),
         )
         token = self._current.set(call)
         try:

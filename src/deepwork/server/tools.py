@@ -16,12 +16,14 @@ from fastmcp.exceptions import ResourceError, ValidationError
 from fastmcp.prompts import Prompt
 from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
+from fastmcp.tools.base import InputRequiredToolResult
 from mcp_types import TextContent, ToolAnnotations
 from pydantic import BaseModel
 
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
 from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
+from deepwork.server.elicitation import AnswerNeeded
 from deepwork.server.middleware import CallMiddleware, argument_error, translated
 
 
@@ -32,6 +34,8 @@ class ServedTool(FunctionTool):
         """Run the function; every error becomes a FastMCP `ToolError`."""
         try:
             return await super().run(arguments)
+        except AnswerNeeded as needed:
+            return InputRequiredToolResult(needed.question)
         except ValidationError as error:
             raise argument_error(self.name, self.parameters, arguments, error) from None
         except Exception as error:

@@ -23,6 +23,9 @@ from deepwork.models.sessions import (
 )
 from deepwork.sessions.definition import begun_step, entry_of
 
+# Who has overridden a review, as far as this machine can tell; without this an agent has.
+PERSON = "person"
+
 
 @dataclass(frozen=True)
 class Completion:
@@ -32,6 +35,7 @@ class Completion:
         reported: The outputs as the agent wrote them, if their paths were resolved to others.
         override: Why the step is not reviewed.
         gate_off: Whether it has reviews that nobody makes, because the quality gate is off.
+        permission: Who has allowed that, if a person has.
         notices: What the agent should know about its outputs.
         next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
             at the end of the workflow.
@@ -43,6 +47,7 @@ class Completion:
     notes: str | None = None
     override: str | None = None
     gate_off: bool = False
+    permission: Mapping[str, Any] | None = None
     notices: tuple[str, ...] = ()
     next_instructions: Mapping[str, str] = field(default_factory=dict)
 
@@ -57,6 +62,7 @@ def new_session(
     instance_id: str | None,
     principal: str,
     parents: list[str],
+    strict: bool = False,
     now: str,
 ) -> Session:
     """Make a session whose first entry has begun."""
@@ -74,6 +80,7 @@ def new_session(
         principal=principal,
         parents=parents,
         definition=definition,
+        strict=strict,
     )
     detail: dict[str, Any] = {"principal": principal, "goal": goal}
     session = record(session, now, EventKind.STARTED, detail=detail)
@@ -123,6 +130,21 @@ def handed_back(session: Session, step_id: str) -> str | None:
     for entry in reversed(since_reopened(session)):
         if (entry.kind, entry.step_id) == (EventKind.REVIEW_HANDED_BACK, step_id):
             return entry.detail.get("feedback")
+    return None
+
+
+def permit_override(session: Session, step_id: str, reason: str, permission: Mapping[str, Any], *, now: str) -> Session:
+    """Note that a person lets a step pass without a review; it is used when the step is reported next."""
+    return record(session, now, EventKind.OVERRIDE, step_id, {"reason": reason, "by": PERSON, **permission})
+
+
+def permitted_override(session: Session, step_id: str) -> str | None:
+    """Give the reason of a person's override that no report of the step has used yet."""
+    for entry in reversed(since_reopened(session)):
+        if entry.step_id == step_id and entry.kind in (EventKind.STEP_COMPLETED, EventKind.STEP_BEGUN):
+            return None
+        if (entry.kind, entry.step_id, entry.detail.get("by")) == (EventKind.OVERRIDE, step_id, PERSON):
+            return str(entry.detail.get("reason"))
     return None
 
 
@@ -300,7 +322,7 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
     step_id, override = completion.step_id, completion.override
     if completion.gate_off:
         session = record(session, now, EventKind.GATE_OFF, step_id)
-    if override:
+    if override and permitted_override(session, step_id) is None:
         kind, detail = _override(session, completion)
         session = record(session, now, kind, step_id, detail)
     session = _update_progress(
@@ -321,6 +343,8 @@ def _override(session: Session, completion: Completion) -> tuple[EventKind, dict
     entries = reversed(since_reopened(session))
     last = next((entry.kind for entry in entries if _is_review(entry, completion.step_id)), None)
     detail: dict[str, Any] = {"reason": completion.override}
+    if completion.permission is not None:
+        return EventKind.OVERRIDE, {**detail, "by": PERSON, **completion.permission}
     if last == EventKind.REVIEW_HANDED_BACK:
         return EventKind.SELF_REVIEW, detail
     if last is None and session.pinned.steps[completion.step_id].reviews:

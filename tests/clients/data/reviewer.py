@@ -13,11 +13,13 @@ request = json.load(sys.stdin)
 tour = Path(path).read_text()
 if "slow" in tour:
     server = os.getppid()
-    Path("reading.new").write_text(str(os.getpid()))
-    Path("reading.new").rename("reading")
+    project = Path(request["project_root"])
+    (project / "reading.new").write_text(str(os.getpid()))
+    (project / "reading.new").rename(project / "reading")
     end = time.monotonic() + SECONDS
     while os.getppid() == server and time.monotonic() < end:
         time.sleep(0.02)
 passed = "Try it" in tour
 feedback = "Good" if passed else "It does not say how to try the project"
-json.dump({"passed": passed, "feedback": feedback}, sys.stdout)
+results = [{"criterion": name, "passed": passed} for name in request["criteria"]]
+json.dump({"passed": passed, "feedback": feedback, "criteria_results": results}, sys.stdout)

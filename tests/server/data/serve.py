@@ -13,10 +13,10 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
 from deepwork.server import build, drain
-from deepwork.server.http import app, limits
+from deepwork.server.http import app, limits, sessions
 
 for name, value in (pair.split("=") for pair in os.environ.get("LOWERED", "").split()):
-    for module in (limits, app, drain):
+    for module in (limits, app, drain, sessions):
         if hasattr(module, name):
             setattr(module, name, float(value) if name.endswith("SECONDS") else int(value))
 

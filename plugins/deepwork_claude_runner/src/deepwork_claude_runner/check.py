@@ -12,9 +12,9 @@ from deepwork_claude_runner.settings import ClaudeSettings
 
 SECONDS = 20
 
-# `--max-turns` is missing here, because Claude Code accepts it without listing it in its help.
+# `--max-turns` and `--system-prompt-file` are missing here, because Claude Code accepts them without listing them.
 FLAGS = (
-    *("--print", "--output-format", "--system-prompt", "--json-schema"),
+    *("--print", "--output-format", "--json-schema", "--add-dir"),
     *(word for word in command.ISOLATED if word.startswith("--")),
 )
 

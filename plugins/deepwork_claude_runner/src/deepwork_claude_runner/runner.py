@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from anyio import to_thread
 
 from deepwork.api import (
     NeedsWork,
@@ -10,13 +17,16 @@ from deepwork.api import (
     ProgramMissing,
     ReviewRequest,
     ReviewRunner,
+    RunnerError,
     RunnerUnavailable,
+    find_program,
     run_program,
 )
 from deepwork_claude_runner import command, output
 from deepwork_claude_runner.settings import ClaudeSettings
 
 MAX_OUTPUT = 8 * 1024 * 1024
+CURE = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
 
 
 class ClaudeCLI(ReviewRunner):
@@ -39,15 +49,53 @@ class ClaudeCLI(ReviewRunner):
             ProgramError: It took too long or printed too much.
         """
         try:
-            completed = await run_program(
-                command.arguments(self._settings, request),
-                cwd=request.project_root,
-                environment=command.environment(self._settings, self._environment),
-                seconds=request.seconds,
-                stdin=command.prompt(request).encode("utf-8", "replace"),
-                max_output=MAX_OUTPUT,
-            )
+            with _private_file(command.system_prompt(request)) as system_prompt:
+                completed = await run_program(
+                    command.arguments(self._settings, request, system_prompt),
+                    cwd=request.files_root,
+                    environment=command.environment(self._settings, self._environment),
+                    seconds=request.seconds,
+                    stdin=command.prompt(request).encode("utf-8", "replace"),
+                    max_output=MAX_OUTPUT,
+                    project=request.project_root,
+                )
         except ProgramMissing as error:
-            hint = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
-            raise RunnerUnavailable(error.message, hint=hint) from error
-        return output.verdict(completed)
+            raise RunnerUnavailable(error.message, hint=CURE) from error
+        return _with_true_names(output.verdict(completed), request)
+
+    async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
+        """Say that the program is not there."""
+        try:
+            await to_thread.run_sync(find_program, self._settings.command, self._environment, project_root)
+        except ProgramMissing as error:
+            return RunnerUnavailable(error.message, hint=CURE)
+        return None
+
+
+@contextmanager
+def _private_file(text: str) -> Iterator[Path]:
+    """Write a text to a file that only its owner can read, and remove it at the end.
+
+    Raises:
+        RunnerError: It cannot be written.
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="deepwork-claude-", suffix=".md")
+        with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    except OSError as error:
+        raise RunnerError(f"the criteria could not be written for Claude: {error.strerror}") from error
+    try:
+        yield Path(name)
+    finally:
+        os.unlink(name)
+
+
+def _with_true_names(verdict: Passed | NeedsWork, request: ReviewRequest) -> Passed | NeedsWork:
+    """Give a verdict with the names of criteria as they were before mentions in them were broken up."""
+    names = command.names_as_shown(request)
+    results = [
+        result.model_copy(update={"criterion": names.get(result.criterion, result.criterion)})
+        for result in verdict.criteria
+    ]
+    return replace(verdict, criteria=tuple(results))

@@ -42,7 +42,7 @@ class _Json(UserDefinedType[Any]):
 
     cache_ok = True
 
-    def get_col_spec(self) -> str:
+    def get_col_spec(self, **_: Any) -> str:
         """Name the type in `CREATE TABLE`."""
         return "JSON"
 

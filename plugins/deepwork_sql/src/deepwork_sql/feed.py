@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import BigInteger, Select, insert, literal, literal_column, select, tuple_, update
+from sqlalchemy import BigInteger, Select, bindparam, insert, literal, literal_column, select, tuple_, update
 
 from deepwork.api import ArgumentError
 from deepwork_sql.events import Event
@@ -22,6 +22,12 @@ _OFFSET = select(feeds.c.offset).scalar_subquery()
 _OWN_XID = literal_column("pg_current_xact_id()::text::bigint", BigInteger)
 _OLDEST_RUNNING = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
 _NEXT = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
+_COLUMNS = ("source", "event", "workflow_id", "at", "principal", "data")
+_VALUES = {name: bindparam(name, type_=events.c[name].type) for name in _COLUMNS}
+_APPEND = {
+    "sqlite": insert(events).values(xid=0, **_VALUES).inline(),
+    "postgresql": insert(events).values(xid=_OWN_XID + _OFFSET, **_VALUES).inline(),
+}
 
 
 class Cursor(NamedTuple):
@@ -49,11 +55,10 @@ class Cursor(NamedTuple):
 
 def append(transaction: Transaction, new_events: list[dict[str, Any]], principal: str | None) -> None:
     """Write events, in their order."""
-    is_postgres = transaction.dialect == "postgresql"
-    xid: Any = _OWN_XID + _OFFSET if is_postgres else 0
+    statement = _APPEND[transaction.dialect]
     same = {"at": transaction.now, "principal": principal}
     for event in new_events:
-        transaction.execute(insert(events).values(xid=xid, **same, **event))
+        transaction.execute(statement, {**same, **event})
 
 
 def read(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import and_, bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from deepwork.api import (
@@ -23,6 +23,22 @@ from deepwork_sql.transaction import Transaction
 
 SOURCE = "core"
 
+# The statements of a save are made once: making them takes SQLAlchemy longer than running them.
+_EXPECTED = and_(
+    sessions.c.machine == bindparam("machine_"),
+    sessions.c.project == bindparam("project_"),
+    sessions.c.session_id == bindparam("session_id_"),
+    sessions.c.revision == bindparam("revision_"),
+    sessions.c.archived.is_(False),
+)
+_SAVED = ("revision", "schema_version", "status", "updated_at", "history_length", "damaged", "summary", "document")
+_LENGTH = select(sessions.c.history_length).where(_EXPECTED).with_for_update()
+_UPDATE = update(sessions).where(_EXPECTED).values({name: bindparam(name) for name in _SAVED})
+_INSERT = {
+    "sqlite": sqlite.insert(sessions).on_conflict_do_nothing().returning(sessions.c.revision),
+    "postgresql": postgresql.insert(sessions).on_conflict_do_nothing().returning(sessions.c.revision),
+}
+
 
 class SessionRows:
     """The sessions of one project folder on one machine. All methods run in a transaction."""
@@ -30,6 +46,7 @@ class SessionRows:
     def __init__(self, machine: str, project: str) -> None:
         self._machine = machine
         self._project = project
+        self._key = {"machine_": machine, "project_": project}
         self._mine = (sessions.c.machine == machine) & (sessions.c.project == project)
         self._listed = self._mine & sessions.c.archived.is_(False)
 
@@ -125,20 +142,17 @@ class SessionRows:
 
     def _insert(self, transaction: Transaction, session_id: str, values: dict[str, Any]) -> int | None:
         """Write the row of a new session; None if there is one."""
-        insert = postgresql.insert if transaction.dialect == "postgresql" else sqlite.insert
         key = {"machine": self._machine, "project": self._project, "session_id": session_id}
-        flags = {"archived": False, "damaged": False}
-        statement = insert(sessions).values(**key, **values, **flags).on_conflict_do_nothing()
-        is_new = transaction.execute(statement.returning(sessions.c.revision)).scalar() is not None
+        statement = _INSERT[transaction.dialect]
+        is_new = transaction.execute(statement, {**key, **values, "archived": False}).scalar() is not None
         return 0 if is_new else None
 
     def _update(self, transaction: Transaction, session_id: str, values: dict[str, Any], expected: int) -> int | None:
         """Write the row of a session, and say how much history it had; None if it is not what was expected."""
-        is_expected: ColumnElement[bool] = self._listed & (sessions.c.session_id == session_id)
-        is_expected &= sessions.c.revision == expected
-        length = transaction.execute(select(sessions.c.history_length).where(is_expected).with_for_update()).scalar()
+        key = {**self._key, "session_id_": session_id, "revision_": expected}
+        length: int | None = transaction.execute(_LENGTH, key).scalar()
         if length is not None:
-            transaction.execute(update(sessions).where(is_expected).values(**values, damaged=False))
+            transaction.execute(_UPDATE, {**key, **values})
         return length
 
     def _refuse_foreign(self, transaction: Transaction, session_id: str) -> None:
@@ -163,6 +177,7 @@ def _values(session: Session, revision: int) -> dict[str, Any]:
         "updated_at": summary.updated_at,
         "history_length": len(session.history),
         "summary": summary.model_dump_json(),
+        "damaged": False,
         "document": session.model_copy(update={"revision": revision}).model_dump_json(),
     }
 

@@ -49,17 +49,17 @@ def list_(limit: int, root: str, *, as_json: bool) -> None:
     """List tracked workflows, the newest first."""
     from deepwork_tracking.report import list_workflows
 
-    found = _read(root, lambda transaction: list_workflows(transaction, limit))
+    workflows = _read(root, lambda transaction: list_workflows(transaction, limit))
     if as_json:
-        _say_json({"workflows": found})
+        _say_json({"workflows": workflows})
         return
-    for row in found:
+    for row in workflows:
         phase = f"phase {row['current_phase']}/{row['total_phases']}"
         tasks = f"{row['tasks']['total']} tasks ({row['tasks']['in_progress']} running)"
         blockers = click.style(f"  {row['blockers']} blockers", fg="red") if row["blockers"] else ""
         name = click.style(visible(row["workflow_name"]), bold=True)
         click.echo(f"{row['workflow_id']}  {_status(row['workflow_status'])}  {phase}, {tasks}{blockers}  {name}")
-    if not found:
+    if not workflows:
         click.echo("No workflows. Agents begin them with the tool start_workflow of the set `tracking`.", err=True)
 
 
@@ -68,18 +68,24 @@ def list_(limit: int, root: str, *, as_json: bool) -> None:
 @_path
 @_json
 def show(workflow_id: str, root: str, *, as_json: bool) -> None:
-    """Show a workflow: its phases and tasks, the files of each, decisions, issues and milestones."""
+    """Show a workflow: its phases and tasks, the files of each, decisions, milestones and blockers."""
     report = _report(root, workflow_id)
     if as_json:
         _say_json(report)
         return
     click.echo(f"{click.style(visible(report['workflow_name']), bold=True)}  {_status(report['workflow_status'])}")
-    _indented(report["objective"], 1)
+    _indented(report["objective"], 3)
     for phase in report["phase_summary"]:
         click.echo(f"{phase['phase_number']}. {visible(phase['phase_name'])}  {_status(phase['status'])}")
         for task in report["tasks"]:
             if task["phase_id"] == phase["phase_id"]:
                 _show_task(task)
+    for decision in reversed(report["decisions"]):
+        _indented(f"decision ({visible(decision['task_name'])}): {decision['question']} {decision['chosen']}", 0)
+        _indented(decision["reasoning"], 3)
+    for milestone in reversed(report["milestones"]):
+        progress = "" if milestone["progress"] is None else f" ({milestone['progress']} %)"
+        _indented(f"milestone ({visible(milestone['task_name'])}): {milestone['message']}{progress}", 0)
     _show_blockers(report["blockers"])
 
 
@@ -91,12 +97,12 @@ def blockers(limit: int, root: str, *, as_json: bool) -> None:
     """List what waits for a person, in all workflows, the newest first."""
     from deepwork_tracking.context import open_blockers
 
-    found = _read(root, lambda transaction: open_blockers(transaction, limit))
+    issues = _read(root, lambda transaction: open_blockers(transaction, limit))
     if as_json:
-        _say_json({"blockers": found})
+        _say_json({"blockers": issues})
         return
-    _show_blockers(found)
-    if not found:
+    _show_blockers(issues)
+    if not issues:
         click.echo("No blockers.", err=True)
 
 

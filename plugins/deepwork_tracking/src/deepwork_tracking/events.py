@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import anyio
 from anyio.abc import TaskGroup
 
-from deepwork.api import DeepWorkError, HttpApp, PluginContext, StorageError
+from deepwork.api import DeepWorkError, PluginContext, StorageError
 from deepwork_sql import Database, Event
 from deepwork_sql.columns import dumps
 from deepwork_tracking.records import Records
@@ -37,11 +37,6 @@ class Frame(NamedTuple):
     id: str
     workflow_id: str | None
     text: str
-
-
-def http_app(context: PluginContext) -> HttpApp:
-    """Offer the application of a project: `/plugins/tracking/events`."""
-    return HttpApp(lambda: EventsApp(context))
 
 
 def frame_of(event: Event) -> Frame:
@@ -110,8 +105,9 @@ class Hub:
     async def _follow(self, scope: anyio.CancelScope, after: str) -> None:
         with scope:
             try:
-                async for event in self.database.follow(after, source=SOURCE):
-                    self._pass_on(frame_of(event))
+                async with aclosing(self.database.follow(after, source=SOURCE)) as events:
+                    async for event in events:
+                        self._pass_on(frame_of(event))
             except DeepWorkError as error:
                 log.warning("the listeners of events have to connect again: %s", error.message)
             self._following = None
@@ -180,6 +176,18 @@ class Connection:
             tasks.cancel_scope.cancel()
 
     async def _send_all(self, after: str, whole: anyio.CancelScope) -> None:
+        # The listener may leave while something is sent to it.
+        with suppress(OSError):
+            try:
+                await self._send_until_behind(after)
+            except DeepWorkError as error:
+                log.warning("a listener has to connect again: %s", error.message)
+            with anyio.move_on_after(_SECONDS_TO_CLOSE):
+                reason = "connect again with the id of the last event as since"
+                await self._send({"type": "websocket.close", "code": _TRY_AGAIN, "reason": reason})
+        whole.cancel()
+
+    async def _send_until_behind(self, after: str) -> None:
         after = await self._catch_up(after)
         async with self._hub.listen(self._workflow_id) as listener:
             with listener.scope:
@@ -189,10 +197,6 @@ class Connection:
                 async for frame in listener.frames:
                     if frame.id not in sent:
                         await self._send_text(frame)
-        with anyio.move_on_after(_SECONDS_TO_CLOSE):
-            reason = "connect again with the id of the last event as since"
-            await self._send({"type": "websocket.close", "code": _TRY_AGAIN, "reason": reason})
-        whole.cancel()
 
     async def _catch_up(self, after: str, sent: set[str] | None = None) -> str:
         """Send what the feed has after a cursor, note the ids if they are wanted, and give the new cursor."""

@@ -31,7 +31,12 @@ def deepwork_commands() -> Iterator[Command]:
 
 @hookimpl
 def deepwork_http(context: PluginContext) -> Iterator[HttpApp]:
-    """The events, for dashboards."""
-    from deepwork_tracking.events import http_app
+    """The events, for dashboards: `/plugins/tracking/events`."""
+    from deepwork.api import HttpApp
 
-    yield http_app(context)
+    def make() -> object:
+        from deepwork_tracking.events import EventsApp
+
+        return EventsApp(context)
+
+    yield HttpApp(make)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from deepwork.api import NeedsWork, Passed, RunnerError
+from deepwork.api import RunnerError, same_verdict
 from deepwork.testing import ReviewRunnerContract, a_request
 
 from deepwork_acme.runner import AcmeRunner
@@ -11,17 +11,18 @@ from deepwork_acme.runner import AcmeRunner
 
 class TestAcmeRunner(ReviewRunnerContract):
     @pytest.fixture
-    async def runner(self, project_root: Path) -> AcmeRunner:
-        return AcmeRunner([project_root])
+    async def runner(self) -> AcmeRunner:
+        return AcmeRunner()
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_empty_file_needs_work(tmp_path: Path) -> None:
     request = a_request(tmp_path)
-    assert await AcmeRunner([tmp_path]).review(request) == Passed()
+    assert await AcmeRunner().review(request) == same_verdict(request.criteria, passed=True)
     (tmp_path / "report.md").write_text("\n")
-    assert await AcmeRunner([tmp_path]).review(request) == NeedsWork("report.md is empty.")
+    failed = same_verdict(request.criteria, passed=False, feedback="report.md is empty.")
+    assert await AcmeRunner().review(request) == failed
 
 
 @pytest.mark.anyio
@@ -30,4 +31,4 @@ async def test_a_file_that_cannot_be_read_is_not_judged(tmp_path: Path) -> None:
     request = a_request(tmp_path)
     (tmp_path / "report.md").unlink()
     with pytest.raises(RunnerError, match="cannot be read: No such file"):
-        await AcmeRunner([tmp_path]).review(request)
+        await AcmeRunner().review(request)

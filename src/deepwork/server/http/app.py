@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from types import FrameType
 from typing import Any, Literal
@@ -37,6 +37,7 @@ from deepwork.server.http.limits import (
 )
 from deepwork.server.http.listen import ListenOptions
 from deepwork.server.http.plugins import PREFIX, PluginApps
+from deepwork.server.http.sessions import TransportSessions
 
 log = logging.getLogger("deepwork.server")
 
@@ -59,7 +60,8 @@ class HttpApplication:
         self._app = app
         self._apps = apps
         self._message_path = message_path
-        served: ASGIApp = BodyCheck(self._count, message_path) if message_path else self._count
+        sessions = TransportSessions(self._count, self._session_owners)
+        served: ASGIApp = BodyCheck(sessions, message_path) if message_path else self._count
         self._guarded: ASGIApp = Guard(RequestLimits(served), options.allowed_hosts, options.tokens)
         self._calls = PendingCalls()
         self._is_ending = False
@@ -109,10 +111,19 @@ class HttpApplication:
 
     def _limit_sessions(self) -> None:
         """Lower the SDK's own limit of open sessions, for which FastMCP has no parameter."""
+        for manager in self._session_managers():
+            manager.max_sessions = MAX_SESSIONS
+
+    def _session_owners(self) -> list[Any]:
+        """Give the owners of open sessions. `_session_owners` is a private name of the SDK; without it none count."""
+        managers = self._session_managers()
+        return [owner for manager in managers for owner in getattr(manager, "_session_owners", {}).values()]
+
+    def _session_managers(self) -> Iterator[Any]:
         for route in self._app.routes:
             manager = getattr(getattr(route, "endpoint", None), "session_manager", None)
             if isinstance(getattr(route, "endpoint", None), StreamableHTTPASGIApp) and manager is not None:
-                manager.max_sessions = MAX_SESSIONS
+                yield manager
 
 
 class _WebServer(uvicorn.Server):

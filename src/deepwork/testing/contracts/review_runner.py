@@ -181,14 +181,11 @@ async def _review(runner: ReviewRunner, request: ReviewRequest) -> Verdict:
 
 
 def _check_criteria(verdict: Verdict, request: ReviewRequest) -> None:
-    """A verdict may list no criteria. If it lists some, they are those of the request, and all of them if it passes."""
-    requested = {name for task in request.tasks for name in task.criteria}
-    if isinstance(verdict, HandedBack) or not verdict.criteria:
+    """A verdict answers every criterion of the request once, and no other: the gate takes nothing else for one."""
+    if isinstance(verdict, HandedBack):
         return
-    listed = {result.criterion for result in verdict.criteria}
-    assert listed <= requested
-    if isinstance(verdict, Passed):
-        assert listed == requested
+    requested = [name for task in request.tasks for name in task.criteria]
+    assert sorted(result.criterion for result in verdict.criteria) == sorted(requested)
 
 
 def _work(root: Path) -> dict[str, bytes]:

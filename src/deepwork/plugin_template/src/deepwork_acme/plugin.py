@@ -30,7 +30,7 @@ def deepwork_review_runners(context: api.PluginContext) -> Iterator[api.ReviewRu
 
     yield api.ReviewRunnerSpec(
         name="acme",
-        create=lambda: AcmeRunner(context.workspace.output_roots),
+        create=AcmeRunner,
         max_inline_files=5,
     )
 

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from anyio import to_thread
-from deepwork.api import (
-    NeedsWork,
-    Passed,
-    PathRefused,
-    ReviewRequest,
-    ReviewRunner,
-    RunnerError,
-    Verdict,
-    read_regular,
-)
+from deepwork.api import PathRefused, ReviewRequest, ReviewRunner, RunnerError, Verdict, read_regular, same_verdict
 
 LIMIT = 1_000_000
 
@@ -23,21 +11,19 @@ LIMIT = 1_000_000
 class AcmeRunner(ReviewRunner):
     """Passes every file that is not empty. Put your own reviewer here: a program, a model, a person."""
 
-    def __init__(self, roots: Sequence[Path]) -> None:
-        self._roots = roots
-
     async def review(self, request: ReviewRequest) -> Verdict:
         """Look into the files of every task."""
         for path in [path for task in request.tasks for path in task.files]:
-            content = await to_thread.run_sync(self._read, path)
+            content = await to_thread.run_sync(_read, request, path)
             if not content.strip():
-                return NeedsWork(f"{path} is empty.")
-        return Passed()
+                return same_verdict(request.criteria, passed=False, feedback=f"{path} is empty.")
+        return same_verdict(request.criteria, passed=True)
 
-    def _read(self, path: str) -> bytes:
-        try:
-            return read_regular(path, self._roots, limit=LIMIT)
-        except PathRefused as error:
-            raise RunnerError(f"{path} {error.message}") from None
-        except OSError as error:
-            raise RunnerError(f"{path} cannot be read: {error.strerror}") from None
+
+def _read(request: ReviewRequest, path: str) -> bytes:
+    try:
+        return read_regular(path, [request.files_root], limit=LIMIT)
+    except PathRefused as error:
+        raise RunnerError(f"{path} {error.message}") from None
+    except OSError as error:
+        raise RunnerError(f"{path} cannot be read: {error.strerror}") from None

@@ -10,9 +10,11 @@ from deepwork.testing import DeepworkProject, ReviewRunnerContract, review, step
 from deepwork_oracle.runner import OracleRunner, OracleSettings
 
 ORACLE = """\
-import json, sys
-sys.stdin.read()
-print(json.dumps({"passed": True, "feedback": "Fine"}))
+import json, re, sys
+schema = json.loads(re.search("JSON Schema: (.*)", sys.stdin.read())[1])
+names = schema["properties"]["criteria_results"]["items"]["properties"]["criterion"]["enum"]
+results = [{"criterion": name, "passed": True} for name in names]
+print(json.dumps({"passed": True, "feedback": "Fine", "criteria_results": results}))
 """
 
 

@@ -38,13 +38,15 @@ class OracleRunner(ReviewRunner):
     async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
         """Run the program once."""
         criteria = [f"{name}: {question}" for name, question in request.criteria.items()]
-        rules = ["Judge strictly by these criteria.", *criteria, request.how_to_read, request.guidance or ""]
+        schema = f"Answer by this JSON Schema: {json.dumps(verdict_schema(request.criteria))}"
+        rules = ["Judge strictly by these criteria.", *criteria, request.how_to_read, request.guidance or "", schema]
         completed = await run_program(
-            [self._command, "--json-schema", json.dumps(verdict_schema(request.criteria))],
-            cwd=request.project_root,
+            [self._command, "--json"],
+            cwd=request.files_root,
             environment=self._environment,
             seconds=request.seconds,
             stdin="\n\n".join([*rules, request.payload, request.notes or ""]).encode(),
+            project=request.project_root,
         )
         if completed.returncode:
             raise RunnerError(f"oracle ended with code {completed.returncode}: {completed.stderr[-500:]!r}")

@@ -1,0 +1,73 @@
+"""`deepwork sessions verify`: whether finished work is what was judged."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from deepwork.cli.options import json_option, path_option
+from deepwork.cli.stores import load_session, with_store
+from deepwork.cli.terminal import Styled, say, say_json
+from deepwork.engine.verification import GateRecord, verify
+from deepwork.models.sessions import Session, SessionStatus
+from deepwork.ports.state_store import StateStore
+from deepwork.project.project import Project
+
+
+@click.command("verify")
+@click.argument("session_id", required=False)
+@path_option
+@json_option
+def verify_sessions(session_id: str | None, root: str, as_json: bool) -> int:
+    """Check that every gate of a finished session was judged on the files as they are now.
+
+    Without an id all finished sessions are checked. Exits with 1 if there is an exception, and lists each.
+    """
+    project = Project(root)
+
+    async def read(store: StateStore) -> list[Session]:
+        if session_id:
+            return [await load_session(store, session_id)]
+        summaries = await store.find(status=SessionStatus.COMPLETED, limit=sys.maxsize)
+        loaded = [await store.load(summary.session_id) for summary in summaries]
+        return [session for session in loaded if session]
+
+    reports = [(session, verify(session, project.workspace.output_roots)) for session in with_store(project, read)]
+    verified = not any(record.exceptions for _, records in reports for record in records)
+    if as_json:
+        say_json({"verified": verified, "sessions": [_facts(*report) for report in reports]})
+        return 0 if verified else 1
+    for session, records in reports:
+        say(f"{session.session_id}  {session.workflow}")
+        for record in records:
+            _say_record(record)
+    if not reports:
+        say("No finished sessions.", err=True)
+    return 0 if verified else 1
+
+
+def _facts(session: Session, records: list[GateRecord]) -> dict[str, Any]:
+    return {
+        "session_id": session.session_id,
+        "workflow": session.workflow,
+        "verified": not any(record.exceptions for record in records),
+        "gates": [
+            {
+                "step_id": record.step_id,
+                "standing": record.standing,
+                "judges": list(record.judges),
+                "exceptions": list(record.exceptions),
+            }
+            for record in records
+        ],
+    }
+
+
+def _say_record(record: GateRecord) -> None:
+    mark = Styled("exception", "red") if record.exceptions else Styled("ok       ", "green")
+    judges = f" by {', '.join(record.judges)}" if record.judges else ""
+    say("  ", mark, f"  {record.step_id}: {record.standing}{judges}")
+    for text in record.exceptions:
+        say(f"             {text}")

@@ -1,0 +1,126 @@
+"""What a strict quality gate refuses: nothing passes it that was not judged, except by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from deepwork.errors import StrictRefusal
+from deepwork.gate.gate import QualityGate
+from deepwork.models.jobs import Step
+from deepwork.models.sessions import Session
+from deepwork.ports.call import ToolCall
+from deepwork.sessions.standing import Standing, standing
+from deepwork.sessions.transitions import Completion, permitted_override
+from deepwork.text.shorten import one_line
+
+GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
+
+
+class StrictRules:
+    """The rules of `quality_gate.strict`. A session that was started under them keeps them wherever it goes on."""
+
+    def __init__(self, gate: QualityGate | None, *, is_strict: bool) -> None:
+        self._gate = gate
+        self._is_strict = is_strict
+
+    def apply_to(self, session: Session) -> bool:
+        """Say whether a session is under these rules."""
+        return self._is_strict or session.strict
+
+    async def check_start(self) -> None:
+        """Refuse to start a workflow whose reviews could not be held.
+
+        Raises:
+            StrictRefusal: No verdicts can be had; the hint says how to change that.
+        """
+        if self._is_strict:
+            await self._check_reviewers("no workflow can be started")
+
+    async def problem(self) -> StrictRefusal | None:
+        """Say why no workflow can be started."""
+        try:
+            await self.check_start()
+        except StrictRefusal as error:
+            return error
+        return None
+
+    async def admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
+        """Check a report, and ask a person about an override that an agent asks for.
+
+        Raises:
+            StrictRefusal: The report is not accepted; nothing was changed.
+        """
+        step = session.pinned.steps[completion.step_id]
+        self._check_group(session, completion.step_id)
+        if not step.reviews or permitted_override(session, step.id) is not None:
+            return completion
+        if completion.override:
+            return await self._permitted(call, session, completion)
+        await self._check_reviewers(f"step {step.id!r} cannot be judged")
+        return completion
+
+    async def _check_reviewers(self, consequence: str) -> None:
+        if self._gate is None:
+            raise StrictRefusal(
+                f"The quality gate is strict, but {GATE_OFF}; {consequence}",
+                hint="Ask the user to serve without that, and with an external reviewer.",
+            )
+        if error := await self._gate.unavailable():
+            raise StrictRefusal(
+                f"The quality gate is strict, and {error.message}; {consequence}",
+                hint=" ".join(filter(None, ["Ask the user to fix this.", error.hint])),
+            )
+
+    def _check_group(self, session: Session, step_id: str) -> None:
+        """Refuse the report that would end a group of which a gate is still open."""
+        entry = next(entry for entry in session.pinned.workflow.entries if step_id in entry)
+        if step_id != entry[0]:
+            return
+        passing = (Standing.JUDGED, Standing.PERMITTED, Standing.SKIPPED, Standing.WITHOUT_REVIEWS)
+        members = [session.pinned.steps[member] for member in entry[1:]]
+        still_open = [
+            member.id for member in members if _has_gate(member) and standing(session, member.id) not in passing
+        ]
+        if still_open:
+            raise StrictRefusal(
+                f"The quality gate is strict: {step_id!r} ends its group, of which {', '.join(still_open)} must be "
+                "reported and pass first; nothing was changed",
+                hint=f"Report each with finished_step(session_id={session.session_id!r}, step_id=<its id>, "
+                "outputs=<its own>).",
+            )
+
+    async def _permitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
+        step_id = completion.step_id
+        in_terminal = f"deepwork sessions override {session.session_id} {step_id} --reason '...'"
+        if not call.can_elicit:
+            raise StrictRefusal(
+                f"The quality gate is strict: only a person can let step {step_id!r} pass without a review; nothing "
+                "was changed",
+                hint=f"Ask the user to run `{in_terminal}` in a terminal, then call finished_step again; or call it "
+                "without quality_review_override_reason to have the work reviewed.",
+            )
+        if not await call.elicit(_question(session, completion)):
+            raise StrictRefusal(
+                f"The quality gate is strict, and the person who was asked has not let step {step_id!r} pass without a "
+                "review; nothing was changed",
+                hint="Call finished_step without quality_review_override_reason to have the work reviewed.",
+            )
+        return replace(completion, permission=_asked_in(call))
+
+
+def _has_gate(step: Step) -> bool:
+    return bool(step.reviews) or any(output.required for output in step.outputs.values())
+
+
+def _question(session: Session, completion: Completion) -> str:
+    return (
+        f"An agent wants to complete step {completion.step_id!r} of {session.workflow} without a review. "
+        f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?"
+    )
+
+
+def _asked_in(call: ToolCall) -> Mapping[str, Any]:
+    client = f"{call.client.name} {call.client.version}" if call.client else None
+    return {"terminal": None, "process": None, "client": client and one_line(client)}

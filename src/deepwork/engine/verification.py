@@ -1,0 +1,115 @@
+"""Whether the gates of a finished session were judged on the very files that are there now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from deepwork.gate.fingerprints import take_fingerprints
+from deepwork.gate.payload import printable
+from deepwork.gate.work import Portion, Work, portion_key, portions
+from deepwork.models.sessions import EventKind, Session, SessionStatus
+from deepwork.sessions.standing import Standing, last_report, standing
+from deepwork.sessions.transitions import outputs_by_step
+from deepwork.text.shorten import one_line
+
+
+@dataclass(frozen=True)
+class GateRecord:
+    """What was found of the gate of one step.
+
+    Attributes:
+        judges: The reviewers, with their models as far as they are known.
+        exceptions: Why it cannot be said that these files were judged; none if it can.
+    """
+
+    step_id: str
+    standing: Standing
+    judges: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+
+
+def verify(session: Session, roots: Sequence[Path]) -> list[GateRecord]:
+    """Compare what the history says of each gate with the files. Reads them whole."""
+    if session.definition is None:
+        reason = "the session is of release 0.9, which kept no verdicts"
+        return [GateRecord("*", Standing.NOT_JUDGED, exceptions=(reason,))]
+    records = [_record(session, step_id, roots) for step_id in session.definition.workflow.step_ids]
+    if session.status is not SessionStatus.COMPLETED:
+        reason = f"the session is not finished, but {session.status}"
+        records.append(GateRecord("*", Standing.OPEN, exceptions=(reason,)))
+    return records
+
+
+def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord:
+    step, how = session.pinned.steps[step_id], standing(session, step_id)
+    has_required = any(output.required for output in step.outputs.values())
+    if how in (Standing.WITHOUT_REVIEWS, Standing.SKIPPED) or (
+        how is Standing.UNREPORTED and not step.reviews and not has_required
+    ):
+        return GateRecord(step_id, how)
+    if how is not Standing.JUDGED:
+        return GateRecord(step_id, how, exceptions=(_with_reason(session, step_id, how),))
+    progress = session.step_progress[step_id]
+    work = Work(
+        session_id=session.session_id,
+        job_name=session.job_name,
+        workflow_name=session.workflow_name,
+        step=step,
+        outputs=progress.outputs,
+        outputs_by_step=outputs_by_step(session),
+        notes=progress.notes,
+    )
+    fingerprints = take_fingerprints(work.paths, roots)
+    verdicts = [entry.detail for entry in last_report(session, step_id) if entry.kind == EventKind.VERDICT]
+    return _judged_record(replace(work, fingerprints=fingerprints), verdicts)
+
+
+def _judged_record(work: Work, verdicts: list[dict[str, Any]]) -> GateRecord:
+    judges: dict[str, None] = {}
+    exceptions: list[str] = []
+    for portion in portions(work):
+        passed = [verdict for verdict in verdicts if _is_pass(verdict, portion)]
+        keys = {str(verdict["runner"]): portion_key(work, portion, str(verdict["runner"])) for verdict in passed}
+        matching = [verdict for verdict in passed if verdict["key"] == keys[str(verdict["runner"])]]
+        judges.update(dict.fromkeys(map(_judge, matching)))
+        if not matching:
+            exceptions += _differences(work, portion, passed)
+    return GateRecord(work.step.id, Standing.JUDGED, tuple(judges), tuple(dict.fromkeys(exceptions)))
+
+
+def _is_pass(verdict: dict[str, Any], portion: Portion) -> bool:
+    is_whole = {"runner", "key"} <= verdict.keys() and verdict.get("passed") is True and not verdict.get("changed")
+    is_of_portion = (verdict.get("run_each"), verdict.get("file")) == (portion.review.run_each, portion.target_file)
+    return is_whole and is_of_portion and verdict.get("asked") == [*portion.review.quality_criteria]
+
+
+def _differences(work: Work, portion: Portion, passed: list[dict[str, Any]]) -> list[str]:
+    """Say why no verdict holds for a portion as it is now."""
+    name = printable(portion.target_file or portion.review.run_each)
+    if not passed:
+        return [f"{name}: no verdict says that it passed"]
+    judged = passed[0].get("digests")
+    judged = judged if isinstance(judged, dict) else {}
+    changed = [path for path, _ in portion.files if path in judged and judged[path] != work.fingerprints[path].digest]
+    if changed:
+        return [f"{printable(path)}: {_what_is(work.fingerprints[path].digest)}" for path in changed]
+    return [f"{name}: its files, inputs, criteria or notes are not those that {_judge(passed[0])} judged"]
+
+
+def _what_is(digest: str) -> str:
+    return "has changed since it was judged" if digest.startswith("sha256:") else f"cannot be compared: {digest}"
+
+
+def _judge(verdict: dict[str, Any]) -> str:
+    model = verdict.get("model")
+    return f"{verdict['runner']} ({model})" if model else str(verdict["runner"])
+
+
+def _with_reason(session: Session, step_id: str, how: Standing) -> str:
+    entries = last_report(session, step_id)
+    kinds = (EventKind.OVERRIDE, EventKind.SELF_REVIEW)
+    reasons = [one_line(str(entry.detail.get("reason"))) for entry in entries if entry.kind in kinds]
+    return f"{how}: {reasons[0]}" if reasons else str(how)

@@ -1,0 +1,81 @@
+"""Questions to the person at the client, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import Any
+
+from fastmcp.exceptions import ToolError
+from fastmcp.server.context import Context
+from mcp.shared.exceptions import MCPError
+from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from deepwork.ports.call import Elicit
+
+_FIELD = "allow"
+_SCHEMA = {
+    "type": "object",
+    "properties": {_FIELD: {"type": "boolean", "title": "Allow", "default": False}},
+    "required": [_FIELD],
+}
+
+
+class AnswerNeeded(Exception):
+    """The call ends here with a question; the client repeats it with the answer."""
+
+    def __init__(self, question: InputRequiredResult) -> None:
+        super().__init__("the client has to ask its user")
+        self.question = question
+
+
+def asker(context: Context | None) -> Elicit | None:
+    """Give the function that asks the client's user; None if the client does not offer that."""
+    request = context.request_context if context else None
+    if context is None or request is None:
+        return None
+    if not _offers_forms(request.session.client_capabilities):
+        return None
+    is_modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def ask(question: str) -> bool:
+        return _answer(context, question) if is_modern else await _push(context, question)
+
+    return ask
+
+
+def _offers_forms(capabilities: ClientCapabilities | None) -> bool:
+    """Say whether a client shows its user forms; one that offers elicitation and names no kind of it does."""
+    elicitation = capabilities.elicitation if capabilities else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+async def _push(context: Context, question: str) -> bool:
+    """Send a request of our own, and wait for its answer."""
+    try:
+        result = await context.session.elicit(
+            message=question, requested_schema=_SCHEMA, related_request_id=context.request_id
+        )
+    except MCPError as error:
+        raise ToolError(f"The client could not ask its user: {error}", log_level=logging.DEBUG) from None
+    return _is_yes(result)
+
+
+def _answer(context: Context, question: str) -> bool:
+    """Read the answer that came with the call, or end the call with the question.
+
+    The state is sealed by the SDK. It binds an answer to its question: a call that brings an answer to a question that
+    was never asked is asked.
+    """
+    key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
+    responses = context.input_responses or {}
+    if context.request_state == key and key in responses:
+        return _is_yes(responses[key])
+    params = ElicitRequestFormParams(message=question, requested_schema=_SCHEMA)
+    raise AnswerNeeded(InputRequiredResult(input_requests={key: ElicitRequest(params=params)}, request_state=key))
+
+
+def _is_yes(result: Any) -> bool:
+    is_accepted = isinstance(result, ElicitResult) and result.action == "accept"
+    return bool(is_accepted and result.content and result.content.get(_FIELD) is True)
