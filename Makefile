@@ -51,6 +51,7 @@ figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures_paths.py
 	$(BIN)/python tools/figures_gate.py
 	$(BIN)/python plugins/deepwork_review/tools/figures_review.py
+	$(BIN)/python plugins/deepwork_orchestration/tools/figures_orchestration.py
 	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
 	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
 

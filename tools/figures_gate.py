@@ -58,7 +58,7 @@ MISBEHAVIOURS: list[tuple[str, dict[str, Any], str]] = [
 def main() -> None:
     """Measure everything and print a table."""
     logging.disable()
-    show(chain(anyio.run(pool), anyio.run(cpu), anyio.run(sixty), misbehaviours(), stopped(), cheats()))
+    show(chain(anyio.run(pool), anyio.run(cpu), anyio.run(sixty), misbehaviours(), stopped(), cheats(), strict()))
 
 
 async def pool() -> list[Row]:
@@ -158,8 +158,7 @@ def stopped() -> Iterator[Row]:
 def cheats() -> Iterator[Row]:
     """Run the twelve cheats, which are tests."""
     file = "tests/gate/test_cheats.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", file]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_tests(file)
     text = (ROOT / file).read_text()
     kinds = len(re.findall(r"^async def test_(?!two_sessions)", text, re.MULTILINE))
     failed = sum(map(int, re.findall(r"(\d+) failed", done.stdout)))
@@ -167,6 +166,24 @@ def cheats() -> Iterator[Row]:
     shown = f"{failed} succeed of {kinds} kinds ({passed} tests pass)"
     fine = done.returncode == 0 and not failed
     yield Row("twelve cheats", "0 succeed silently", shown, fine, () if fine else (f"cheats: {shown}",))
+
+
+def strict() -> Iterator[Row]:
+    """Run the cheats against a strict gate, which are tests; those through a shell are counted apart."""
+    for kind, name in (("cheat", "twenty cheats, strict gate"), ("shell", "strict gate, through a shell")):
+        done = run_tests("tests/gate/test_strict.py", "-k", f"test_{kind}")
+        failed = sum(map(int, re.findall(r"(\d+) failed", done.stdout)))
+        passed = sum(map(int, re.findall(r"(\d+) passed", done.stdout)))
+        fine = done.returncode == 0 and not failed
+        shown = f"{failed} pass ({passed} tests)" if kind == "cheat" else f"{passed} of 3 are seen"
+        broken = () if fine else (f"{name}: {shown}",)
+        yield Row(name, "0 pass" if kind == "cheat" else "seen afterwards", shown, fine, broken)
+
+
+def run_tests(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run tests, and give what pytest says of them."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @contextmanager
@@ -236,7 +253,8 @@ def children() -> float:
 def allowed(name: str) -> bool:
     """Say whether the reviewer may see a variable."""
     exact = {*(one for one in ENVIRONMENT if not one.endswith("*")), "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"}
-    return name in exact or name.startswith(("LC_", "XDG_", "ANTHROPIC_"))
+    switches = {"CLAUDE_CODE_DISABLE_ATTACHMENTS", "CLAUDE_CODE_DISABLE_FILE_MENTIONS"}
+    return name in exact | switches or name.startswith(("LC_", "XDG_", "ANTHROPIC_"))
 
 
 if __name__ == "__main__":

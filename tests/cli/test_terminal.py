@@ -132,7 +132,7 @@ def test_what_a_hostile_repository_or_argument_holds_is_shown_escaped(look, argu
 
 async def test_what_an_agent_said_is_shown_escaped(look, session):
     for arguments, text in (
-        (["sessions", "list"], r"evil/main at b: Goal x\x1b[31m"),
+        (["sessions", "list"], r"evil/main at b, step 2 of 2: Goal x\x1b[31m"),
         (["sessions", "show", session], r"goal     Goal x\x1b[31m"),
         (["sessions", "show", session], r"self-review passed, by the agent's word: Because x\x1b[31m"),
         (["sessions", "history", session], r"\u202e"),

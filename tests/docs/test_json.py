@@ -51,7 +51,9 @@ async def test_every_key_of_a_listing_is_listed(title, lived_in, reference):
 
 
 async def test_every_key_that_a_reviewing_command_reads_is_listed(project, reference):
-    command = "{run: [sh, -c, 'cat > request.json; echo {\\\"passed\\\": true}']}"
+    results = [{"criterion": "Good", "passed": True}]
+    answer = json.dumps({"passed": True, "criteria_results": results})
+    command = json.dumps({"run": ["sh", "-c", f"cat > {project.root}/request.json; echo '{answer}'"]})
     project.write(
         f"{os.environ['XDG_CONFIG_HOME']}/deepwork/config.yml", f"quality_gate: {{commands: {{keeper: {command}}}}}"
     )

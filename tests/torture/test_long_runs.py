@@ -28,6 +28,7 @@ STOPS = ("stops", "--count", "4", "--within", "20")
         pytest.param([*SOAK], id="soak on stdio"),
         pytest.param([*SOAK, "--transport", "http"], id="soak on HTTP"),
         pytest.param(["clock", "--injected"], id="clock"),
+        pytest.param(["hostile", "--shapes", "100"], id="hostile"),
     ],
 )
 def test_every_promise_is_kept(torture, arguments):

@@ -106,7 +106,9 @@ def hostile(shapes: int, seed: int, names: Collection[str] = ()) -> int:
             )
     internal = asyncio.run(_odd_shapes(shapes, seed))
     print(f"{shapes} odd shapes of a session file: internal errors {internal}")
-    return int(failed or internal > 0)
+    failed |= internal > 0
+    print("a promise was broken" if failed else "every promise was kept")
+    return int(failed)
 
 
 async def _costs(project: DeepworkProject) -> dict[str, Any]:

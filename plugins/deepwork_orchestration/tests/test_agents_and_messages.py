@@ -8,7 +8,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_agents_are_listed_oldest_first_with_real_objects(agent):
-    first = await agent.worker("one", capabilities=["python"], metadata={"a": {"b": 1}}, workspace_path="/w")
+    first = await agent.worker("one", capabilities=["python"], metadata={"a": {"b": 1}}, workspace_path="/x/../w/")
     second = await agent.coordinator("two")
     agents = (await agent.call("agent_list"))["agents"]
     assert [row["id"] for row in agents] == [first, second]
@@ -17,6 +17,7 @@ async def test_agents_are_listed_oldest_first_with_real_objects(agent):
         {"a": {"b": 1}},
         "online",
     )
+    assert agents[0]["workspace_path"] == "/w"
     assert (await agent.call("agent_get", id=second))["role"] == "coordinator"
     assert [row["id"] for row in (await agent.call("agent_list", role="coordinator"))["agents"]] == [second]
     assert (await agent.call("agent_list", status=[]))["agents"] == []

@@ -210,6 +210,15 @@ async def test_late_calls_are_refused_and_name_what_was_lost(team, agent, plan):
         assert 'agent_update with status "online"' in refusal["suggestion"]
 
 
+async def test_a_late_call_that_is_refused_ends_the_claim_all_the_same(team, agent, plan):
+    worker, coordinator = await agent.worker(), await agent.coordinator()
+    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
+    await team.expire(plan["a"])
+    assert (await agent.refusal("agent_heartbeat", agent_id=worker))["code"] == "INVALID_STATE"
+    assert [name for name, _ in await team.events()][-3:] == ["task:lost", "agent:offline", "message:sent"]
+    assert len((await agent.call("message_list", agent_id=coordinator))["messages"]) == 1
+
+
 async def test_a_lost_agent_comes_back_and_claims_anew_with_a_greater_fence(team, agent, plan):
     worker = await agent.worker()
     first = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)

@@ -102,6 +102,7 @@ async def test_nothing_is_left_of_an_attempt_that_fails(team, agent, repository,
         ({"base_branch": "nowhere"}, "INVALID_STATE"),
         ({"base_branch": "--force"}, "INVALID_INPUT"),
         ({"path": "/tmp/outside"}, "INVALID_INPUT"),
+        ({"path": "relative"}, "INVALID_INPUT"),
         ({"path": str(repository / "README.md")}, "INVALID_STATE"),
         ({"task_ids": [others["a"]]}, "WORKFLOW_MISMATCH"),
     ):

@@ -362,6 +362,17 @@ async def test_a_completion_in_another_clone_lists_no_files_and_names_both(share
     assert str(clone.root) in warning
 
 
+async def test_a_repository_without_commits_whose_index_is_broken_lets_a_task_start(folder):
+    folder.init().write("old")
+    folder.git("add", "-A")
+    (folder.root / ".git" / "index").write_bytes(b"broken")
+    async with folder.tracker() as agent:
+        workflow_id = await agent.workflow()
+        started = await agent.start(workflow_id, await agent.phase(workflow_id))
+    assert started["snapshot_type"] == "checksum"
+    assert "git failed" in started["warnings"][0]
+
+
 async def test_programs_that_a_repository_names_are_not_run(repo, worked):
     trap = repo.write("trap.sh", "#!/bin/sh\ntouch sprung\ncat\n")
     trap.chmod(trap.stat().st_mode | stat.S_IXUSR)
@@ -369,5 +380,7 @@ async def test_programs_that_a_repository_names_are_not_run(repo, worked):
     repo.commit()
     for key in ("core.fsmonitor", "core.hooksPath", "diff.external", "filter.trap.clean", "diff.trap.textconv"):
         repo.git("config", key, str(trap))
-    await worked(lambda: subprocess.run(["touch", "README.md"], cwd=repo.root, check=True))
+    repo.git("config", "diff.orderFile", "missing")
+    started, _ = await worked(lambda: subprocess.run(["touch", "README.md"], cwd=repo.root, check=True))
+    assert started["snapshot_type"] == "git"
     assert not (repo.root / "sprung").exists()

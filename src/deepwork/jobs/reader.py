@@ -48,11 +48,11 @@ class _Allowance:
         self._at = time.monotonic()
 
     def take(self, size: int) -> bool:
-        """Say whether there is any left, and take this much; the last file may be larger than what was left."""
+        """Say whether so much is left, and take it; one file may be larger than all, if nothing was taken before."""
         now = time.monotonic()
         self._bytes = min(PARSED_AT_ONCE, self._bytes + (now - self._at) * PARSED_AT_ONCE / REFILL_SECONDS)
         self._at = now
-        if self._bytes <= 0:
+        if size > self._bytes < PARSED_AT_ONCE:
             return False
         self._bytes -= size
         return True

@@ -10,6 +10,7 @@ from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Object, Role, Runtime, Text, Texts
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Agent, Mapped, Task
+from deepwork_orchestration.repositories import normalized
 from deepwork_orchestration.states import AgentStatus
 
 HUMAN = "human"
@@ -35,7 +36,7 @@ def agent_register(
         role=role,
         status="online",
         capabilities=capabilities,
-        workspace_path=workspace_path,
+        workspace_path=_place(workspace_path),
         metadata=metadata,
         last_heartbeat=act.now,
         principal=act.principal,
@@ -80,7 +81,7 @@ def agent_update(
     if current_task_id is not KEEP:
         values["current_task_id"] = act.records.task(current_task_id).id if current_task_id is not None else None
     if workspace_path is not None:
-        values["workspace_path"] = workspace_path
+        values["workspace_path"] = _place(workspace_path)
     if metadata is not None:
         values["metadata"] = {**(agent.metadata or {}), **metadata}
     if status == "offline":
@@ -178,6 +179,10 @@ def check_online(agent: Agent) -> None:
         lost = agent.lost_task_ids or []
         text = f"; it was not heard of in time and has lost: {', '.join(lost)}" if lost else ""
         raise OrchestrationError("INVALID_STATE", f"agent {agent.id} is offline{text}", claims.REVIVE)
+
+
+def _place(workspace_path: str | None) -> str | None:
+    return None if workspace_path is None else normalized(workspace_path, "workspace_path")
 
 
 def _event(agent: Agent) -> dict[str, Any]:

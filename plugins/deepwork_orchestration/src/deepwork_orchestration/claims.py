@@ -211,7 +211,7 @@ def take_offline(act: Act, agent: Agent, reason: str) -> list[str]:
 
 
 def reap(act: Act) -> None:
-    """End all claims whose lease has run out. Every call that writes does this first."""
+    """End all claims whose lease has run out. Every call does this first, if there are any."""
     from deepwork_sql import leases
 
     while expired := leases.expired(act.transaction, PREFIX, _BATCH):

@@ -34,7 +34,8 @@ def load(act: Act, task: Task, chosen: Include) -> Mapped:
         sections["prior_tasks"] = [_prior(other, is_full=chosen.prior_task_full) for other in before]
     siblings = act.records.tasks_beside(task) if chosen.sibling_status else []
     if siblings:
-        sections["sibling_tasks"] = [_sibling(act, other) for other in siblings]
+        newest = act.records.newest_summaries(task)
+        sections["sibling_tasks"] = [_sibling(other, newest.get(other.id)) for other in siblings]
     if chosen.dependency_outcomes:
         needed = [other for other in act.records.dependencies(task.id) if other.status in DONE]
         sections["dependency_outcomes"] = [
@@ -91,9 +92,6 @@ def _prior(task: Task, *, is_full: bool) -> Mapped:
     return {**prior, "status": task.shown_status}
 
 
-def _sibling(act: Act, task: Task) -> Mapped:
-    summary = task.outcome
-    if not summary:
-        newest = act.records.last_checkpoints(task.id, 1)
-        summary = newest[0].summary if newest else None
+def _sibling(task: Task, newest_summary: str | None) -> Mapped:
+    summary = task.outcome or newest_summary
     return {**task.brief(), **({"brief_summary": summary[:SUMMARY]} if summary else {})}

@@ -13,6 +13,8 @@ from typing import Any
 from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.tokens import Estimator, estimate, estimator
 
+# The keys and the id of an entry alone have more tokens than this.
+LEAST_ENTRY = 16
 MARK = "\n... [truncated]"
 SOURCE_PERCENT = 9
 # What each part may have of the budget when the whole is too long.
@@ -49,7 +51,7 @@ def fit(context: Mapped, budget: int) -> Mapped:
     What can never be cut are ids, names and status of workflow and task; a smaller budget gets just these.
     """
     cut: list[str] = []
-    context = _with_short_source(context, budget, cut)
+    context = _with_short_source(_with_short_lists(context, budget, cut), budget, cut)
     if not _fits(budget, context, cut):
         for percent, sections in SHARES:
             context = _shorten(context, cut, partial(_keeps_share, sections, budget * percent // 100), sections)
@@ -124,6 +126,21 @@ def _counted(context: Mapped, cut: Sequence[str]) -> Mapped:
             break
         answer["token_estimate"] = max(count, answer["token_estimate"])
     return answer
+
+
+def _with_short_lists(context: Mapped, budget: int, cut: list[str]) -> Mapped:
+    """Leave out entries that could not fit in any case, so that thousands of them need not be counted."""
+    for item, entries in (
+        (OLDEST_CHECKPOINTS, _checkpoints(context)),
+        (OLDEST_PRIOR_TASKS, context["prior_tasks"]),
+        (SIBLINGS, context.get("sibling_tasks", ())),
+        (DEPENDENCIES, context.get("dependency_outcomes", ())),
+    ):
+        surplus = len(entries) - max(1, budget // LEAST_ENTRY)
+        if surplus > 0:
+            context = item.apply(context, surplus)
+            cut.append(item.label)
+    return context
 
 
 def _with_short_source(context: Mapped, budget: int, cut: list[str]) -> Mapped:
@@ -211,12 +228,18 @@ def _object_cut(name: str) -> Cut:
     )
 
 
+OLDEST_CHECKPOINTS = Cut(
+    "oldest checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_checkpoints
+)
+OLDEST_PRIOR_TASKS = Cut("oldest prior tasks", ("prior_tasks",), lambda c: len(c["prior_tasks"]), _cut_prior)
+SIBLINGS = _list_cut("sibling_tasks", "sibling_tasks")
+DEPENDENCIES = _list_cut("dependency_outcomes", "dependency_outcomes")
 CUTS = (
     Cut("details of older checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_details),
-    Cut("oldest checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_checkpoints),
-    Cut("oldest prior tasks", ("prior_tasks",), lambda c: len(c["prior_tasks"]), _cut_prior),
-    _list_cut("sibling_tasks", "sibling_tasks"),
-    _list_cut("dependency_outcomes", "dependency_outcomes"),
+    OLDEST_CHECKPOINTS,
+    OLDEST_PRIOR_TASKS,
+    SIBLINGS,
+    DEPENDENCIES,
     _text_cut("workflow", "source_summary"),
     _text_cut("workflow", "plan_summary"),
     _text_cut("current_task", "description"),

@@ -59,47 +59,49 @@ class Desk:
         Raises:
             OrchestrationError: The function refuses; nothing was changed.
         """
-        import deepwork_sql
-
-        database = await deepwork_sql.database(self.context)
-
-        def change(transaction: Transaction) -> tuple[Act, ResultT]:
-            transaction.lock(LOCK)
-            act = self._act(call, transaction)
-            claims.reap(act)
-            return act, _once(act, work, request)
-
-        act, result = await database.write(change)
+        act, result = await self._run(call, lambda act: _once(act, work, request), is_reading=False)
         bindings = self.bindings.of(call)
         for task_id in act.ended_task_ids:
             bindings.end(task_id)
         return result
 
     async def read(self, call: ToolCall, query: Callable[[Act], ResultT]) -> ResultT:
-        """Run a function that only reads. Overdue claims are ended before, and leases of the caller renewed after it.
+        """Run a function that only reads, and renew leases of the caller after it.
 
         Raises:
             OrchestrationError: The function refuses.
+        """
+        act, result = await self._run(call, query, is_reading=True)
+        if act.beating_agent_ids:
+            await self.write(call, lambda later: _renew(later, act.beating_agent_ids))
+        return result
+
+    async def _run(self, call: ToolCall, work: Callable[[Act], ResultT], *, is_reading: bool) -> tuple[Act, ResultT]:
+        """Run a function in a transaction that sees no claim whose lease has run out.
+
+        Such claims are ended in a transaction of their own: they have ended even if the function refuses.
         """
         import deepwork_sql
 
         database = await deepwork_sql.database(self.context)
 
-        def look(transaction: Transaction) -> tuple[Act, ResultT]:
+        def attempt(transaction: Transaction) -> tuple[Act, ResultT]:
+            if not is_reading:
+                transaction.lock(LOCK)
             act = self._act(call, transaction)
             if claims.overdue(act):
                 raise _Overdue
-            return act, query(act)
+            return act, work(act)
+
+        def reap(transaction: Transaction) -> None:
+            transaction.lock(LOCK)
+            claims.reap(self._act(call, transaction))
 
         while True:
             try:
-                act, result = await database.read(look)
-                break
+                return await (database.read(attempt) if is_reading else database.write(attempt))
             except _Overdue:
-                await self.write(call, lambda _: None)
-        if act.beating_agent_ids:
-            await self.write(call, lambda later: _renew(later, act.beating_agent_ids))
-        return result
+                await database.write(reap)
 
     async def recorded(self, call: ToolCall, request: Request | None) -> Any:
         """Give the recorded reply of a request; None if there is none."""

@@ -294,6 +294,19 @@ class Records:
         query = sa.select(t.checkpoints).where(c.task_id == task_id).order_by(c.sequence.desc()).limit(limit)
         return self._all(Checkpoint, query)[::-1]
 
+    def newest_summaries(self, task: Task) -> dict[str, str]:
+        """Give what the newest checkpoint of each task of the same parallel group says."""
+        c, k = t.checkpoints.c, t.tasks.c
+        newest = (
+            sa.select(c.task_id, sa.func.max(c.sequence).label("sequence"))
+            .join(t.tasks, k.id == c.task_id)
+            .where(k.workflow_id == task.workflow_id, k.parallel_group == task.parallel_group)
+            .group_by(c.task_id)
+            .subquery()
+        )
+        is_newest = sa.and_(c.task_id == newest.c.task_id, c.sequence == newest.c.sequence)
+        return dict(self._lines(sa.select(c.task_id, c.summary).join(newest, is_newest)))
+
     # Agents and what they hold.
 
     def agents(

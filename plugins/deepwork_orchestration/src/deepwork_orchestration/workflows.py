@@ -67,7 +67,7 @@ def workflow_list(
     offset: Count = 0,
 ) -> Mapped:
     """List workflows, newest first."""
-    path = None if repository_path is None else repositories.normalized(repository_path)
+    path = None if repository_path is None else repositories.normalized(repository_path, "repository_path")
     workflows, total = act.records.workflows(repository_path=path, statuses=status, limit=limit, offset=offset)
     return {"workflows": [workflow.summary() for workflow in workflows], "total": total}
 
@@ -154,7 +154,7 @@ def add_workflow(act: Act, repository_path: str | None, **values: Any) -> Workfl
     """Store a new workflow in `planning`, and its repository if that is new."""
     from deepwork_orchestration import tables as t
 
-    path = repositories.normalized(act.project_root if repository_path is None else repository_path)
+    path = repositories.normalized(act.project_root if repository_path is None else repository_path, "repository_path")
     repository_id = repositories.register(act, path)
     workflow_id = act.records.add(
         t.workflows, repository_id=repository_id, status="planning", principal=act.principal, **values

@@ -48,11 +48,12 @@ async def workspace_create(
         return await desk.write(call, store(normalized(path)), request)
     repository = await desk.read(call, lambda act: _repository_path(act, workflow_id, task_ids or []))
     default = desk.context.project_root / worktrees.FOLDER / branch.replace("/", "-")
+    folder = default if path is None else Path(normalized(path))
 
     async def stored(place: str) -> Mapped:
         return await desk.write(call, store(place), request)
 
-    return await _with_worktree(desk, repository, Path(path or default), branch, base_branch, stored)
+    return await _with_worktree(desk, repository, folder, branch, base_branch, stored)
 
 
 async def workspace_update(

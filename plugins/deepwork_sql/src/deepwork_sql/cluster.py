@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _FOLDERS = (
     "/usr/lib/postgresql/*/bin",
@@ -81,27 +82,37 @@ class Cluster(Server):
         _run("pg_ctl", "restart", "-w", "-D", str(self.folder / "data"), "-m", mode, "-l", str(self.folder / "log"))
 
 
+# Ends when its stdin does, which is when the process that holds the other end has ended, however it has.
+_WATCH = 'cat > /dev/null; "$0" stop -D "$1/data" -m immediate > /dev/null 2>&1; rm -rf "$1"'
+
+
 @contextlib.contextmanager
 def running_cluster() -> Iterator[Cluster]:
-    """Make a cluster in a temporary folder, start it, and remove it in the end.
+    """Make a cluster in a temporary folder, start it, and remove it in the end, also if this process is killed.
 
     Raises:
         NoPostgres: PostgreSQL is not installed.
     """
-    find_program("initdb")
-    with tempfile.TemporaryDirectory(prefix="deepwork-postgres-") as place:
-        folder = Path(place)
-        if user := _other_user():
-            os.chown(folder, user.pw_uid, user.pw_gid)
+    program = find_program("pg_ctl")
+    folder = Path(tempfile.mkdtemp(prefix="deepwork-postgres-"))
+    if user := _other_user():
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    watch = ["sh", "-c", _WATCH, program, str(folder)]
+    watcher = subprocess.Popen(watch, stdin=subprocess.PIPE, cwd="/", start_new_session=True, **_as(user))
+    try:
         _run("initdb", "-D", str(folder / "data"), "-U", "deepwork", "-A", "trust", "-E", "UTF8", "--locale=C")
         port = _free_port()
         _configure(folder, port)
         cluster = Cluster(f"postgresql://deepwork@127.0.0.1:{port}/postgres", folder)
         cluster.start()
-        try:
-            yield cluster
-        finally:
-            cluster.stop("immediate")
+        yield cluster
+    finally:
+        watcher.communicate()
+
+
+def _as(user: pwd.struct_passwd | None) -> dict[str, Any]:
+    """Give what lets `subprocess` run a program as another user."""
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
 
 
 def _configure(folder: Path, port: int) -> None:
@@ -118,8 +129,6 @@ def _configure(folder: Path, port: int) -> None:
 
 def _run(program: str, *arguments: str) -> None:
     """Run one of the programs of PostgreSQL, as another user if this is root, whom they refuse."""
-    user = _other_user()
-    as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
     environment = {**os.environ, "LC_ALL": "C"}
     # The server inherits the output of `pg_ctl`, so this is a file: a pipe would never be closed.
     with tempfile.TemporaryFile() as output:
@@ -132,7 +141,7 @@ def _run(program: str, *arguments: str) -> None:
             env=environment,
             timeout=_SECONDS,
             check=False,
-            **as_user,  # type: ignore[call-overload]  # only where this is root
+            **_as(_other_user()),
         )
         if completed.returncode:
             output.seek(0)

@@ -98,15 +98,15 @@ async def _git_or_none(top: Path, environment: Mapping[str, str]) -> Git | None:
 
 async def _since_checksums(snapshot: Snapshot, git: Git | None) -> FileChanges:
     top = Path(snapshot.toplevel)
-    listed = [path for path in await list_files(git, top) if snapshot.last is None or path <= snapshot.last]
+    files = [path for path in await list_files(git, top) if snapshot.last is None or path <= snapshot.last]
     after, unread = await read_states(git, top, snapshot.states, "sha1")
-    words: dict[str, str | None] = {path: "added" for path in listed if not path.endswith("/")}
+    words: dict[str, str | None] = {path: "added" for path in files if not path.endswith("/")}
     words |= _compare(snapshot.states, after)
     # Of a file that was not read at one of the two moments nothing is known, unless it is new or gone.
     words |= {
         path: None for path, old in snapshot.states.items() if after[path] and old and UNREAD in (old, after[path])
     }
-    repositories = _new_repositories(listed, snapshot.states)
+    repositories = _new_repositories(files, snapshot.states)
     return _file_changes(words, (), [*snapshot.warnings, *unread_warnings(unread), *repositories])
 
 

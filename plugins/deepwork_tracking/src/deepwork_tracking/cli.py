@@ -49,17 +49,17 @@ def list_(limit: int, root: str, *, as_json: bool) -> None:
     """List tracked workflows, the newest first."""
     from deepwork_tracking.report import list_workflows
 
-    found = _read(root, lambda transaction: list_workflows(transaction, limit))
+    workflows = _read(root, lambda transaction: list_workflows(transaction, limit))
     if as_json:
-        _say_json({"workflows": found})
+        _say_json({"workflows": workflows})
         return
-    for row in found:
+    for row in workflows:
         phase = f"phase {row['current_phase']}/{row['total_phases']}"
         tasks = f"{row['tasks']['total']} tasks ({row['tasks']['in_progress']} running)"
         blockers = click.style(f"  {row['blockers']} blockers", fg="red") if row["blockers"] else ""
         name = click.style(visible(row["workflow_name"]), bold=True)
         click.echo(f"{row['workflow_id']}  {_status(row['workflow_status'])}  {phase}, {tasks}{blockers}  {name}")
-    if not found:
+    if not workflows:
         click.echo("No workflows. Agents begin them with the tool start_workflow of the set `tracking`.", err=True)
 
 
@@ -97,12 +97,12 @@ def blockers(limit: int, root: str, *, as_json: bool) -> None:
     """List what waits for a person, in all workflows, the newest first."""
     from deepwork_tracking.context import open_blockers
 
-    found = _read(root, lambda transaction: open_blockers(transaction, limit))
+    issues = _read(root, lambda transaction: open_blockers(transaction, limit))
     if as_json:
-        _say_json({"blockers": found})
+        _say_json({"blockers": issues})
         return
-    _show_blockers(found)
-    if not found:
+    _show_blockers(issues)
+    if not issues:
         click.echo("No blockers.", err=True)
 
 

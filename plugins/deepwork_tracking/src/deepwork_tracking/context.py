@@ -83,23 +83,28 @@ def _conditions(workflow_id: str, filter_: Filter) -> Conditions:
 def _read_tasks(
     transaction: Transaction, conditions: Conditions, since: int | None, limit: int | None
 ) -> tuple[list[dict[str, Any]], int]:
-    wanted = conditions if since is None else [*conditions, tasks.c.started_at >= since]
+    all_conditions = conditions if since is None else [*conditions, tasks.c.started_at >= since]
     columns = [column for column in tasks.c if column.name not in HEAVY]
-    query = select(*columns).where(*wanted).order_by(tasks.c.started_at.desc(), tasks.c.position.desc()).limit(limit)
+    query = (
+        select(*columns)
+        .where(*all_conditions)
+        .order_by(tasks.c.started_at.desc(), tasks.c.position.desc())
+        .limit(limit)
+    )
     rows = [task_row(row) for row in transaction.execute(query)]
-    return rows[::-1], _count(transaction, select(tasks.c.id).where(*wanted))
+    return rows[::-1], _count(transaction, select(tasks.c.id).where(*all_conditions))
 
 
-def _reader(table: Table, shown: Callable[[Row[Any]], dict[str, Any]], *own: ColumnElement[bool]) -> SectionReader:
+def _reader(table: Table, view: Callable[[Row[Any]], dict[str, Any]], *own: ColumnElement[bool]) -> SectionReader:
     """Make the function that reads what tasks have logged in a table, the newest first."""
 
     def read(
         transaction: Transaction, conditions: Conditions, since: int | None, limit: int | None
     ) -> tuple[list[dict[str, Any]], int]:
-        wanted = [*conditions, *own] if since is None else [*conditions, *own, table.c.created_at >= since]
-        query = with_task(table).where(*wanted)
+        all_conditions = [*conditions, *own] if since is None else [*conditions, *own, table.c.created_at >= since]
+        query = with_task(table).where(*all_conditions)
         newest = query.order_by(table.c.created_at.desc(), table.c.position.desc()).limit(limit)
-        return [shown(row) for row in transaction.execute(newest)], _count(transaction, query)
+        return [view(row) for row in transaction.execute(newest)], _count(transaction, query)
 
     return read
 

@@ -14,7 +14,7 @@ from deepwork_tracking.tables import decisions, issues, milestones, tasks
 from deepwork_tracking.words import iso
 from deepwork_tracking.workflows import emit
 
-RowShown = Callable[[Row[Any]], dict[str, Any]]
+RowView = Callable[[Row[Any]], dict[str, Any]]
 
 
 def log_decision(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
@@ -59,16 +59,16 @@ def resolve_issue(transaction: Transaction, issue_id: str, *, by: str, note: str
         raise InvalidCall(f"issue {issue_id!r} was resolved by {issue.resolved_by} at {iso(issue.resolved_at)}")
     values = {"resolved_at": transaction.now, "resolved_by": by, "resolved_note": note}
     transaction.execute(update(issues).where(issues.c.id == issue_id).values(values))
-    shown = issue_row(_logged(transaction, issues, issue_id))
-    emit(transaction, "issue:updated", issue.workflow_id, shown, by)
-    return shown
+    issue_view = issue_row(_logged(transaction, issues, issue_id))
+    emit(transaction, "issue:updated", issue.workflow_id, issue_view, by)
+    return issue_view
 
 
 def _log(
     transaction: Transaction,
     kind: str,
     table: Table,
-    shown: RowShown,
+    view: RowView,
     task_id: str,
     values: dict[str, Any],
     principal: str,
@@ -82,7 +82,7 @@ def _log(
         "created_at": transaction.now,
     }
     transaction.execute(insert(table).values(row))
-    data = shown(_logged(transaction, table, row["id"]))
+    data = view(_logged(transaction, table, row["id"]))
     emit(transaction, f"{kind}:created", task.workflow_id, data, principal)
     return {f"{kind}_id": row["id"], "task_id": task_id, "created_at": iso(transaction.now)}
 

@@ -105,6 +105,6 @@ def _counts(transaction: Transaction, phase_id: str) -> dict[str, int]:
 
 
 def _emit_phase(transaction: Transaction, event: str, workflow_id: str, phase_id: str, principal: str) -> None:
-    (shown,) = phase_rows(transaction, phases.c.id == phase_id)
-    emit(transaction, event, workflow_id, shown, principal)
+    (phase,) = phase_rows(transaction, phases.c.id == phase_id)
+    emit(transaction, event, workflow_id, phase, principal)
     emit_workflow(transaction, "workflow:updated", workflow_id, principal)

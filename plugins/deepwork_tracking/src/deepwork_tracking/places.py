@@ -46,11 +46,11 @@ async def _is_in_worktree(context: PluginContext, folder: Path) -> bool:
         if git is None:
             return False
         lines = (await git.run("worktree", "list", "--porcelain", "-z")).split(b"\0")
-        listed = {_real(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")}
-        if listed.isdisjoint((folder, *folder.parents)):
+        worktrees = {_real(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")}
+        if worktrees.isdisjoint((folder, *folder.parents)):
             return False
         tree = await Git.open(folder, context.environment)
-        return bool(tree and tree.top in listed and await _common_folder(tree) == await _common_folder(git))
+        return bool(tree and tree.top in worktrees and await _common_folder(tree) == await _common_folder(git))
     except GitError:
         return False
 

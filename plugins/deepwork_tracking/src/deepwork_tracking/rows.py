@@ -36,14 +36,14 @@ def find(transaction: Transaction, table: Table, row_id: str) -> Row[Any]:
 
 def workflow_row(row: Row[Any]) -> dict[str, Any]:
     """Show a workflow: what every answer of `get_context` begins with, and what was asked for of its end."""
-    shown = {
+    view = {
         "workflow_id": row.id,
         "workflow_name": row.name,
         "workflow_status": row.status,
         "current_phase": row.current_phase,
         "total_phases": row.total_phases,
     }
-    return shown | _not_empty(row, "summary", "achievements", "limitations")
+    return view | _not_empty(row, "summary", "achievements", "limitations")
 
 
 def phase_rows(transaction: Transaction, condition: ColumnElement[bool]) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def phase_rows(transaction: Transaction, condition: ColumnElement[bool]) -> list
 
 def task_row(row: Row[Any]) -> dict[str, Any]:
     """Show a task."""
-    shown = {
+    view = {
         "id": row.id,
         "phase_id": row.phase_id,
         "name": row.name,
@@ -67,7 +67,7 @@ def task_row(row: Row[Any]) -> dict[str, Any]:
         "completed_at": iso_or_none(row.completed_at),
         "manual_review_needed": row.manual_review_needed,
     }
-    return shown | _not_empty(row, *_TASK_EXTRAS)
+    return view | _not_empty(row, *_TASK_EXTRAS)
 
 
 def with_task(table: Table) -> Select[Any]:
@@ -88,11 +88,11 @@ def milestone_row(row: Row[Any]) -> dict[str, Any]:
 
 def issue_row(row: Row[Any]) -> dict[str, Any]:
     """Show an issue; who has resolved it is shown once somebody has."""
-    shown = _log_row(row, "type", "description", "resolution")
+    view = _log_row(row, "type", "description", "resolution")
     if row.resolved_at is None:
-        return shown
+        return view
     resolution = {"resolved_at": iso(row.resolved_at), "resolved_by": row.resolved_by}
-    return shown | resolution | _not_empty(row, "resolved_note")
+    return view | resolution | _not_empty(row, "resolved_note")
 
 
 def seconds_between(started_at: int, completed_at: int | None) -> int | None:
@@ -123,7 +123,7 @@ def _phases_with_counts(condition: ColumnElement[bool]) -> Select[Any]:
 
 
 def _phase_row(row: Row[Any]) -> dict[str, Any]:
-    shown = {
+    view = {
         "phase_number": row.number,
         "phase_name": row.name,
         "phase_id": row.id,
@@ -139,7 +139,7 @@ def _phase_row(row: Row[Any]) -> dict[str, Any]:
         "started_at": iso(row.started_at),
         "completed_at": iso_or_none(row.completed_at),
     }
-    return shown | _not_empty(row, "description", "summary")
+    return view | _not_empty(row, "description", "summary")
 
 
 def _log_row(row: Row[Any], *names: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from deepwork_tracking.states import MAX_BYTES, MAX_FILES, UNREAD, StateReader
 
 DIFF = (
     *("diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color"),
-    *("--no-relative", "--ignore-submodules=dirty"),
+    *("--no-relative", "--ignore-submodules=dirty", f"-O{os.devnull}"),
 )
 UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 SUBMODULE = "160000"
@@ -60,16 +60,18 @@ class Entry:
 async def take_snapshot(folder: Path, machine: str, environment: Mapping[str, str]) -> Snapshot:
     """Take the snapshot of the working tree in which a folder lies, or of the folder itself if there is none."""
     reasons: list[str] = []
+    files: list[str] | None = None
     try:
-        git = await open_git(folder, environment)
-        if git:
+        if git := await open_git(folder, environment):
             folder = git.top
             if commit := await find_commit(git, "HEAD"):
                 return await _git_snapshot(git, commit, machine)
+            files = await list_files(git, folder)
     except GitError as error:
-        git = None
         reasons.append(f"git failed, so the contents of files are compared instead: {error.message}")
-    return await _checksum_snapshot(git, folder, machine, reasons)
+    if files is None:
+        files = await list_files(None, folder)
+    return await _checksum_snapshot(folder, files, machine, reasons)
 
 
 async def open_git(folder: Path, environment: Mapping[str, str]) -> Git | None:
@@ -171,9 +173,8 @@ async def _git_snapshot(git: Git, commit: str, machine: str) -> Snapshot:
     )
 
 
-async def _checksum_snapshot(git: Git | None, top: Path, machine: str, reasons: list[str]) -> Snapshot:
-    files = await list_files(git, top)
-    states, unread = await read_states(git, top, files[:MAX_FILES], "sha1")
+async def _checksum_snapshot(top: Path, files: list[str], machine: str, reasons: list[str]) -> Snapshot:
+    states, unread = await read_states(None, top, files[:MAX_FILES], "sha1")
     is_whole = len(states) == len(files)
     return Snapshot(
         type="checksum",

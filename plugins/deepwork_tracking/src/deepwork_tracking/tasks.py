@@ -207,11 +207,11 @@ def verify(changes: FileChanges, areas: Sequence[str]) -> dict[str, Any]:
 def _shortened(verification: dict[str, Any], files: dict[str, list[str]]) -> dict[str, Any]:
     total = sum(map(len, files.values()))
     lists = ("unexpected_files", "changed_before_start")
-    shown = verification | {name: verification[name][:MAX_SHOWN_FILES] for name in lists}
+    shortened = verification | {name: verification[name][:MAX_SHOWN_FILES] for name in lists}
     if max(map(len, files.values())) > MAX_SHOWN_FILES:
         text = f"{total:,} files changed; {MAX_SHOWN_FILES:,} of each kind are shown, `deepwork track show` has all"
-        shown["warnings"] = [*shown["warnings"], text]
-    return shown
+        shortened["warnings"] = [*shortened["warnings"], text]
+    return shortened
 
 
 def _emit_task(transaction: Transaction, event: str, task_id: str, principal: str) -> None:
