@@ -119,3 +119,14 @@ def test_every_test_that_the_security_model_names_exists(page):
     assert [name for name in files if not ((ROOT / name).exists() or (ROOT / "tests/security" / name).exists())] == []
     assert [name for name in names if name not in files and name not in functions] == []
     assert len(names) > 30
+
+
+@pytest.mark.parametrize(
+    "section", ["Who may do what", "A hostile repository", "A dishonest agent or reviewer", "What is on the disk"]
+)
+def test_each_row_of_the_security_model_names_what_shows_it_or_says_that_it_promises_nothing(page, section):
+    cells = [row[-1] for row in page("docs/explanation/security-model.md").lines(section)]
+    assert cells
+    assert [
+        cell for cell in cells if not ("test_" in cell or "](#" in cell or cell in ("no promise", "Shown by", "---"))
+    ] == []
