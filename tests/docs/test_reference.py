@@ -28,6 +28,7 @@ from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
 from deepwork.server import frames
 from deepwork.server.http import limits as bounds
+from deepwork.server.http import sessions
 from deepwork.sessions.definition import MAX_INSTRUCTIONS
 
 SOURCES = sorted((Path(deepwork.errors.__file__).parent).rglob("*.py"))
@@ -190,6 +191,7 @@ def test_the_bounds_of_http_are_those_of_the_code(page):
         str(bounds.MAX_CONNECTIONS),
         str(bounds.MAX_WAITING),
         f"{bounds.MAX_SESSIONS:,}",
+        str(sessions.MAX_OF_PRINCIPAL),
         str(bounds.MAX_SOCKETS),
         f"{bounds.MAX_FRAME // 1024**2} MiB",
         str(bounds.WRITE_SECONDS),

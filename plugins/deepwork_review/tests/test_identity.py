@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deepwork.api import open_context
-from deepwork.project.trusted_commands import pending_request
+from deepwork.testing import DeepworkProject
 from deepwork_review.plan import make_plan
-from deepwork_review.precomputed import commands_of
 
 pytestmark = pytest.mark.anyio
 
@@ -99,8 +98,7 @@ def plan_of(root, project):
     files = write(root, project)
     context = open_context("review", root)
     if project["command"]:
-        pending = [pending_request(command, root, context.trust, owner="review") for command in commands_of(context)]
-        context.trust.grant(filter(None, pending))
+        DeepworkProject(root).trust()
     plan = anyio.run(partial(make_plan, context, files=files))
     plan.issue()
     return plan

@@ -15,9 +15,9 @@ from pathlib import Path
 import anyio
 
 from deepwork.api import Session, open_context
-from deepwork_sql import Database, Transaction, database, leases
+from deepwork_sql import Database, Transaction, database, leases, opening
 from deepwork_sql.cluster import find_program, running_cluster
-from deepwork_sql.schema import SCHEMA
+from deepwork_sql.schema import SCHEMA, installed_schemas
 from deepwork_sql.session_rows import SessionRows
 
 FOLDER = Path(__file__).parent.parent / "tests" / "data" / "schemas"
@@ -71,6 +71,8 @@ def dump_postgres() -> str:
 def main() -> None:
     """Write both files."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    own = [item for item in installed_schemas() if item.schema.name == SCHEMA.name]
+    opening.installed_schemas = lambda: own  # other installed plugins keep dumps of their own
     with tempfile.TemporaryDirectory() as folder:
         texts = {"sqlite": dump_sqlite(Path(folder)), "postgresql": dump_postgres()}
     for engine, text in texts.items():

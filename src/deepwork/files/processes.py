@@ -136,6 +136,7 @@ class _Program:
     process: Process
     status: int | None = None
     pid: int | None = None
+    has_ended: bool = False
     _unread: bytearray = field(default_factory=bytearray)
 
     async def started(self, name: str) -> None:
@@ -155,6 +156,7 @@ class _Program:
         if self.status is None:
             return await self.process.wait()
         line = await self._line()
+        self.has_ended = True
         return os.waitstatus_to_exitcode(line[1]) if line else -signal.SIGKILL
 
     async def end(self) -> None:
@@ -164,6 +166,9 @@ class _Program:
                 os.killpg(self.process.pid, signal.SIGKILL)
             else:
                 self.process.terminate()
+                if self.pid is not None and not self.has_ended:
+                    # At once, for the server may have no time left to wait for the supervisor.
+                    os.killpg(self.pid, signal.SIGKILL)
         with anyio.move_on_after(SWEEP_SECONDS) as patience:
             await self.process.wait()
         if patience.cancelled_caught:

@@ -38,8 +38,7 @@ class TransportSessions:
             await self._app(scope, receive, send)
             return
         if self._exceeds_share(scope):
-            text = f"Too many sessions: one principal may have {MAX_OF_PRINCIPAL} open; end some with DELETE."
-            await refuse(scope, receive, send, Refusal(503, text))
+            await refuse(scope, receive, send, Refusal(503, "Too many sessions of one principal; end some by DELETE."))
             return
         headers = [(name, value) for name, value in scope["headers"] if name != _LAST_EVENT]
         await self._app({**scope, "headers": headers}, receive, send)
