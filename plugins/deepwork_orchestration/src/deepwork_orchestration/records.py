@@ -244,11 +244,15 @@ class Records:
 
     def available(self, workflow_id: str | None, batch: int) -> Iterable[Task]:
         """Give the pending tasks that nobody holds, by sequence, then by age of the workflow; read in batches."""
-        # Only ids are sorted, because thousands of whole rows may have the same sequence.
-        query = _free(sa.select(t.tasks.c.id), "pending").join(t.workflows).where(t.workflows.c.status.not_in(CLOSED))
+        # Only ids are sorted, because thousands of whole rows may have the same sequence. Workflows are not joined, so
+        # that no database begins with them and sorts all tasks of all workflows.
+        w = t.workflows.c
+        closed = sa.select(w.id).where(w.status.in_(CLOSED))
+        age = sa.select(w.number).where(w.id == t.tasks.c.workflow_id).scalar_subquery()
+        query = _free(sa.select(t.tasks.c.id), "pending").where(t.tasks.c.workflow_id.not_in(closed))
         if workflow_id is not None:
             query = query.where(t.tasks.c.workflow_id == workflow_id)
-        ordered = query.order_by(t.tasks.c.sequence, t.workflows.c.number, t.tasks.c.name)
+        ordered = query.order_by(t.tasks.c.sequence, age, t.tasks.c.name)
         offset = 0
         while lines := self._lines(ordered.limit(batch).offset(offset)):
             ids = [line.id for line in lines]
