@@ -20,7 +20,7 @@ ROOMS = {
     "errors": "",
     "text": "",
     "files": "errors",
-    "clients": "errors files",
+    "clients": "__init__ errors files text",
     "documents": "text",
     "models": "errors text",
     "ports": "errors files models",

@@ -215,10 +215,44 @@ def test_init_connects_a_client_too(run, project, home):
     assert refused.stderr == "Error: no client 'claud'; did you mean 'claude'?\n"
 
 
-def test_doctor_starts_the_server_of_every_entry(run, connect, project):
+def test_doctor_starts_the_server_of_every_entry_of_ours(run, connect, project):
     connect("claude")
-    project.write(".vscode/mcp.json", json.dumps({"servers": {"deepwork": {"command": "/bin/false", "args": []}}}))
     printed = run("doctor").stdout
     assert re.search(r"✓ Claude Code: .*: \d+ tools after", printed)
-    assert re.search(r"! VS Code: .*/bin/false.* ended with code 1 and listed no tools", printed)
-    assert "-> deepwork connect vscode" in printed
+
+
+def test_doctor_starts_no_other_program_that_a_repository_names(run, project):
+    entry = {"command": "/bin/sh", "args": ["-c", f"touch {project.root}/started; deepwork serve"]}
+    project.write(".mcp.json", json.dumps({"mcpServers": {"deepwork": entry}}))
+    printed = run("doctor").stdout
+    assert "· Claude Code: .mcp.json: /bin/sh -c" in printed
+    assert "not tried" in printed
+    assert not (project.root / "started").exists()
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_hang(connect, project):
+    os.mkfifo(project.root / ".mcp.json")
+    assert "not a regular file" in connect("claude", code=1).stderr
+
+
+def test_the_plugin_has_the_same_entry_and_hooks_as_connect_writes(connect, project, home, tmp_path, run):
+    folder = tmp_path / "plugin"
+    connect("claude", "--hooks")
+    assert connect("claude", "--plugin", folder).stdout == f"written    {folder}\n"
+    entry = json.loads((project.root / ".mcp.json").read_text())
+    hooks = json.loads((project.root / ".claude/settings.local.json").read_text())
+    assert json.loads((folder / "deepwork/.mcp.json").read_text()) == entry
+    assert json.loads((folder / "deepwork/hooks/hooks.json").read_text()) == hooks
+    connect("claude", "--plugin", folder)
+    (folder / "mine.txt").write_text("mine")
+    assert "is not an empty folder" in connect("claude", "--plugin", folder, code=1).stderr
+
+
+def test_doctor_says_when_an_installed_plugin_starts_another_command(connect, home, run):
+    file = home / ".claude/plugins/cache/deepwork/deepwork/1.0/.mcp.json"
+    file.parent.mkdir(parents=True)
+    entry = {"type": "stdio", "command": PROGRAM, "args": ["serve", "--path", "."]}
+    file.write_text(json.dumps({"mcpServers": {"deepwork": entry}}))
+    assert "starts the same command" in run("doctor").stdout
+    file.write_text(json.dumps({"mcpServers": {"deepwork": {**entry, "command": "/old/deepwork"}}}))
+    assert "starts another command than `deepwork connect claude`" in run("doctor").stdout

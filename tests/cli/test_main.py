@@ -47,7 +47,7 @@ def test_help_lists_the_commands_for_a_newcomer_and_loads_no_fastmcp(run, loaded
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("Usage: deepwork [OPTIONS] COMMAND [ARGS]...")
     listed = re.findall(r"^  (\w+)  ", ended.stdout, re.MULTILINE)
-    assert listed[:3] == ["serve", "init", "connect"]
+    assert listed[:4] == ["serve", "init", "connect", "status"]
     assert "deepwork init" in ended.stdout
     assert not loaded(flag) & {"fastmcp", "mcp"}
 

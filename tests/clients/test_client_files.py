@@ -78,16 +78,8 @@ def test_a_change_that_the_second_parser_reads_otherwise_is_not_made(monkeypatch
 def test_an_entry_is_written_in_the_files_own_line_ends_and_indentation():
     text = '{\r\n\t"mcpServers": {\r\n\t\t"a": {} // first\r\n\t}\r\n}\r\n'
     after = with_entry(text, LENIENT, JSON_KEYS, {"command": "x"})
-    lines = [
-        "{",
-        '\t"mcpServers": {',
-        '\t\t"a": {}, // first',
-        '\t\t"deepwork": {',
-        '\t\t\t"command": "x"',
-        "\t\t}",
-        "\t}",
-        "}",
-    ]
+    servers = ['\t\t"a": {}, // first', '\t\t"deepwork": {', '\t\t\t"command": "x"', "\t\t}"]
+    lines = ["{", '\t"mcpServers": {', *servers, "\t}", "}"]
     assert after == "".join(f"{line}\r\n" for line in lines)
     assert without_entry(after, LENIENT, JSON_KEYS) == text
 

@@ -38,6 +38,8 @@ KINDS = {
     "client": "any",
     "plugin": "any",
     "sketch": "any",
+    "entry": "any",
+    "hooks": "json",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 

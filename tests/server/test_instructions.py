@@ -49,3 +49,11 @@ def test_together_they_never_exceed_what_fits():
     for length in range(900, 1010):
         sets = [ToolSet(name, [], instructions="x" * length) for name in ("a", "b", "core")]
         assert len(join_instructions(sets)) <= MAX_CHARACTERS == 2000
+
+
+def test_their_first_three_hundred_characters_stand_alone(project):
+    text = project.server().instructions
+    beginning = text[:300]
+    assert "\n\n" in beginning  # the first paragraph is whole
+    names = ("get_workflows", "start_workflow", "finished_step", 'step_id "?"')
+    assert [name for name in names if name not in beginning] == []

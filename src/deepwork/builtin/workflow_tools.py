@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -20,22 +20,24 @@ from deepwork.api import (
     ToolSpec,
     WorkflowList,
 )
+from deepwork.builtin.workflow_prompts import prompts
 
 INSTRUCTIONS = """\
-DeepWork leads you through multi-step workflows, one step at a time, and remembers everything.
+DeepWork leads you through multi-step workflows. get_workflows lists them, start_workflow begins one, and after each \
+step finished_step checks your outputs and gives the next step. Never claim a step done in any other way. If you have \
+lost track: finished_step with outputs {} and step_id "?".
 
 1. Discover: get_workflows lists jobs and their workflows.
 2. Start: start_workflow gives a session_id and the first step (begin_step).
 3. Execute: follow step_instructions and write the files in step_expected_outputs.
-4. Checkpoint: finished_step with session_id, step_id and outputs (output name to path). Never claim a step \
-done in any other way.
+4. Checkpoint: finished_step with session_id, step_id and outputs (output name to path).
 5. Iterate: on needs_work do what feedback says, then call finished_step again.
 6. Continue: on next_step go on with the begin_step it brings.
 7. Complete: on workflow_complete report all_outputs; if another workflow is on the stack, go on with that one.
 
 Workflows nest: starting one during another puts it on top of the stack; abort_workflow ends one that cannot be \
-completed. If you have lost track, call finished_step with outputs {} and step_id "?", and the session_id if you \
-know it: it answers where you are. Errors say what to do next; notices in replies are for you.
+completed. With the session_id, if you know it, step_id "?" answers where that session is. Errors say what to do next; \
+notices in replies are for you.
 """
 
 SessionId = Annotated[str | None, Field(description="From begin_step. Default: the top of the stack.")]
@@ -105,6 +107,9 @@ def tool_set(engine: Engine) -> ToolSet:
     async def session_text(call: ToolCall, session_id: str) -> str:
         return await engine.resume_text(call, session_id)
 
+    async def open_session_ids(call: ToolCall, _typed: str, _others: Mapping[str, str]) -> list[str]:
+        return [session.session_id for session in await engine.active_sessions(call)]
+
     return ToolSet(
         name="core",
         resources=[
@@ -114,8 +119,10 @@ def tool_set(engine: Engine) -> ToolSet:
                 name="session",
                 description="What is needed to go on with a session: goal, step, instructions, outputs",
                 mime_type="text/markdown",
+                complete={"session_id": open_session_ids},
             )
         ],
+        prompts=prompts(engine),
         instructions=INSTRUCTIONS,
         tools=[
             ToolSpec(

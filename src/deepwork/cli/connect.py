@@ -12,6 +12,7 @@ import click
 
 from deepwork.cli.options import path_option
 from deepwork.cli.terminal import say, say_text
+from deepwork.clients.claude_plugin import write_plugin
 from deepwork.clients.connection import (
     FileChange,
     Place,
@@ -22,12 +23,12 @@ from deepwork.clients.connection import (
     planned,
     planned_removal,
 )
-from deepwork.clients.installed import find_program, installed_command
+from deepwork.clients.installed import installed_command
 from deepwork.clients.overview import overview
 from deepwork.clients.table import CLIENTS, NAME, Client
 from deepwork.clients.verification import verify
-from deepwork.errors import ConfigError, ProgramError
-from deepwork.files.processes import allowed_environment, run_program
+from deepwork.errors import ConfigError, GitError
+from deepwork.files.git import Git
 from deepwork.project.config import resolve_root
 
 PRINT = "print"
@@ -42,9 +43,23 @@ PRINT = "print"
 @click.option("--hooks", is_flag=True, help="Also write hooks that remind the agent (claude, codex, gemini).")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--remove", is_flag=True, help="Take out what was written.")
+@click.option(
+    "--plugin",
+    "plugin_folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="For claude: write a plugin into a new folder instead, and change no file of the client.",
+)
 @click.option("--no-verify", is_flag=True, help="Do not start the server to list its tools.")
 def connect(
-    name: str | None, root: str, scope: Scope | None, hooks: bool, dry_run: bool, remove: bool, no_verify: bool
+    name: str | None,
+    root: str,
+    scope: Scope | None,
+    hooks: bool,
+    dry_run: bool,
+    remove: bool,
+    plugin_folder: Path | None,
+    no_verify: bool,
 ) -> None:
     """Write the entry that starts deepwork into the file of a client, and check that it does.
 
@@ -56,10 +71,20 @@ def connect(
         _list_clients(project)
     elif name == PRINT:
         say_text(_printed(project))
+    elif plugin_folder:
+        _write_plugin(name, plugin_folder)
     elif remove:
         _disconnect(place_of(CLIENTS[name], project, scope), dry_run=dry_run)
     else:
         connect_client(place_of(CLIENTS[name], project, scope), hooks=hooks, dry_run=dry_run, no_verify=no_verify)
+
+
+def _write_plugin(name: str, folder: Path) -> None:
+    if name != "claude":
+        raise ConfigError("only Claude Code has plugins that deepwork can write", hint="Leave out --plugin.")
+    write_plugin(folder, installed_command(os.environ))
+    say(f"written    {folder}")
+    say(f"Now run: claude plugin marketplace add {folder} && claude plugin install {NAME}@{NAME}", err=True)
 
 
 def connect_client(place: Place, *, hooks: bool = False, dry_run: bool = False, no_verify: bool = False) -> None:
@@ -125,18 +150,13 @@ def _difference(change: FileChange) -> str:
 
 
 def _is_tracked(change: FileChange, place: Place) -> bool:
-    git = find_program(["git"], place.environment) if place.scope == "project" else None
-    if git is None:
-        return False
-
     async def ask() -> bool:
-        arguments = [git, "--literal-pathspecs", "ls-files", "--error-unmatch", "--", change.name]
-        environment = allowed_environment(place.environment)
-        return not (await run_program(arguments, cwd=place.root, environment=environment, seconds=5)).returncode
+        git = await Git.open(place.root, place.environment)
+        return bool(git and await git.paths("ls-files", "-z", "--cached", "--", change.name))
 
     try:
-        return anyio.run(ask)
-    except ProgramError:
+        return place.scope == "project" and anyio.run(ask)
+    except GitError:
         return False
 
 

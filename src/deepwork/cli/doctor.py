@@ -7,6 +7,7 @@ import platform
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -21,9 +22,11 @@ from deepwork.cli.options import json_option, path_option, plugins_dir_option, p
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
+from deepwork.clients.claude_plugin import installed_entries
 from deepwork.clients.connection import Place
 from deepwork.clients.installed import installed_command
-from deepwork.clients.overview import overview
+from deepwork.clients.overview import ClientState, overview
+from deepwork.clients.table import CLIENTS, HERE, claude_folder
 from deepwork.clients.verification import verify
 from deepwork.documents.limits import MAX_BYTES
 from deepwork.errors import ConfigError, DeepWorkError, GitError, PathRefused
@@ -241,39 +244,44 @@ async def _tracked_state(workspace: Workspace) -> list[str]:
 
 
 def _clients(root: Path) -> Iterator[Finding]:
-    """Start the server of every entry as its client would, and list its tools."""
+    """Start the server of every entry as its client would, and list its tools: our own command, and no other."""
     states = [state for state in overview(root, os.environ) if state.place]
     for state in states:
-        title = state.client.title
-        if state.word == "broken" or not state.command:
-            level = Level.WARNING if state.word == "broken" else Level.INFO
-            cure = f"deepwork connect {state.client.name}" if state.word == "broken" else None
-            yield Finding(level, f"{title}: {state.detail}", cure)
-            continue
-        if state.place and state.place.scope == "project" and not _is_ours(state.command):
-            # Whoever wrote the repository wrote this entry, and may have any program started by it.
-            text = f"{title}: {state.detail}: not tried, because it is not the command of this installation"
-            yield Finding(Level.INFO, text, f"deepwork connect {state.client.name}")
-            continue
-        try:
-            verified = verify(state.place or Place(state.client, root, "user", os.environ), [*state.command])
-        except ConfigError as error:
-            yield Finding(
-                Level.WARNING, f"{title}: {state.detail}: {error.message}", f"deepwork connect {state.client.name}"
-            )
-        else:
-            count = len(verified.tools)
-            yield Finding(Level.OK, f"{title}: {state.detail}: {count} tools after {verified.seconds:.1f} s")
+        yield _client(state, state.place or Place(state.client, root, "user", os.environ))
+    yield from _plugins_of_claude()
     if not states:
         yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
 
 
-def _is_ours(command: tuple[str, ...]) -> bool:
-    """Say whether an entry starts the script of this installation."""
+def _plugins_of_claude() -> Iterator[Finding]:
+    """Compare the entry of an installed plugin with that of connect: Claude Code joins two servers that are equal."""
+    entries = installed_entries(claude_folder(os.environ))
+    with suppress(ConfigError):
+        ours = CLIENTS["claude"].entry([installed_command(os.environ), "serve", "--path", HERE])
+        for file, entry in entries.items():
+            if entry == ours:
+                yield Finding(Level.OK, f"Claude Code: the plugin in {file.parent} starts the same command")
+            else:
+                text = f"Claude Code: the plugin in {file.parent} starts another command than `deepwork connect claude`"
+                yield Finding(Level.WARNING, text, "deepwork connect claude --plugin FOLDER, then install it again")
+
+
+def _client(state: ClientState, place: Place) -> Finding:
+    text, cure = f"{state.client.title}: {state.detail}", f"deepwork connect {state.client.name}"
+    if state.word == "broken":
+        return Finding(Level.WARNING, text, cure)
+    if not state.command:
+        return Finding(Level.INFO, text)
     try:
-        return command[:2] == (installed_command(os.environ), "serve")
-    except ConfigError:
-        return False
+        own = installed_command(os.environ)
+        if [own, "serve"] != [*state.command[:2]]:
+            # A repository may have written the entry, and doctor starts nothing for a repository.
+            reason = "not tried, because it is not the command of this installation"
+            return Finding(Level.INFO, f"{text}: {reason}", cure)
+        verified = verify(place, [*state.command])
+    except ConfigError as error:
+        return Finding(Level.WARNING, f"{text}: {error.message}", cure)
+    return Finding(Level.OK, f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s")
 
 
 def _small_file(file: Path, root: Path) -> str | None:

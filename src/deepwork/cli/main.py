@@ -27,6 +27,7 @@ COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
     "init": "deepwork.cli.init:init",
     "connect": "deepwork.cli.connect:connect",
+    "status": "deepwork.cli.status:status",
     "jobs": "deepwork.cli.jobs:jobs",
     "sessions": "deepwork.cli.sessions:sessions",
     "gate": "deepwork.cli.gate:gate",
@@ -35,9 +36,29 @@ COMMANDS = {
     "doctor": "deepwork.cli.doctor:doctor",
     "schema": "deepwork.cli.schema:schema",
     "new-plugin": "deepwork.cli.new_plugin:new_plugin",
+    "hook": "deepwork.cli.hook:hook",
     "completion": "deepwork.cli.completion:completion",
 }
 
+# The first sentences of the commands, so that the root's help imports none of them.
+SUMMARIES = {
+    "serve": "Serve the workflows of a project to an agent over MCP.",
+    "init": "Prepare a project: .deepwork/ with a commented configuration and a sample job.",
+    "connect": "Write the entry that starts deepwork into the file of a client, and check that it does.",
+    "status": "Show what is open in this project, where it stands, and what waits for a person.",
+    "jobs": "List and check job files.",
+    "sessions": "Show, verify, abort, reopen or archive the sessions of this project.",
+    "gate": "Show what was reviewed and why, and try a step's reviews on files.",
+    "plugins": "List the installed plugins: where each comes from, what it adds, and what is wrong with it.",
+    "trust": "Approve this project's settings and commands that run programs or use folders outside it.",
+    "doctor": "Check the installation and this project.",
+    "schema": "Print the JSON Schema of job.yml or config.yml, with which editors complete and check these files.",
+    "new-plugin": (
+        "Create the distribution deepwork-NAME: a plugin with tests that passes lint, type checks and tests at once."
+    ),
+    "hook": "Answer a hook of a client: note the sessions of its agent, and remind the agent of a step that is open.",
+    "completion": "Print the completion script of a shell.",
+}
 
 # How long threads may still run that are about to end, such as those of a closed event loop.
 THREAD_SECONDS = 0.5
@@ -62,6 +83,15 @@ class LazyGroup(CommandGroup):
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each command. Commands are imported only where their first sentence is not known."""
+        from deepwork.cli.command_cache import plugin_summaries
+
+        summaries = {**SUMMARIES, **plugin_summaries(self._of_plugins)}
+        shorts = {name: click.Command(name, help=text).get_short_help_str(1000) for name, text in summaries.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl([*shorts.items()])
 
     def _of_plugins(self) -> dict[str, click.Command]:
         if self._extensions is None:

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from deepwork.cli.terminal import say
+from deepwork.files.import_path import check_import_path
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -93,8 +94,6 @@ def plugins_dir_option(command: CommandT) -> CommandT:
 
 def _given(_context: click.Context, _parameter: click.Parameter, root: str) -> str:
     """Refuse a project whose modules Python would import in place of ours."""
-    from deepwork.project.config import check_import_path
-
     check_import_path(Path(os.path.realpath(root)))
     return root
 

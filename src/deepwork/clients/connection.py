@@ -16,7 +16,7 @@ from deepwork.clients.hook_entries import with_hooks, without_hooks
 from deepwork.clients.table import Client
 from deepwork.errors import ConfigError, PathRefused
 from deepwork.files.folder import Folder
-from deepwork.files.paths import read_regular, resolve_inside
+from deepwork.files.paths import describe, read_regular, resolve_inside
 
 Scope = Literal["project", "user"]
 Change = Callable[[str], str]
@@ -234,14 +234,13 @@ def _resolved(place: Place, file: Path) -> Path:
 
 def _read(place: Place, file: Path) -> bytes | None:
     path = _resolved(place, file)
+    inside = place.root if place.scope == "project" else path.parent
     try:
-        return read_regular(str(path), [path.parent], limit=MAX_BYTES)
+        return read_regular(str(path), [inside], limit=MAX_BYTES)
     except FileNotFoundError:
         return None
-    except PathRefused as error:
-        raise ConfigError(f"{place.shown(file)} {error.message} and was left as it is") from None
-    except OSError as error:
-        raise ConfigError(f"{place.shown(file)} cannot be read: {error.strerror}") from None
+    except (OSError, PathRefused) as error:
+        raise ConfigError(f"{place.shown(file)} {describe(error)}") from None
 
 
 def _write(path: Path, change: FileChange) -> None:

@@ -1,4 +1,4 @@
-"""Our own command, and programs of others: always by their full path."""
+"""Our own command, and programs of clients: always by their full path."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from deepwork.clients.table import NAME
-from deepwork.errors import ConfigError
+from deepwork.errors import ConfigError, ProgramMissing
+from deepwork.files.programs import find_program
 
 LASTING = "Install it to stay, with `uv tool install` or `pipx install` from a checkout, and run that `deepwork`."
 
@@ -32,13 +34,11 @@ def installed_command(environment: Mapping[str, str]) -> str:
     raise ConfigError(f"there is no script {NAME!r} in {folders[0]}", hint=LASTING)
 
 
-def find_program(names: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Find a program in the absolute folders of PATH: the current folder may belong to a stranger."""
-    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
-        for name in names:
-            program = os.path.join(folder, name)
-            if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
-                return program
+def first_installed(names: Sequence[str], environment: Mapping[str, str], project: Path) -> str | None:
+    """Give the path of the first of these programs that is in PATH; None if none is."""
+    for name in names:
+        with suppress(ProgramMissing):
+            return find_program(name, environment, project)
     return None
 
 

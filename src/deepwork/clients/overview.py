@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from deepwork.clients.connection import Place, Scope, entry_at
-from deepwork.clients.installed import find_program
+from deepwork.clients.installed import first_installed
 from deepwork.clients.table import CLIENTS, Client
 from deepwork.errors import ConfigError
 
@@ -46,7 +46,7 @@ def _state(client: Client, root: Path, environment: Mapping[str, str]) -> Client
             return ClientState(client, "broken", error.message, place=place)
         if entry is not None:
             return _of_entry(place, client.command_of(entry))
-    program = find_program(client.programs, environment)
+    program = first_installed(client.programs, environment, root)
     if program:
         return ClientState(client, "found", program)
     folder = client.user_files(environment)[0].parent
@@ -61,7 +61,7 @@ def _of_entry(place: Place, command: list[str] | None) -> ClientState:
         return ClientState(place.client, "connected", f"{name}: over HTTP", place=place)
     program = command[0]
     is_there = (
-        find_program([program], place.environment) if not os.path.dirname(program) else _runs(place.root / program)
+        _runs(place.root / program) if os.sep in program else first_installed([program], place.environment, place.root)
     )
     if not is_there:
         return ClientState(place.client, "broken", f"{name}: there is no such program: {program}", place=place)

@@ -101,7 +101,8 @@ def _home() -> Path:
     return Path(os.path.expanduser("~"))
 
 
-def _claude_folder(environment: Environment) -> Path:
+def claude_folder(environment: Environment) -> Path:
+    """Say where Claude Code keeps its settings and plugins."""
     return Path(environment.get("CLAUDE_CONFIG_DIR") or _home() / ".claude")
 
 
@@ -142,7 +143,7 @@ CLIENTS = {
             folder=HERE,
             programs=("claude",),
             hooks=HookFiles(
-                ".claude/settings.local.json", lambda env: _claude_folder(env) / "settings.json", _EVENTS, 10
+                ".claude/settings.local.json", lambda env: claude_folder(env) / "settings.json", _EVENTS, 10
             ),
             note="Run `claude` in the project once: it asks for your approval of the server.",
         ),

@@ -43,6 +43,10 @@ class ActiveSessions:
             return [], [UNKNOWN]
         return [_info(summary) for summary in summaries[:MAX_LISTED]], []
 
+    async def infos(self, call: ToolCall) -> list[ActiveSession]:
+        """List the caller's active sessions; none if the store fails or takes too long."""
+        return [_info(summary) for summary in await self._summaries(call) or []]
+
     async def notices_of(self, call: ToolCall, workflow: str, new_session_id: str) -> list[str]:
         """Say that a workflow that is to be started is active already, with both ways on."""
         for summary in await self._summaries(call) or []:

@@ -12,6 +12,7 @@ import anyio
 from anyio import to_thread
 
 from deepwork.engine.active import ActiveSessions
+from deepwork.engine.changes import git_place, output_digests
 from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
@@ -30,7 +31,7 @@ from deepwork.gate.shared import SharedReviews
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
-from deepwork.models.replies import AbortedWorkflow, FinishedStep, StartedWorkflow, WorkflowList
+from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
 from deepwork.sessions import transitions
@@ -134,6 +135,7 @@ class Engine:
             instance_id=instance_id,
             principal=call.principal,
             parents=[*parent.parents, parent.session_id] if parent else [],
+            git=await to_thread.run_sync(git_place, self._workspace),
             strict=self._is_strict,
             now=self._now(),
         )
@@ -195,6 +197,10 @@ class Engine:
         self.sessions.connection(call).end(session.session_id)
         return await self._replies.of_abort(call, session, repeated=repeated)
 
+    async def active_sessions(self, call: ToolCall) -> list[ActiveSession]:
+        """List what the caller may go on with, the last changed first; nothing if the store is slow or fails."""
+        return await self._active.infos(call)
+
     async def resume_text(self, call: ToolCall, session_id: str) -> str:
         """Tell what an agent needs that has to go on with a session and remembers nothing.
 
@@ -233,6 +239,8 @@ class Engine:
             gate_off=gate_off,
             notices=tuple(notices),
             next_instructions=instructions,
+            digests=output_digests(checked.outputs, self._workspace),
+            git=git_place(self._workspace),
         )
 
     async def _judged_and_completed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
+from deepwork.engine.changes import changes_since
 from deepwork.engine.steps import begin_step, concurrent_text, group_text
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
@@ -23,7 +24,7 @@ UNLISTED = (
 
 def resume_text(session: Session, workspace: Workspace) -> str:
     """Tell what is needed to go on; what is too long for a reply is written to a file, and that is named."""
-    text = whole_text(session)
+    text = whole_text(session, changes_since(session, workspace))
     if len(text) <= MAX_CHARACTERS:
         return text
     path = workspace.state_dir / f"resume_{session.session_id}.md"
@@ -39,8 +40,8 @@ def resume_text(session: Session, workspace: Workspace) -> str:
     return text[: max(text.rfind("\n", 0, room), room // 2)] + note
 
 
-def whole_text(session: Session) -> str:
-    """Tell goal, step, expected outputs, criteria, instructions as begun, and what is completed."""
+def whole_text(session: Session, changes: str = "") -> str:
+    """Tell goal, step, changes since, expected outputs, criteria, instructions as begun, and what is completed."""
     step = begin_step(session, session.current_step_id)
     completed = [progress for progress in session.step_progress.values() if progress.completed_at]
     parts = [
@@ -49,6 +50,7 @@ def whole_text(session: Session) -> str:
         f"{report_call(session.session_id, step.step_id)}.",
         group_text(session, step.step_id),
         f"Goal: {session.goal}",
+        changes,
         _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
         _criteria(step.step_id, step.step_reviews),
         _review(session, step.step_id),

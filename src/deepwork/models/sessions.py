@@ -105,6 +105,13 @@ class RecordedAbort(StoredModel):
     notices: list[str] = []
 
 
+class GitPlace(StoredModel):
+    """Where in the history of its repository a project was."""
+
+    branch: str | None = None
+    commit: str | None = None
+
+
 class StepProgress(StoredModel):
     """How far one step is.
 
@@ -123,6 +130,7 @@ class StepProgress(StoredModel):
     override_reason: str | None = None
     begun: BegunStep | None = None
     reply: RecordedReply | None = None
+    digests: dict[str, str] = {}
 
 
 class PinnedDefinition(StoredModel):
@@ -196,6 +204,7 @@ class Session(StoredModel):
     parents: list[str] = []
     step_progress: dict[str, StepProgress] = {}
     abort_reply: RecordedAbort | None = None
+    git: GitPlace | None = None
     definition: PinnedDefinition | None = None
     history: list[HistoryEntry] = []
     strict: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from deepwork.files.workspace import Workspace
+from deepwork.ports.call import ToolCall
 from deepwork.ports.context import TrustedCommand
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
@@ -65,24 +66,40 @@ class ToolSpec:
     always_load: bool = False
 
 
+# Gives values for an argument: called with the call, what is typed so far, and the other arguments; sync or async.
+Complete = Callable[[ToolCall, str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]
+
+
 @dataclass(frozen=True)
 class ResourceSpec:
-    """An MCP resource. With `{name}` in the URI it is a template, whose function takes these names."""
+    """An MCP resource. With `{name}` in the URI it is a template, whose function takes these names.
+
+    Attributes:
+        complete: By name of the URI, what gives the values that clients offer while their user types.
+    """
 
     uri: str
     fn: Callable[..., Any]
     name: str
     description: str
     mime_type: str = "text/plain"
+    complete: Mapping[str, Complete] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PromptSpec:
-    """An MCP prompt: a function whose parameters are the prompt's, and which gives its text."""
+    """An MCP prompt: a function whose parameters are the prompt's, and which gives its text.
+
+    A parameter annotated with `ToolCall` is filled by the host and hidden from clients.
+
+    Attributes:
+        complete: By parameter, what gives the values that clients offer while their user types.
+    """
 
     name: str
     fn: Callable[..., Any]
     description: str
+    complete: Mapping[str, Complete] = field(default_factory=dict)
 
 
 class Level(StrEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -144,24 +143,6 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     extra_roots = tuple(Path(os.path.expanduser(folder)).absolute() for folder in config.allowed_output_roots)
     workspace = Workspace(root, extra_roots)
     return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, user, project)
-
-
-def check_import_path(root: Path) -> None:
-    """Refuse a project from which Python would import modules before it looks where this server was installed.
-
-    Raises:
-        ConfigError: The project, or a folder in it, is on `sys.path`; the environment that runs us may lie in it.
-    """
-    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    resolved = [os.path.realpath(entry) for entry in sys.path]
-    ahead = resolved[: resolved.index(own)] if own in resolved else resolved
-    environments = (Path(os.path.realpath(sys.prefix)), Path(os.path.realpath(sys.base_prefix)))
-    for entry in map(Path, ahead):
-        if entry.is_relative_to(root) and not any(map(entry.is_relative_to, environments)):
-            raise ConfigError(
-                f"Python would import modules from {str(entry)!r}, which lies in the project {str(root)!r}",
-                hint="Take it out of PYTHONPATH, and start `deepwork` or `python -P -m deepwork`.",
-            )
 
 
 def resolve_root(project_root: str | Path) -> Path:

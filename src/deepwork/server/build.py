@@ -24,6 +24,7 @@ from deepwork.loading.selection import by_name, named_tools
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
+from deepwork.server.completions import add_completions
 from deepwork.server.instructions import NO_REVIEWER, STRICT, join_instructions
 from deepwork.server.lazy_state import LazyStateServer
 from deepwork.server.middleware import CallMiddleware
@@ -121,6 +122,9 @@ def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> 
     )
     for part in _parts(project, sets, server, middleware):
         part.add()
+    prompts = [spec for tool_set in sets for spec in tool_set.item.prompts]
+    resources = [spec for tool_set in sets for spec in tool_set.item.resources]
+    add_completions(server, prompts, resources, middleware)
     return server
 
 
@@ -150,7 +154,7 @@ def _parts(
     prompts = [Provided(spec, tool_set.by) for tool_set in sets for spec in tool_set.item.prompts]
     for name, prompt in by_name("prompt", prompts, lambda spec: spec.name).items():
         subject = f"prompt {name!r}{place_of(prompt.item.fn)}"
-        yield _Part(prompt.by, subject, partial(add_prompt, server, prompt.item))
+        yield _Part(prompt.by, subject, partial(add_prompt, server, prompt.item, middleware))
 
 
 def find_faults(project: Project, engine: Engine) -> list[Provided[DeepWorkError]]:

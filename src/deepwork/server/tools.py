@@ -12,7 +12,7 @@ from typing import Any, cast, get_type_hints
 
 import pydantic_core
 from fastmcp import FastMCP
-from fastmcp.exceptions import ResourceError, ValidationError
+from fastmcp.exceptions import PromptError, ResourceError, ValidationError
 from fastmcp.prompts import Prompt
 from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
@@ -91,9 +91,10 @@ def add_resource(server: FastMCP[Any], spec: ResourceSpec, middleware: CallMiddl
         server.add_resource(Resource.from_function(fn, uri=spec.uri, **about))  # type: ignore[arg-type]
 
 
-def add_prompt(server: FastMCP[Any], spec: PromptSpec) -> None:
+def add_prompt(server: FastMCP[Any], spec: PromptSpec, middleware: CallMiddleware) -> None:
     """Register a prompt."""
-    server.add_prompt(Prompt.from_function(spec.fn, name=spec.name, description=spec.description))
+    fn = _without_call(spec.fn, middleware, functools.partial(_prompt_errors, spec.name))
+    server.add_prompt(Prompt.from_function(fn, name=spec.name, description=spec.description))
 
 
 def _check_parameters(spec: ResourceSpec, fn: Callable[..., Any]) -> None:
@@ -113,6 +114,15 @@ def _resource_errors(uri: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise ResourceError(str(translated(uri, error)), log_level=logging.DEBUG) from error
+
+
+@contextmanager
+def _prompt_errors(name: str) -> Iterator[None]:
+    """Word errors as those of tools."""
+    try:
+        yield
+    except Exception as error:
+        raise PromptError(str(translated(name, error)), log_level=logging.DEBUG) from error
 
 
 def _without_call(

@@ -11,6 +11,7 @@ from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import (
     SCHEMA_VERSION,
     EventKind,
+    GitPlace,
     HistoryEntry,
     PinnedDefinition,
     RecordedAbort,
@@ -37,6 +38,8 @@ class Completion:
         gate_off: Whether it has reviews that nobody makes, because the quality gate is off.
         permission: Who has allowed that, if a person has.
         notices: What the agent should know about its outputs.
+        digests: What tells the completed files from others.
+        git: Branch and commit at this moment.
         next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
             at the end of the workflow.
     """
@@ -50,6 +53,8 @@ class Completion:
     permission: Mapping[str, Any] | None = None
     notices: tuple[str, ...] = ()
     next_instructions: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    git: GitPlace | None = None
 
 
 def new_session(
@@ -62,6 +67,7 @@ def new_session(
     instance_id: str | None,
     principal: str,
     parents: list[str],
+    git: GitPlace | None = None,
     strict: bool = False,
     now: str,
 ) -> Session:
@@ -79,6 +85,7 @@ def new_session(
         branch_name=branch_name(job_name, workflow, instance_id or now[:10].replace("-", "")),
         principal=principal,
         parents=parents,
+        git=git,
         definition=definition,
         strict=strict,
     )
@@ -334,7 +341,9 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
         notes=completion.notes,
         override_reason=override,
         reply=reply,
+        digests=dict(completion.digests),
     )
+    session = session.model_copy(update={"git": completion.git})
     return record(session, now, EventKind.STEP_COMPLETED, step_id, {"outputs": completion.outputs})
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from deepwork.api import PluginContext, ToolCall, ToolSet, ToolSpec
+from deepwork.api import PluginContext, PromptSpec, ToolCall, ToolSet, ToolSpec
 
 INSTRUCTIONS = (
     "Reviews: before you call a change finished, get_review_instructions tells which reviews it needs. Have each done "
@@ -46,9 +46,17 @@ def tool_set(context: PluginContext) -> ToolSet:
         ReviewFolder(context).mark(review_id, by[:200], summary)
         return f"Review {review_id!r} is recorded as passed."
 
+    def review() -> str:
+        return (
+            "Review my change: call get_review_instructions, have each review that it lists done by a reviewer of its "
+            "own, in parallel, and fix what they find. Then call it again, until nothing is left, and tell me what was "
+            "found and what you have changed."
+        )
+
     return ToolSet(
         name="review",
         instructions=INSTRUCTIONS,
+        prompts=[PromptSpec("review", review, "Review what has changed, and fix what is found")],
         tools=[
             ToolSpec("get_review_instructions", get_review_instructions, title="List needed reviews", output="text"),
             ToolSpec(

@@ -1,0 +1,78 @@
+"""`deepwork hook`: answers the hooks of clients. It never fails, and never takes long."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deepwork.cli.open_sessions import open_sessions, resume_text_of
+from deepwork.clients.hook_events import HookCall, answer
+
+SECONDS = 2.0
+MAX_INPUT = 16 * 1024 * 1024
+
+PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    epilog="Clients call it; `deepwork connect claude --hooks` writes that into their files.",
+)
+@click.argument("event")
+@click.option("--client", default="claude", show_default=True, metavar="NAME", help="The client that calls.")
+@click.option("--path", "root", metavar="PATH", help="Project root directory (default: what the client says).")
+def hook(event: str, client: str, root: str | None) -> None:
+    """Answer a hook of a client: note the sessions of its agent, and remind the agent of a step that is open.
+
+    EVENT is the client's own word, such as Stop, SessionStart, PreCompact or PostToolUse. The event's JSON is read
+    from stdin, and the answer has the client's form. Where there is nothing to say, or after two seconds, nothing is
+    printed; the exit code is always 0.
+    """
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, _seconds())
+    text = ""
+    try:
+        text = _answer(event, client, root)
+    except Exception:  # noqa: BLE001 - whatever is wrong, the client's work goes on
+        text = ""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if text:
+        click.echo(text)
+
+
+def _answer(event: str, client: str, root: str | None) -> str:
+    data = json.loads(b"{}" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_INPUT))
+    project = _project(root, client, data)
+    return answer(
+        HookCall(
+            event=event,
+            client=client,
+            data=data,
+            sessions=open_sessions(project),
+            resume=lambda session_id: resume_text_of(project, session_id),
+            environment=os.environ,
+        )
+    )
+
+
+def _project(root: str | None, client: str, data: dict[str, Any]) -> Path:
+    """Give the project of the option, else of the client's variable, else of the event's folder."""
+    variable = os.environ.get(PROJECT_VARIABLES.get(client, ""))
+    return Path(os.path.realpath(root or variable or data.get("cwd") or "."))
+
+
+def _seconds() -> float:
+    try:
+        return max(float(os.environ.get("DEEPWORK_HOOK_SECONDS") or SECONDS), 0.1)
+    except ValueError:
+        return SECONDS
+
+
+def _give_up(*_: object) -> None:
+    os._exit(0)

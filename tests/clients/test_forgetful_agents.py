@@ -1,0 +1,40 @@
+"""The real Claude Code, set up as the README says, with a model that forgets its step."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from figures_hooks import PROGRAM, START, Desk, rows
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
+
+
+def test_it_reaches_the_first_call_and_is_reminded_once_and_another_window_is_not(node_clients):
+    assert [(row.figure, row.measured) for row in rows(1) if not row.reached] == []
+
+
+def test_a_project_that_nobody_has_approved_is_asked_for_once(node_clients, tmp_path):
+    desk = Desk.make(tmp_path, node_clients)
+    (tmp_path / "home/.claude/settings.json").unlink()
+    assert "Pending approval" in desk.run("claude", "mcp", "list")
+    assert START["id"] not in desk.agent(START).results or desk.agent(START).results[START["id"]].get("is_error")
+
+
+def test_the_plugin_passes_the_validator_and_installs(node_clients, tmp_path):
+    desk = Desk.make(tmp_path, node_clients)
+    plugin = str(tmp_path / "plugin")
+    desk.run(PROGRAM, "connect", "claude", "--plugin", plugin)
+    for folder in (plugin, f"{plugin}/deepwork"):
+        printed = desk.run("claude", "plugin", "validate", "--strict", folder)
+        assert "Validation passed" in printed
+    assert "refuses a submission" not in printed
+    desk.run("claude", "plugin", "marketplace", "add", plugin)
+    desk.run("claude", "plugin", "install", "deepwork@deepwork")
+    assert "starts the same command" in desk.run(PROGRAM, "doctor")
+    tokens = re.search(r"Always-on: +~(\d+) tok", desk.run("claude", "plugin", "details", "deepwork"))
+    assert int(tokens[1]) <= 60
