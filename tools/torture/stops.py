@@ -39,7 +39,7 @@ import pathlib, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if sys.argv[1:] != ["child"]:
     subprocess.Popen([sys.executable, __file__, "child"])
-    pathlib.Path("reviewing").touch()
+    pathlib.Path(__file__).with_name("reviewing").touch()
 time.sleep(60)
 """
 
@@ -139,8 +139,11 @@ class Reviews:
         self.project = Project(folder / "reviews")
         self.project.write_job("demo", [step("a", reviews=[review()]), step("b")], {"main": ["a", "b"]})
         self.project.write("a.md")
-        self.project.write("slow.py", REVIEWER)
-        command = {"run": [sys.executable, "slow.py"]}
+        # Beside the project: a script of the project would wait for trust.
+        program = folder / "slow.py"
+        program.write_text(REVIEWER)
+        self._marker = folder / "reviewing"
+        command = {"run": [sys.executable, str(program)]}
         Project(folder).write(
             "config/deepwork/config.yml", json.dumps({"quality_gate": {"commands": {"slow": command}}})
         )
@@ -156,11 +159,10 @@ class Reviews:
             self._session_id = started["begin_step"]["session_id"]
         thread = threading.Thread(target=self._submit, args=[server])
         thread.start()
-        marker = self.project.root / "reviewing"
         deadline = time.monotonic() + PATIENCE
-        while not marker.exists() and time.monotonic() < deadline:
+        while not self._marker.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        marker.unlink()
+        self._marker.unlink()
         time.sleep(dice.uniform(0, 0.2))
         end(server)
         thread.join()
