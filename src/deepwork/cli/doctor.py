@@ -63,7 +63,8 @@ def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
         say_json({"ok": not broken, "findings": report})
         return int(broken)
     for name, findings in groups.items():
-        say(Styled(name, bold=True))
+        if findings:
+            say(Styled(name, bold=True))
         for finding in findings:
             say_text(finding.text, "  ", Styled(*MARKS[finding.level]), " ")
             if finding.cure:
@@ -82,6 +83,7 @@ def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable
     yield "project", _project(project)
     yield "configuration", _configuration(project)
     yield "plugins", _plugins(project, offers)
+    yield "quality gate", _guarded(lambda: _gate(project, offers))
     yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
@@ -184,6 +186,21 @@ def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
     if adds or not errors:
         state = ", ".join(adds) or "adds nothing" if status.status == "active" else status.status
         yield Finding(Level.INFO if errors else Level.OK, f"{status.plugin}: {state}")
+
+
+def _gate(project: Project, offers: Offers) -> Iterator[Finding]:
+    """Say what keeps a strict gate from having verdicts, as the configuration has it."""
+    section = project.config.quality_gate
+    if not section.enabled and not section.strict:
+        yield Finding(
+            Level.INFO, "it is off: steps are completed without their reviews", "set quality_gate.enabled: true"
+        )
+    if not section.strict or offers.engine is None or offers.errors:
+        return  # what is wrong is said under `plugins`
+    error = anyio.run(offers.engine.strict.obstacle)
+    if error:
+        text = f"the quality gate is strict, and {error.message}; no workflow can be started"
+        yield Finding(Level.ERROR, text, error.hint)
 
 
 def _tools(project: Project, offers: Offers) -> Iterator[Finding]:

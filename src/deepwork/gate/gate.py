@@ -38,6 +38,7 @@ log = logging.getLogger("deepwork.gate")
 
 FILES_IN_TIME = 5
 SECONDS_PER_FILE = 30
+MAX_GAPS = 3
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,9 @@ class QualityGate:
             files, inputs = copied.listed(files), copied.listed(inputs)
             tasks = [replace(task, files=tuple(map(copy_name, task.files))) for task in tasks]
         payload = Payload(roots, reviewer.max_inline_files, nonce)
+        text = payload.text(files, inputs)
+        if payload.gaps and not reviewer.reads_files:
+            raise _unseen(reviewer.name, payload.gaps)
         return ReviewRequest(
             session_id=work.session_id,
             job_name=work.job_name,
@@ -265,7 +269,7 @@ class QualityGate:
             step_id=work.step.id,
             project_root=self._workspace.root,
             tasks=tuple(tasks),
-            payload=payload.text(files, inputs),
+            payload=text,
             notes=work.notes,
             parameters={item.name: item.description for item in work.step.inputs if isinstance(item, UserInput)},
             nonce=nonce,
@@ -279,6 +283,13 @@ def _hand_backs(outcomes: Iterable[Outcome]) -> Iterator[HandBack]:
     for outcome in outcomes:
         if isinstance(outcome.verdict, HandedBack):
             yield HandBack(outcome.evaluation.reviewer, (outcome.evaluation.task,), outcome.verdict)
+
+
+def _unseen(name: str, gaps: Sequence[str]) -> RunnerError:
+    return RunnerError(
+        f"the runner {name!r} cannot open files, and was not asked because it would see {'; '.join(gaps[:MAX_GAPS])}",
+        hint="Report fewer or smaller text files, or ask the user for a reviewer that opens files.",
+    )
 
 
 _RUNNER_ERRORS: Mapping[type[DeepWorkError], type[RunnerError]] = {
