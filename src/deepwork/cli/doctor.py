@@ -241,7 +241,7 @@ def _sessions(project: Project) -> Iterator[Finding]:
     count, damaged = with_store(project, read)
     yield Finding(Level.OK, f"{count} sessions in the store {project.config.state.store!r}")
     for name in damaged:
-        yield Finding(Level.WARNING, f"{name} could not be read and was set aside", "look at it, then remove it")
+        yield Finding(Level.WARNING, f"{name} cannot be read", "restore a copy of it, or remove it")
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
