@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -69,6 +69,7 @@ class Judgement:
         handed_back: What was handed back to the agent to have it reviewed itself.
         skipped: The outputs that were not submitted, so that their reviews had nothing to judge.
         changed: The files that changed while they were judged.
+        untrusted: The settings that have no effect without trust.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -76,6 +77,7 @@ class Judgement:
     skipped: tuple[str, ...] = ()
     fingerprints: Fingerprints = field(default_factory=dict)
     changed: tuple[str, ...] = ()
+    untrusted: tuple[str, ...] = ()
 
     @property
     def failed(self) -> list[Outcome]:
@@ -106,6 +108,7 @@ class QualityGate:
         max_attempts: Failed verdicts after which a step is stuck.
         max_failures: Calls in a row without a verdict after which the agent is told to go on otherwise.
         concurrency: How many external reviews run at once.
+        untrusted: Gives the labels of settings that have no effect without trust, for who asks why there is no verdict.
     """
 
     def __init__(
@@ -119,6 +122,7 @@ class QualityGate:
         max_attempts: int,
         max_failures: int = 3,
         concurrency: int = 4,
+        untrusted: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self.cli = cli
         self.max_inline_files = max_inline_files
@@ -127,6 +131,7 @@ class QualityGate:
         self.max_failures = max_failures
         self._routing = routing
         self._workspace = workspace
+        self._untrusted = untrusted
         self._slots = anyio.CapacityLimiter(concurrency)
 
     def gives_verdicts(self, work: Work) -> bool:
@@ -185,7 +190,10 @@ class QualityGate:
             for number in to_run:
                 tasks.start_soon(run, number)
         changed = await self._changed(work, copied, outcomes) if to_run else ()
-        return Judgement(tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, work.fingerprints, changed)
+        untrusted = tuple(sorted(self._untrusted()))
+        return Judgement(
+            tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, work.fingerprints, changed, untrusted
+        )
 
     async def _changed(self, work: Work, copied: Snapshot, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         judged = {listed.path for outcome in outcomes for listed in (*outcome.evaluation.files, *work.inputs)}

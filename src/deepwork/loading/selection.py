@@ -119,6 +119,9 @@ def choose(
     if name in available:
         return available[name]
     message = f"no {kind} {name!r} (from {option}); available: {', '.join(available) or 'none'}"
+    offered = [key for key, item in available.items() if isinstance(item, Provided) and item.by.name == name]
+    if offered:
+        message += f"; {name!r} is the name of a plugin, which offers: {', '.join(offered)}"
     for status in failures:
         message += f"\n{status.plugin} might offer it, but could not be loaded: {status.cause}"
     distribution = DISTRIBUTIONS.get(name)
