@@ -88,6 +88,16 @@ def test_a_quality_gate_is_told_of_as_it_is_configured(run, config, level, text,
     assert [item for item in said if item["text"].startswith(text) and item["cure"] == cure] == said
 
 
+def test_a_setting_of_a_plugin_that_waits_for_trust_is_told_at_the_first_run(project, install, findings):
+    """What waits is known only once every plugin has been asked for what it offers."""
+    install("trusting")
+    project.write(".deepwork/config.yml", "plugins: {settings: {trusting: {url: 'http://far'}}}")
+    text = "setting plugins.settings.trusting.url has no effect until you approve it"
+    assert text in [finding["text"] for finding in findings()[1]["warning"]]
+    project.trust()
+    assert text not in [finding["text"] for finding in findings()[1].get("warning", [])]
+
+
 def test_two_tool_sets_of_one_name_are_an_error(install, findings):
     install("good", "clash_set")
     code, by_level = findings()

@@ -18,6 +18,26 @@ from deepwork.testing.fakes import answered
 pytestmark = pytest.mark.anyio
 
 
+FAR = """
+from typing import Annotated
+from pydantic import BaseModel
+from deepwork import hookimpl
+from deepwork.api import NeedsTrust, ReviewRunner, ReviewRunnerSpec, RunnerUnavailable
+
+class Settings(BaseModel):
+    url: Annotated[str | None, NeedsTrust()] = None
+
+class Far(ReviewRunner):
+    async def review(self, request):
+        raise RunnerUnavailable("no url is set")
+
+@hookimpl
+def deepwork_review_runners(context):
+    context.settings(Settings)
+    yield ReviewRunnerSpec(name="far", create=Far, max_inline_files=5)
+"""
+
+
 class Settings(BaseModel):
     url: Annotated[str | None, NeedsTrust()] = None
 
@@ -56,6 +76,15 @@ async def test_no_verdict_names_the_settings_that_wait_for_trust(reviewed, plugi
     async with reviewed.agent(reviewed.server(external_runner="remote", plugins=plugins())) as agent:
         await agent.start()
         assert (await agent.finish({"a.md": "a.md"}))["status"] == "next_step"
+
+
+async def test_gate_try_says_which_setting_has_no_effect(reviewed, deepwork, tmp_path, monkeypatch):
+    (tmp_path / "far.py").write_text(FAR)
+    monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
+    reviewed.write(".deepwork/config.yml", "plugins: {settings: {far: {url: 'https://judge.example'}}}")
+    shown = await deepwork("gate", "try", "demo", "a", "--file", "a.md", "--runner", "far", code=1)
+    assert "no verdict" in shown
+    assert "setting plugins.settings.far.url of this project has no effect until you run `deepwork trust`" in shown
 
 
 def test_the_name_of_a_plugin_and_that_of_its_runner_are_told_apart(project, plugins):
