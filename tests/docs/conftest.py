@@ -138,13 +138,16 @@ class Player:
     def _install(self, folder: Path) -> None:
         """Do by hand what pip does with `--editable`, for the tests have no network and share one environment."""
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-        about = folder / "src" / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        # Beside the project: what lies in it may not stand before our own packages on the import path.
+        packages = self.project.root.with_name("site-packages")
+        about = packages / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        self.project.write(packages / "sitecustomize.py", f"import sys\n\nsys.path.append({str(folder / 'src')!r})\n")
         self.plugin_folders.append(folder)
         points = "".join(f"{name} = {module}\n" for name, module in project["entry-points"]["deepwork"].items())
         self.project.write(about / "METADATA", f"Name: {project['name']}\nVersion: {project['version']}\n")
         self.project.write(about / "entry_points.txt", f"[deepwork]\n{points}")
         self.installed = {
-            "PYTHONPATH": str(folder / "src"),
+            "PYTHONPATH": str(packages),
             "PYTEST_ADDOPTS": "-p no:xdist -p no:cacheprovider",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this as "no isolation"
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
