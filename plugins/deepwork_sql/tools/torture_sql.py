@@ -25,6 +25,7 @@ from typing import Any
 import anyio
 import click
 import psycopg
+from anyio import to_thread
 from sqlalchemy import text
 
 import deepwork_sql
@@ -43,6 +44,12 @@ TABLES = (
     "CREATE TABLE completions (item TEXT NOT NULL, fence BIGINT NOT NULL, worker TEXT NOT NULL)",
 )
 LEASE, SHORT_LEASE = 60_000, 2_000
+OPEN_ITEM = "SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1"
+# Statements are made once, as programs do.
+OPEN = {"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")}
+CLAIMED = text("UPDATE items SET state = 'claimed' WHERE item = :item")
+COMPLETED = text("INSERT INTO completions VALUES (:item, :fence, :worker)")
+DONE = text("UPDATE items SET state = 'done' WHERE item = :item")
 
 
 # Databases
@@ -194,8 +201,7 @@ def make_items(url: str, count: int) -> None:
 
 def claim(tx: Transaction, worker: str, lease: int) -> leases.Lease | None:
     """Take an open item, or one whose holder has gone."""
-    skip = " FOR UPDATE SKIP LOCKED" if tx.dialect == "postgresql" else ""
-    item = tx.execute(text(f"SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1{skip}")).scalar()
+    item = tx.execute(OPEN[tx.dialect]).scalar()
     if item is None:
         lost = leases.expired(tx, "item", 1)
         if not lost:
@@ -204,23 +210,33 @@ def claim(tx: Transaction, worker: str, lease: int) -> leases.Lease | None:
     taken = leases.take(tx, item, holder=worker, milliseconds=lease)
     if isinstance(taken, leases.Held):
         return None
-    tx.execute(text("UPDATE items SET state = 'claimed' WHERE item = :item"), {"item": item})
+    tx.execute(CLAIMED, {"item": item})
     return taken
 
 
 def complete(tx: Transaction, worker: str, lease: leases.Lease) -> None:
     leases.check(tx, lease.item, lease.fence)
     values = {"item": lease.item, "fence": lease.fence, "worker": worker}
-    tx.execute(text("INSERT INTO completions VALUES (:item, :fence, :worker)"), values)
-    tx.execute(text("UPDATE items SET state = 'done' WHERE item = :item"), {"item": lease.item})
+    tx.execute(COMPLETED, values)
+    tx.execute(DONE, {"item": lease.item})
     leases.end(tx, lease.item, fence=lease.fence)
     tx.emit("torture", "item:done", workflow_id=worker, data=values)
 
 
-async def work(database: Database, name: str, agents: int, lease: int, pause_share: float) -> dict[str, Any]:
+def wait_for_all() -> None:
+    """Say that this process is ready, and wait until it may begin."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+async def work(
+    database: Database, name: str, agents: int, lease: int, pause_share: float, *, wait: bool
+) -> dict[str, Any]:
     """Claim and complete until nothing is left, and print each completion that was acknowledged."""
     claims: list[float] = []
     stale = Counter[str]()
+    if wait:
+        await to_thread.run_sync(wait_for_all)
     begin_at = time.time()
 
     async def agent(number: int) -> None:
@@ -251,19 +267,20 @@ async def work(database: Database, name: str, agents: int, lease: int, pause_sha
     async with anyio.create_task_group() as tasks:
         for number in range(agents):
             tasks.start_soon(agent, number)
-    return {"claims": claims, "stale": dict(stale), "begin": begin_at}
+    return {"claims": claims, "stale": dict(stale), "begin": begin_at, "end": time.time()}
 
 
 def work_raw(url: str, name: str, agents: int) -> dict[str, Any]:
     """The same statements, each agent with a connection and a thread of its own."""
     claims: list[float] = []
+    wait_for_all()
     begin_at = time.time()
     threads = [threading.Thread(target=_raw_agent, args=(url, f"{name}.{n}", claims)) for n in range(agents)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return {"claims": claims, "stale": {}, "begin": begin_at}
+    return {"claims": claims, "stale": {}, "begin": begin_at, "end": time.time()}
 
 
 def _raw_agent(url: str, worker: str, claims: list[float]) -> None:
@@ -280,7 +297,7 @@ def _raw_agent(url: str, worker: str, claims: list[float]) -> None:
         if is_sqlite:
             execute("BEGIN IMMEDIATE")
         now = time.time_ns() // 1_000_000
-        row = execute(f"SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1{skip}").fetchone()
+        row = execute(OPEN_ITEM + skip).fetchone()
         if row is None:
             connection.rollback()
             return
@@ -312,12 +329,19 @@ def _raw_agent(url: str, worker: str, claims: list[float]) -> None:
 def start_worker(url: str, name: str, **options: Any) -> subprocess.Popen[str]:
     command = [sys.executable, __file__, "worker", url, name]
     command += [part for key, value in options.items() for part in (f"--{key}", str(value))]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def run_workers(url: str, processes: int, **options: Any) -> tuple[float, list[dict[str, Any]], list[str]]:
-    """Run workers to their end: how long they took from the first claim on, their reports, what they acknowledged."""
-    workers = [start_worker(url, f"w{n}", **options) for n in range(processes)]
+    """Run workers to their end: how long they took once all were there, their reports, what they acknowledged."""
+    workers = [start_worker(url, f"w{n}", wait=True, **options) for n in range(processes)]
+    for worker in workers:
+        assert worker.stdout
+        worker.stdout.readline()
+    for worker in workers:
+        assert worker.stdin
+        worker.stdin.write("begin\n")
+        worker.stdin.flush()
     outputs = [worker.communicate()[0].splitlines() for worker in workers]
     reports = [json.loads(lines[-1]) for lines in outputs]
     seconds = max(report["end"] for report in reports) - min(report["begin"] for report in reports)
@@ -496,7 +520,10 @@ def main() -> None:
 @click.option("--lease", type=int, default=LEASE)
 @click.option("--pause", type=float, default=0.0)
 @click.option("--seconds", type=float, default=1.0)
-def worker(url: str, name: str, agents: int, kind: str, lease: int, pause: float, seconds: float) -> None:
+@click.option("--wait", type=bool, default=False)
+def worker(
+    url: str, name: str, agents: int, kind: str, lease: int, pause: float, seconds: float, *, wait: bool
+) -> None:
     """Be one process of a measurement."""
     with opened(url) as run:
         if kind == "raw":
@@ -504,8 +531,8 @@ def worker(url: str, name: str, agents: int, kind: str, lease: int, pause: float
         elif kind == "events":
             report = {"claims": run(write_events, name, seconds)}
         else:
-            report = run(work, name, agents, lease, pause)
-    print(json.dumps({"end": time.time(), **report}), flush=True)
+            report = run(partial(work, wait=wait), name, agents, lease, pause)
+    print(json.dumps(report), flush=True)
 
 
 def _on_both(engines: tuple[str, ...], measure: Callable[[str, Path], bool]) -> None:
