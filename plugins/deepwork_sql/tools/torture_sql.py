@@ -47,7 +47,7 @@ LEASE, SHORT_LEASE = 60_000, 2_000
 OPEN_ITEM = "SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1"
 # Statements are made once, as programs do.
 OPEN = {"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")}
-CLAIMED = text("UPDATE items SET state = 'claimed' WHERE item = :item")
+CLAIMED = text("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'")
 COMPLETED = text("INSERT INTO completions VALUES (:item, :fence, :worker)")
 DONE = text("UPDATE items SET state = 'done' WHERE item = :item")
 
@@ -215,7 +215,9 @@ def claim(tx: Transaction, worker: str, lease: int) -> leases.Lease | None:
     taken = leases.take(tx, item, holder=worker, milliseconds=lease)
     if isinstance(taken, leases.Held):
         return None
-    tx.execute(CLAIMED, {"item": item})
+    if not tx.execute(CLAIMED, {"item": item}).rowcount:  # somebody has completed it since its lease was seen to end
+        leases.end(tx, item, fence=taken.fence)
+        return None
     return taken
 
 

@@ -136,7 +136,10 @@ def renew_all(transaction: Transaction, holder: str, milliseconds: int) -> list[
 
 
 def expired(transaction: Transaction, prefix: str, limit: int) -> list[Lease]:
-    """List leases that have run out and that nobody has taken since, on items whose names begin with the prefix."""
+    """List leases that have run out and that nobody has taken since, on items whose names begin with the prefix.
+
+    Another holder may take an item and end its work before this transaction takes it: look at the item after `take`.
+    """
     begins = leases.c.item.startswith(prefix, autoescape=True)
     query = select(leases).where(begins, leases.c.holder.is_not(None), leases.c.expires_at <= transaction.now)
     return [_lease(row) for row in transaction.execute(query.order_by(leases.c.expires_at).limit(limit))]
