@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from deepwork.project.config import user_config_file
+
 
 @pytest.fixture
 def findings(run):
@@ -44,6 +46,56 @@ def test_what_would_stop_a_server_is_an_error_said_once(project, findings, confi
     code, by_level = findings()
     assert code == 1
     assert [words in finding["text"] for finding in by_level["error"]].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "level", "text", "cure"),
+    [
+        ("", None, "", ""),
+        (
+            "quality_gate: {strict: true}",
+            "error",
+            "the quality gate is strict, and reviews go to 'self', which hands them back to the agent and gives no "
+            "verdicts; no workflow can be started",
+            "Choose an external reviewer: --external-runner, or quality_gate.runner and quality_gate.runners.",
+        ),
+        (
+            "quality_gate: {strict: true, enabled: false}",
+            "error",
+            "the quality gate is strict, and it is switched off",
+            "Serve without that, and with an external reviewer.",
+        ),
+        (
+            "quality_gate: {enabled: false}",
+            "info",
+            "it is off: steps are completed without their reviews",
+            "set quality_gate.enabled: true",
+        ),
+    ],
+    ids=["as it comes", "strict without a reviewer", "strict and off", "off"],
+)
+def test_a_quality_gate_is_told_of_as_it_is_configured(run, config, level, text, cure):
+    run("init")
+    file = user_config_file(os.environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(config)
+    shown = run("doctor")
+    assert shown.returncode == int(level == "error")
+    assert "quality gate" not in shown.stderr
+    assert run("plugins", "--cost").stderr == ""
+    said = [item for item in json.loads(run("doctor", "--json").stdout)["findings"] if item["check"] == "quality gate"]
+    assert [item["level"] for item in said] == ([level] if level else [])
+    assert [item for item in said if item["text"].startswith(text) and item["cure"] == cure] == said
+
+
+def test_a_setting_of_a_plugin_that_waits_for_trust_is_told_at_the_first_run(project, install, findings):
+    """What waits is known only once every plugin has been asked for what it offers."""
+    install("trusting")
+    project.write(".deepwork/config.yml", "plugins: {settings: {trusting: {url: 'http://far'}}}")
+    text = "setting plugins.settings.trusting.url has no effect until you approve it"
+    assert text in [finding["text"] for finding in findings()[1]["warning"]]
+    project.trust()
+    assert text not in [finding["text"] for finding in findings()[1].get("warning", [])]
 
 
 def test_two_tool_sets_of_one_name_are_an_error(install, findings):

@@ -111,6 +111,20 @@ def test_a_name_of_several_words_fits_everywhere(tmp_path):
     assert "class AcmeTrackerStore(StateStore)" in (plugin / "src" / "deepwork_acme_tracker" / "store.py").read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "file", "class_name"),
+    [
+        ("ollama-runner", "runners", "runner.py", "OllamaRunner"),
+        ("ledger-store", "stores", "store.py", "LedgerStore"),
+        ("acme", "stores", "store.py", "AcmeStore"),
+    ],
+)
+def test_the_names_of_classes_do_not_double(tmp_path, name, part, file, class_name):
+    plugin = make_plugin(name, [part], tmp_path)
+    code = (plugin / "src" / f"deepwork_{name.replace('-', '_')}" / file).read_text()
+    assert f"class {class_name}(" in code
+
+
 def test_the_command_says_what_it_has_made_and_what_comes_next(project, new_plugin):
     code, out, err = new_plugin("acme", "--into", "plugins")
     assert (code, err) == (0, "")

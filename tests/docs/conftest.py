@@ -106,6 +106,7 @@ class Player:
     page: Page
     ids: dict[str, str] = field(default_factory=dict)
     installed: dict[str, str] = field(default_factory=dict)
+    plugin_folders: list[Path] = field(default_factory=list)
     shown: str = ""
     agent: Agent | None = None
 
@@ -124,11 +125,21 @@ class Player:
                     await self._call(block, connections)
                 elif block.kind in ("output", "reply", "refusal"):
                     self.compare(block)
+        for folder in self.plugin_folders:
+            await self._lint(folder)
+
+    async def _lint(self, folder: Path) -> None:
+        """Hold what a page has authors write to the settings of the template that it starts from."""
+        for arguments in (["check", "--quiet"], ["format", "--diff", "--quiet"]):
+            command = [sys.executable, "-m", "ruff", *arguments, "--no-cache", "."]
+            process = await anyio.run_process(command, cwd=folder, stderr=subprocess.STDOUT, check=False)
+            assert process.returncode == 0, f"{self.page.path.name}\n{process.stdout.decode()}"
 
     def _install(self, folder: Path) -> None:
         """Do by hand what pip does with `--editable`, for the tests have no network and share one environment."""
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         about = folder / "src" / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        self.plugin_folders.append(folder)
         points = "".join(f"{name} = {module}\n" for name, module in project["entry-points"]["deepwork"].items())
         self.project.write(about / "METADATA", f"Name: {project['name']}\nVersion: {project['version']}\n")
         self.project.write(about / "entry_points.txt", f"[deepwork]\n{points}")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from deepwork.api import Passed
+from deepwork.api import Passed, ReviewRunnerSpec
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio
@@ -122,6 +122,37 @@ async def test_a_payload_over_its_budget_is_cut_and_that_is_said(project, ask):
     payload = (await ask({"parts": files})).payload
     assert payload.count("x") < 4 * 1024 * 1024 + 100
     assert "[Cut here: 0 of 1,048,576 bytes are shown." in payload
+
+
+@pytest.mark.parametrize(
+    ("contents", "cause"),
+    [
+        ([b"x"] * 7, "only the paths of 7 files, more than max_inline_files: 5"),
+        ([b"x", b"\xff\xfe"], "nothing of part1.md, which is not UTF-8 text"),
+        ([b"x" * (1024 * 1024 + 1)], "1,048,576 of the 1,048,577 bytes of part0.md"),
+    ],
+    ids=["too many", "not UTF-8", "cut"],
+)
+@pytest.mark.parametrize("reads_files", [True, False])
+async def test_a_runner_that_cannot_open_files_passes_nothing_that_it_does_not_see(
+    project, judge, plugins_with, contents, cause, reads_files
+):
+    runner = judge(lambda _: Passed())
+    spec = ReviewRunnerSpec(name="remote", create=lambda: runner, max_inline_files=5, reads_files=reads_files)
+    project.write_job(steps=[step("a", outputs={"parts": output("files")}, reviews=[review()])])
+    files = [project.write(f"part{number}.md", content).name for number, content in enumerate(contents)]
+    async with project.agent(project.server(external_runner="remote", plugins=plugins_with(remote=spec))) as agent:
+        await agent.start()
+        reply = await agent.finish({"parts": files})
+        assert reply["status"] == ("workflow_complete" if reads_files else "needs_work")
+        assert len(runner.requests) == int(reads_files)
+        if not reads_files:
+            assert (
+                f"the runner 'remote' cannot open files, and was not asked because it would see {cause}"
+                in (reply["feedback"])
+            )
+            project.write(files[0], b"Short")
+            assert (await agent.finish({"parts": files[:1]}))["status"] == "workflow_complete"
 
 
 async def test_a_step_without_files_says_so(project, ask):

@@ -14,9 +14,36 @@ from deepwork.errors import PluginLoadError
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import place_of
 from deepwork.project.project import Project
-from deepwork.testing import Refused
+from deepwork.testing import Refused, review, step
 
-BLOCK = "To go without it, add to .deepwork/config.yml ->  plugins: {block: [%s]}"
+MUTE = """
+from deepwork import hookimpl
+from deepwork.api import ToolSet, ToolSpec
+
+def nod() -> str:
+    return ""
+
+@hookimpl
+def deepwork_tool_sets():
+    yield ToolSet("mute", [ToolSpec("nod", nod, title="Nod", output="text")], prefix="mute_")
+"""
+NOTES = """
+import click
+from deepwork import hookimpl
+
+@hookimpl
+def deepwork_commands():
+    yield click.Command("notes", callback=lambda: None)
+"""
+
+
+def block(place, name):
+    return (
+        f"Correct it in {place}, or, to go without it, add {name!r} to `plugins.block` in .deepwork/config.yml (below "
+        "the key `plugins` if it is there)."
+    )
+
+
 FAR = (
     "job source 'far' of deepwork-bad-source 0.22 (plugin 'bad_source') cannot be read: "
     "RuntimeError: the database is away (bad_source_plugin/__init__.py, line 11)"
@@ -52,16 +79,19 @@ def test_a_tool_of_which_no_schema_can_be_made_stops_the_server_with_its_place(i
     install("bad_tool")
     ended = serve()
     assert (ended.returncode, ended.stdout) == (1, "")
-    place = "tool 'things_take' (bad_tool_plugin/__init__.py, line 11) failed: PydanticSchemaGenerationError"
+    place = (
+        "tool 'things_take' (bad_tool_plugin/__init__.py, line 11) failed: TypeError: the parameter 'thing' has the "
+    )
+    place += "type Thing, of which there is no JSON schema; take str, int"
     assert f"Error: deepwork-bad-tool 0.20 (plugin 'bad_tool'): {place}" in ended.stderr
-    assert ended.stderr.endswith(f"Hint: {BLOCK % 'deepwork-bad-tool'}\n")
+    assert ended.stderr.endswith(f"Hint: {block('bad_tool_plugin', 'deepwork-bad-tool')}\n")
 
 
 def test_doctor_and_plugins_build_every_tool_and_name_each_that_fails(install, deepwork, findings):
     install("bad_tool")
     errors = [(text, cure) for level, text, cure in findings()["plugins"] if level == "error"]
     assert [text.partition("tool '")[2].partition("'")[0] for text, _ in errors] == ["things_take", "things_spread"]
-    assert {cure for _, cure in errors} == {BLOCK % "deepwork-bad-tool"}
+    assert {cure for _, cure in errors} == {block("bad_tool_plugin", "deepwork-bad-tool")}
     listed = deepwork("plugins")
     assert listed.returncode == 1
     assert "tool 'things_take' (bad_tool_plugin" in listed.stdout
@@ -72,7 +102,11 @@ def test_a_check_that_gives_no_finding_or_raises_hides_no_other(install, finding
     found = findings()
     by = "deepwork-bad-check 0.21 (plugin 'bad_check')"
     assert found["texts"] == [
-        ("error", f"{by}: check 'texts' gave 'all is well', not a Finding", BLOCK % "deepwork-bad-check")
+        (
+            "error",
+            f"{by}: check 'texts' gave 'all is well', not a Finding",
+            block("bad_check_plugin", "deepwork-bad-check"),
+        )
     ]
     assert "not a Finding" in found["words"][0][1]
     assert found["fails"][0][1] == (
@@ -89,7 +123,7 @@ async def test_a_job_source_that_raises_takes_no_job_of_another_source_with_it(p
         listed = await agent.call("get_workflows")
         assert "demo" in [job["name"] for job in listed["jobs"]]
         [error] = listed["errors"]
-        assert error["error"] == f"{FAR}\n{BLOCK % 'deepwork-bad-source'}"
+        assert error["error"] == f"{FAR}\n{block('bad_source_plugin', 'deepwork-bad-source')}"
         assert (await agent.start("demo"))["step_id"] == "a"
         with pytest.raises(Refused, match="the database is away"):
             await agent.start("a_job_of_the_far_source")
@@ -106,7 +140,7 @@ def test_people_read_of_a_job_source_that_raises_too(install, deepwork, findings
     listed = deepwork("jobs", "list")
     assert listed.returncode == 0
     assert FAR in listed.stdout
-    assert ("error", FAR, BLOCK % "deepwork-bad-source") in findings()["jobs"]
+    assert ("error", FAR, block("bad_source_plugin", "deepwork-bad-source")) in findings()["jobs"]
 
 
 def test_a_bad_setting_of_one_plugin_hides_nothing_of_another(project, install, findings):
@@ -151,6 +185,53 @@ def test_whatever_a_plugin_prints_json_stays_json(install, deepwork):
         ended = deepwork(*command)
         json.loads(ended.stdout)
         assert "echo at import" in ended.stderr
+
+
+def test_json_stays_json_while_a_source_a_store_or_a_runner_prints(project, install, deepwork):
+    install("chatty")
+    project.write(".deepwork/config.yml", "state: {store: chatty}")
+    project.write_job("demo", steps=[step("a", reviews=[review()])])
+    project.write("a.md")
+    for command, printed in (
+        (["jobs", "list", "--json"], "the source loads"),
+        (["gate", "list", "--json"], "the source loads"),
+        (["sessions", "list", "--json"], "the store finds"),
+        (["gate", "try", "demo", "a", "--file", "a.md", "--runner", "chatty", "--json"], "the runner reviews"),
+    ):
+        ended = deepwork(*command)
+        assert json.loads(ended.stdout) is not None
+        assert printed in ended.stderr
+
+
+def test_a_tool_without_docstring_is_a_warning(project, tmp_path, deepwork, monkeypatch):
+    """It is none of the errors that keep a server from starting."""
+    (tmp_path / "mute.py").write_text(MUTE)
+    monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
+    ended = deepwork("plugins")
+    assert ended.returncode == 0
+    assert "    ! the tool 'nod' has no docstring, so that agents read no description of it\n" in ended.stdout
+
+
+def test_one_record_instead_of_a_list_is_told_with_its_place(tmp_path, deepwork, monkeypatch):
+    (tmp_path / "mute.py").write_text(MUTE.replace("yield", "return"))
+    monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
+    ended = deepwork("plugins")
+    assert ended.returncode == 1
+    text = "hook deepwork_tool_sets failed: it returned one ToolSet; `yield` it or return a list (mute.py, line 8)"
+    assert text in ended.stdout
+    assert "Correct it in mute.py, or, to go without it, add 'mute.py' to `plugins.block`" in ended.stderr
+
+
+def test_a_command_that_two_plugins_offer_is_said_to_be_hidden(tmp_path, deepwork, monkeypatch):
+    for name in ("notes_a", "notes_b"):
+        (tmp_path / f"{name}.py").write_text(NOTES)
+    monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
+    ended = deepwork("notes")
+    assert ended.returncode == 2
+    assert "'notes' is hidden: two plugins offer it." in ended.stderr
+    listed = deepwork("plugins")
+    assert listed.returncode == 1
+    assert "Keep one of them: add 'notes_a.py' or 'notes_b.py' to `plugins.block`" in listed.stderr
 
 
 def test_a_command_that_hides_behind_one_of_the_core_is_told(install, deepwork):

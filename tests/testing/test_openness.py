@@ -86,7 +86,8 @@ async def test_two_plugins_that_clash_are_both_named(project, tmp_path, core_whe
         "Error: state store 'sqlite' is offered twice:\n"
         "  - deepwork-acme 0.1.0 (plugin 'acme')\n"
         "  - deepwork-rival 0.1.0 (plugin 'rival')\n"
-        "Hint: add to .deepwork/config.yml ->  plugins: {block: [deepwork-acme]}\n"
+        "Hint: Keep one of them: add 'deepwork-acme' or 'deepwork-rival' to `plugins.block` in .deepwork/config.yml "
+        "(below the key `plugins` if it is there).\n"
     )
     assert run(python, "-m", "deepwork", "serve", cwd=project.root) == (1, message)
     project.write(".deepwork/config.yml", "plugins: {block: [deepwork-acme]}\n")

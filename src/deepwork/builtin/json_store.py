@@ -126,7 +126,8 @@ class JsonStore(StateStore):
             self._workspace.prepare_state_dir()
             with self._open() as folder, folder.locked(_lock_name(session_id), subject="the session folder"):
                 before = _stamp_or_none(folder, session_id)
-                if self._revision(folder, session_id, before) != expected:
+                is_other = self._revision(folder, session_id, before) != expected
+                if is_other or (expected is None and _is_archived(folder, session_id)):
                     raise StaleSession(f"Session {session_id!r} was changed meanwhile")
                 folder.replace(file_name(session_id), content)
                 after = stamp_of(folder, session_id)
@@ -244,6 +245,14 @@ def _stamp_or_none(folder: Folder, session_id: str) -> Stamp | None:
         return stamp_of(folder, session_id)
     except FileNotFoundError:
         return None
+
+
+def _is_archived(folder: Folder, session_id: str) -> bool:
+    with suppress(FileNotFoundError):
+        folder.status(_ARCHIVE)  # opening it would make it
+        with folder.subfolder(_ARCHIVE) as archive:
+            return _stamp_or_none(archive, session_id) is not None
+    return False
 
 
 def _lock_name(session_id: str) -> str:

@@ -43,9 +43,9 @@ def measure_costs(project: Project, engine: Engine) -> list[Cost]:
 
 
 async def _tokens(project: Project, engine: Engine, sets: list[str]) -> Mapping[str, int]:
-    from deepwork.server.build import build_server
+    from deepwork.server.build import build_tools
 
-    server = build_server(project, engine, tools=sets)
+    server = build_tools(project, engine, sets)
     tokens: dict[str, int] = {}
     for tool in await server.list_tools(run_middleware=False):
         schema = json.dumps(tool.parameters, separators=(",", ":"))

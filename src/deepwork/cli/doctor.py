@@ -63,7 +63,8 @@ def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
         say_json({"ok": not broken, "findings": report})
         return int(broken)
     for name, findings in groups.items():
-        say(Styled(name, bold=True))
+        if findings:
+            say(Styled(name, bold=True))
         for finding in findings:
             say_text(finding.text, "  ", Styled(*MARKS[finding.level]), " ")
             if finding.cure:
@@ -82,6 +83,7 @@ def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable
     yield "project", _project(project)
     yield "configuration", _configuration(project)
     yield "plugins", _plugins(project, offers)
+    yield "quality gate", _guarded(lambda: _gate(project, offers))
     yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
@@ -186,6 +188,21 @@ def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
         yield Finding(Level.INFO if errors else Level.OK, f"{status.plugin}: {state}")
 
 
+def _gate(project: Project, offers: Offers) -> Iterator[Finding]:
+    """Say what keeps a strict gate from having verdicts, as the configuration has it."""
+    section = project.config.quality_gate
+    if not section.enabled and not section.strict:
+        yield Finding(
+            Level.INFO, "it is off: steps are completed without their reviews", "set quality_gate.enabled: true"
+        )
+    if not section.strict or offers.engine is None or offers.errors:
+        return  # what is wrong is said under `plugins`
+    error = anyio.run(offers.engine.strict.obstacle)
+    if error:
+        text = f"the quality gate is strict, and {error.message}; no workflow can be started"
+        yield Finding(Level.ERROR, text, error.hint)
+
+
 def _tools(project: Project, offers: Offers) -> Iterator[Finding]:
     """Say what tool sets cost; it is a warning only for those that the configuration chooses above its own budget."""
     if offers.engine is None or offers.errors:
@@ -224,7 +241,7 @@ def _sessions(project: Project) -> Iterator[Finding]:
     count, damaged = with_store(project, read)
     yield Finding(Level.OK, f"{count} sessions in the store {project.config.state.store!r}")
     for name in damaged:
-        yield Finding(Level.WARNING, f"{name} could not be read and was set aside", "look at it, then remove it")
+        yield Finding(Level.WARNING, f"{name} cannot be read", "restore a copy of it, or remove it")
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")

@@ -17,6 +17,7 @@ from deepwork.errors import OutputError, StateError, UnknownJob
 from deepwork.gate.gate import HandBack, Judgement, Outcome
 from deepwork.gate.work import Work
 from deepwork.jobs.lookup import choose_job
+from deepwork.loading.faults import stdout_on_stderr
 from deepwork.models.jobs import Job, Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import Passed
@@ -48,9 +49,11 @@ def gate() -> None:
 @json_option
 def list_reviews(root: str, as_json: bool) -> None:
     """List what is reviewed: the steps of all jobs that have reviews, with their criteria."""
+    with stdout_on_stderr():
+        jobs = Project(root).catalogue.list().jobs
     reviews: list[dict[str, Any]] = [
         {"job": job.name, "step": step.id, "run_each": review.run_each, "criteria": review.quality_criteria}
-        for _, job in Project(root).catalogue.list().jobs
+        for _, job in jobs
         for step in job.definition.steps
         for review in step.reviews
     ]
@@ -99,11 +102,13 @@ def try_gate(
     OUTPUT can be left out where the step has only one.
     """
     project = Project(root)
-    job = _job(project, job_name)
+    with stdout_on_stderr():
+        job = _job(project, job_name)
     step = _step(job, step_id)
     outputs = _checked(project, step, files, owner=f"step {step_id!r} of {job_name}")
     work = Work("try", job.name, "try", step, outputs, notes=notes)
-    judgement = anyio.run(_judge, project, work, runner)
+    with stdout_on_stderr():
+        judgement = anyio.run(_judge, project, work, runner)
     say_notices(project.notices())
     passed = _has_passed(judgement)
     if as_json:

@@ -14,6 +14,7 @@ from deepwork.cli.options import exact_path_option, json_option, path_option
 from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.errors import ConfigError, JobLoadError
 from deepwork.jobs.parse import FILE_NAME, parse_job
+from deepwork.loading.faults import stdout_on_stderr
 from deepwork.models.jobs import Job
 from deepwork.project.config import resolve_root
 from deepwork.project.project import Project
@@ -31,7 +32,8 @@ def jobs() -> None:
 def list_jobs(root: str, as_json: bool) -> None:
     """List the jobs that a server of this project would offer, and where each comes from."""
     project = Project(root)
-    listing = project.catalogue.list()
+    with stdout_on_stderr():
+        listing = project.catalogue.list()
     say_notices(project.notices())
     if as_json:
         say_json(

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -22,6 +22,9 @@ from deepwork.cli.groups import CommandGroup
 from deepwork.cli.logs import set_up_warnings
 from deepwork.cli.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
+
+if TYPE_CHECKING:
+    from deepwork.cli.plugin_commands import PluginCommands
 
 COMMANDS = {
     "serve": "deepwork.cli.serve:serve",
@@ -70,7 +73,7 @@ GC_THRESHOLD = 50_000
 class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
-    _extensions: dict[str, click.Command] | None = None
+    _extensions: PluginCommands | None = None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which a new user needs them, then those of plugins."""
@@ -79,7 +82,10 @@ class LazyGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
         if cmd_name not in COMMANDS:
-            return self._of_plugins().get(cmd_name)
+            of_plugins = self._plugin_commands()
+            if cmd_name in of_plugins.clashing:
+                ctx.fail(f"{cmd_name!r} is hidden: two plugins offer it.")
+            return of_plugins.commands.get(cmd_name)
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
@@ -94,6 +100,9 @@ class LazyGroup(CommandGroup):
             formatter.write_dl([*shorts.items()])
 
     def _of_plugins(self) -> dict[str, click.Command]:
+        return self._plugin_commands().commands
+
+    def _plugin_commands(self) -> PluginCommands:
         if self._extensions is None:
             from deepwork.cli.plugin_commands import plugin_commands
 

@@ -6,8 +6,8 @@ import click
 
 from deepwork.cli.main import COMMANDS
 from deepwork.cli.plugin_commands import hidden_commands
-from deepwork.errors import DeepWorkError, NameClash
-from deepwork.loading.faults import hint_to_block, stdout_on_stderr
+from deepwork.errors import DeepWorkError
+from deepwork.loading.faults import stdout_on_stderr
 from deepwork.project.offers import Offer, Offers, list_offers
 from deepwork.project.project import Project
 
@@ -20,13 +20,8 @@ def examine_plugins(project: Project) -> Offers:
 
 def _with_commands(project: Project, offers: Offers) -> Offers:
     answers = project.plugins.commands(click.Command)
-    owners = {provided.item.name or "": provided.by for provided in answers.items}
-    clashes = [
-        NameClash(text, hint=hint_to_block(owners[name]))
-        for name, text in hidden_commands(answers.items, COMMANDS).items()
-    ]
     commands = [Offer(provided.by, "command", provided.item.name or "") for provided in answers.items]
-    return offers.joined(commands, clashes, answers.failures)
+    return offers.joined(commands, hidden_commands(answers.items, COMMANDS).values(), answers.failures)
 
 
 def _with_faults(project: Project, offers: Offers) -> Offers:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from deepwork.cli.options import json_option, path_option, plugins_dir_option
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
-from deepwork.loading.manager import PluginStatus
+from deepwork.loading.manager import PluginStatus, Provided
 from deepwork.project.offers import Offers
 from deepwork.project.project import Project
 
@@ -35,8 +36,11 @@ def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as
     project = Project(root, plugins_dir=plugins_dir)
     offers = examine_plugins(project)
     costs = _costs(project, offers.engine) if cost and offers.engine else []
+    warnings = [*_tools_without_docstring(project, offers.engine)] if offers.engine else []
     rows = [
-        _row(status, offers, costs) for status in project.plugins.statuses if everything or not status.plugin.builtin
+        _row(status, offers, costs, warnings)
+        for status in project.plugins.statuses
+        if everything or not status.plugin.builtin
     ]
     is_broken = bool(offers.errors or project.plugins.failures)
     if as_json:
@@ -52,7 +56,17 @@ def plugins(root: str, everything: bool, cost: bool, plugins_dir: str | None, as
     return int(is_broken)
 
 
-def _row(status: PluginStatus, offers: Offers, costs: Sequence[Cost]) -> dict[str, Any]:
+def _tools_without_docstring(project: Project, engine: Engine) -> Iterator[Provided[str]]:
+    for provided in project.tool_sets(engine).items:
+        for spec in provided.item.tools:
+            if not inspect.getdoc(spec.fn):
+                text = f"the tool {spec.name!r} has no docstring, so that agents read no description of it"
+                yield Provided(text, provided.by)
+
+
+def _row(
+    status: PluginStatus, offers: Offers, costs: Sequence[Cost], warnings: Sequence[Provided[str]]
+) -> dict[str, Any]:
     adds: dict[str, list[str]] = {}
     for offer in offers.items:
         if offer.plugin == status.plugin:
@@ -65,6 +79,7 @@ def _row(status: PluginStatus, offers: Offers, costs: Sequence[Cost]) -> dict[st
         "status": status.status,
         "hooks": list(status.hooks),
         "adds": adds,
+        "warnings": [warning.item for warning in warnings if warning.by == status.plugin],
         "cause": status.cause or "\n".join(dict.fromkeys(causes)) or None,
     }
     if costs:
@@ -81,6 +96,8 @@ def _print(row: Mapping[str, Any]) -> None:
         say(f"    {kind}: {', '.join(names)}")
     for name, cost in row.get("tool_sets", {}).items():
         say(f"    --tools {name}: {cost['tools']} tools, about {cost['tokens']:,} tokens")
+    for warning in row["warnings"]:
+        say_text(warning, "    ", Styled("!", "yellow"), " ")
     if row["cause"]:
         say_text(row["cause"], "    ")
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 import anyio
 
 from deepwork.errors import UnknownSession
+from deepwork.loading.faults import stdout_on_stderr
 from deepwork.models.sessions import Session, is_session_id
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
@@ -31,7 +32,8 @@ def with_sessions(project: Project, use: Callable[[StateManager], Awaitable[Resu
             await sessions.close()
             await project.close()
 
-    return anyio.run(run)
+    with stdout_on_stderr():  # stores are code of plugins
+        return anyio.run(run)
 
 
 def with_store(project: Project, use: Callable[[StateStore], Awaitable[ResultT]]) -> ResultT:

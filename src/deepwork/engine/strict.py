@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from deepwork.errors import StrictRefusal
+from deepwork.errors import RunnerUnavailable, StrictRefusal
 from deepwork.gate.gate import QualityGate
 from deepwork.models.jobs import Step
 from deepwork.models.sessions import Session
@@ -46,6 +46,12 @@ class StrictRules:
             return error
         return None
 
+    async def obstacle(self) -> RunnerUnavailable | None:
+        """Say why no verdicts can be had, and what the user can do about it."""
+        if self._gate is None:
+            return RunnerUnavailable(GATE_OFF, hint="Serve without that, and with an external reviewer.")
+        return await self._gate.unavailable()
+
     async def admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         """Check a report, and ask a person about an override that an agent asks for.
 
@@ -62,12 +68,7 @@ class StrictRules:
         return completion
 
     async def _check_reviewers(self, consequence: str) -> None:
-        if self._gate is None:
-            raise StrictRefusal(
-                f"The quality gate is strict, but {GATE_OFF}; {consequence}",
-                hint="Ask the user to serve without that, and with an external reviewer.",
-            )
-        if error := await self._gate.unavailable():
+        if error := await self.obstacle():
             raise StrictRefusal(
                 f"The quality gate is strict, and {error.message}; {consequence}",
                 hint=" ".join(filter(None, ["Ask the user to fix this.", error.hint])),

@@ -12,6 +12,7 @@ from deepwork.gate.payload import printable
 from deepwork.models.reviews import NeedsWork, ReviewResult
 
 OVERRIDE = "quality_review_override_reason"
+MAX_LABELS = 3
 PERSON_ONLY = "`deepwork sessions override`, which a person has to run in a terminal,"
 WAYS = (
     "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
@@ -92,7 +93,7 @@ def decide(
         return Decision(DecisionKind.FAILED, feedback, failed, (count, *notices))
     if judgement.broken:
         ways = STRICT_WAYS if is_strict else WAYS
-        return _no_verdict(judgement.broken, failures, max_failures, notices, ways)
+        return _no_verdict(judgement, failures, max_failures, notices, ways)
     if judgement.handed_back:
         text = "\n\n".join(hand_back.verdict.feedback for hand_back in judgement.handed_back)
         return Decision(DecisionKind.HANDED_BACK, text, (), notices)
@@ -100,10 +101,14 @@ def decide(
 
 
 def _no_verdict(
-    broken: list[Outcome], failures: int, max_failures: int, notices: tuple[str, ...], ways: str
+    judgement: Judgement, failures: int, max_failures: int, notices: tuple[str, ...], ways: str
 ) -> Decision:
+    broken = judgement.broken
     causes = "; ".join(dict.fromkeys(map(_cause, broken)))
     cures = [outcome.error.hint for outcome in broken if outcome.error and outcome.error.hint]
+    if judgement.untrusted:
+        labels = ", ".join(map(printable, judgement.untrusted[:MAX_LABELS]))
+        cures.append(f"Without effect until the user runs `deepwork trust`: {labels}.")
     if failures >= max_failures:
         error = RunnerError(
             f"The quality gate got no verdict in {failures} calls in a row. {causes}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -38,6 +38,7 @@ log = logging.getLogger("deepwork.gate")
 
 FILES_IN_TIME = 5
 SECONDS_PER_FILE = 30
+MAX_GAPS = 3
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Judgement:
         handed_back: What was handed back to the agent to have it reviewed itself.
         skipped: The outputs that were not submitted, so that their reviews had nothing to judge.
         changed: The files that changed while they were judged.
+        untrusted: The settings that have no effect without trust.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -75,6 +77,7 @@ class Judgement:
     skipped: tuple[str, ...] = ()
     fingerprints: Fingerprints = field(default_factory=dict)
     changed: tuple[str, ...] = ()
+    untrusted: tuple[str, ...] = ()
 
     @property
     def failed(self) -> list[Outcome]:
@@ -105,6 +108,7 @@ class QualityGate:
         max_attempts: Failed verdicts after which a step is stuck.
         max_failures: Calls in a row without a verdict after which the agent is told to go on otherwise.
         concurrency: How many external reviews run at once.
+        untrusted: Gives the labels of settings that have no effect without trust, for who asks why there is no verdict.
     """
 
     def __init__(
@@ -118,6 +122,7 @@ class QualityGate:
         max_attempts: int,
         max_failures: int = 3,
         concurrency: int = 4,
+        untrusted: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self.cli = cli
         self.max_inline_files = max_inline_files
@@ -126,6 +131,7 @@ class QualityGate:
         self.max_failures = max_failures
         self._routing = routing
         self._workspace = workspace
+        self._untrusted = untrusted
         self._slots = anyio.CapacityLimiter(concurrency)
 
     def gives_verdicts(self, work: Work) -> bool:
@@ -184,7 +190,10 @@ class QualityGate:
             for number in to_run:
                 tasks.start_soon(run, number)
         changed = await self._changed(work, copied, outcomes) if to_run else ()
-        return Judgement(tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, work.fingerprints, changed)
+        untrusted = tuple(sorted(self._untrusted()))
+        return Judgement(
+            tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, work.fingerprints, changed, untrusted
+        )
 
     async def _changed(self, work: Work, copied: Snapshot, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         judged = {listed.path for outcome in outcomes for listed in (*outcome.evaluation.files, *work.inputs)}
@@ -258,6 +267,9 @@ class QualityGate:
             files, inputs = copied.listed(files), copied.listed(inputs)
             tasks = [replace(task, files=tuple(map(copy_name, task.files))) for task in tasks]
         payload = Payload(roots, reviewer.max_inline_files, nonce)
+        text = payload.text(files, inputs)
+        if payload.gaps and not reviewer.reads_files:
+            raise _unseen(reviewer.name, payload.gaps)
         return ReviewRequest(
             session_id=work.session_id,
             job_name=work.job_name,
@@ -265,7 +277,7 @@ class QualityGate:
             step_id=work.step.id,
             project_root=self._workspace.root,
             tasks=tuple(tasks),
-            payload=payload.text(files, inputs),
+            payload=text,
             notes=work.notes,
             parameters={item.name: item.description for item in work.step.inputs if isinstance(item, UserInput)},
             nonce=nonce,
@@ -279,6 +291,13 @@ def _hand_backs(outcomes: Iterable[Outcome]) -> Iterator[HandBack]:
     for outcome in outcomes:
         if isinstance(outcome.verdict, HandedBack):
             yield HandBack(outcome.evaluation.reviewer, (outcome.evaluation.task,), outcome.verdict)
+
+
+def _unseen(name: str, gaps: Sequence[str]) -> RunnerError:
+    return RunnerError(
+        f"the runner {name!r} cannot open files, and was not asked because it would see {'; '.join(gaps[:MAX_GAPS])}",
+        hint="Report fewer or smaller text files, or ask the user for a reviewer that opens files.",
+    )
 
 
 _RUNNER_ERRORS: Mapping[type[DeepWorkError], type[RunnerError]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +40,9 @@ class Payload:
         nonce: Stands beside its own lines when it holds contents, which could forge them.
         file_budget: Bytes of one file.
         budget: Bytes in all.
+
+    Attributes:
+        gaps: Why something of the files is not in the text, each as a phrase.
     """
 
     roots: Sequence[Path] = ()
@@ -47,11 +50,17 @@ class Payload:
     nonce: str | None = None
     file_budget: int = FILE_BUDGET
     budget: int = PAYLOAD_BUDGET
+    gaps: list[str] = field(default_factory=list, init=False)
 
     def text(self, outputs: Iterable[ListedFile], inputs: Iterable[ListedFile]) -> str:
         """Write the sections; that of the inputs is left out if there are none."""
         judged_files, input_files = list(outputs), list(inputs)
-        self._inline = len(judged_files) + len(input_files) <= self.max_inline_files
+        count = len(judged_files) + len(input_files)
+        self._inline = count <= self.max_inline_files
+        if not self._inline:
+            self.gaps.append(
+                f"only the paths of {count:,} files, more than max_inline_files: {self.max_inline_files:,}"
+            )
         # Outputs are written first although they stand last: the budget is theirs before it is that of the inputs.
         output_section = self._section(BEGIN_OUTPUTS, judged_files, END_OUTPUTS)
         if not input_files:
@@ -87,13 +96,15 @@ class Payload:
     def _file(self, path: str) -> str:
         try:
             with open_regular(path, self.roots) as (resolved, descriptor):
-                return self._content(printable(str(resolved)), descriptor)
+                return self._content(printable(path), printable(str(resolved)), descriptor)
         except FileNotFoundError:
+            self.gaps.append(f"nothing of {printable(path)}, which is not there")
             return "[File not found]"
         except (PathRefused, OSError) as error:
+            self.gaps.append(f"nothing of {printable(path)}, which {describe(error)}")
             return f"[The file {describe(error)}]"
 
-    def _content(self, where: str, descriptor: int) -> str:
+    def _content(self, path: str, where: str, descriptor: int) -> str:
         size = os.fstat(descriptor).st_size
         room = min(self.file_budget, max(self.budget, 0))
         content = _read(descriptor, room)
@@ -101,10 +112,12 @@ class Payload:
         try:
             text = codecs.getincrementaldecoder("utf-8")().decode(content, final=not cut)
         except UnicodeDecodeError:
+            self.gaps.append(f"nothing of {path}, which is not UTF-8 text")
             return f"[Binary file — not included in review. Read from: {where}]"  # the specification's own dash
         self.budget -= len(content)
         if not cut:
             return text
+        self.gaps.append(f"{len(content):,} of the {size:,} bytes of {path}")
         return f"{text}\n[Cut here: {len(content):,} of {size:,} bytes are shown. Read the rest from: {where}]"
 
 

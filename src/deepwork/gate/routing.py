@@ -20,13 +20,14 @@ class Reviewer:
     runner: ReviewRunner
     max_inline_files: int
     gives_verdicts: bool = True
+    reads_files: bool = True
     slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
 
     @classmethod
     def of(cls, spec: ReviewRunnerSpec) -> Reviewer:
         """Make the runner that a plugin declares."""
         slots = anyio.CapacityLimiter(spec.concurrency or math.inf)
-        return cls(spec.name, spec.create(), spec.max_inline_files, spec.gives_verdicts, slots)
+        return cls(spec.name, spec.create(), spec.max_inline_files, spec.gives_verdicts, spec.reads_files, slots)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from deepwork import __version__
 from deepwork.errors import ConfigError
 
 GROUP = "deepwork"
+FILE = "file"  # stands for the version of a plugin that is one file
 BUILTINS = ("command_runner", "json_store", "local_jobs", "memory_store", "self_review", "workflow_tools")
 
 
@@ -35,6 +36,16 @@ class Candidate:
     def package(self) -> str:
         """The package of its code."""
         return self.module.partition(".")[0]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is one file of a folder, and no distribution."""
+        return self.version == FILE
+
+    @property
+    def block_name(self) -> str:
+        """The name by which the configuration leaves it out: that of the distribution, the plugin's for the core's."""
+        return self.name if self.builtin else self.distribution
 
     def __str__(self) -> str:
         """Name the distribution first: that is what people install and remove."""
@@ -66,7 +77,7 @@ def in_folder(folder: Path) -> list[Candidate]:
             f"the folder of plugins {str(folder)!r} cannot be read: {error.strerror}",
             hint="Give an existing one: --plugins-dir or DEEPWORK_PLUGINS_DIR.",
         ) from None
-    return [Candidate(file.stem, file.name, "file", partial(_import_file, file), module=file.stem) for file in files]
+    return [Candidate(file.stem, file.name, FILE, partial(_import_file, file), module=file.stem) for file in files]
 
 
 def _import_file(file: Path) -> Any:

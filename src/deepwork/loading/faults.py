@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -23,14 +23,23 @@ from deepwork.ports.state_store import StateStore
 
 log = logging.getLogger("deepwork.plugins")
 
+BLOCK = "`plugins.block` in .deepwork/config.yml (below the key `plugins` if it is there)."
+
 ArgumentT = TypeVar("ArgumentT")
 ItemT = TypeVar("ItemT")
 
 
 def hint_to_block(plugin: Candidate) -> str:
-    """Give the line for the configuration that leaves a plugin out."""
-    name = plugin.name if plugin.builtin else plugin.distribution
-    return f"To go without it, add to .deepwork/config.yml ->  plugins: {{block: [{name}]}}"
+    """Say where to correct a plugin, and how to go without it."""
+    place = plugin.distribution if plugin.is_file else plugin.package or plugin.name
+    return f"Correct it in {place}, or, to go without it, add {plugin.block_name!r} to {BLOCK}"
+
+
+def hint_to_keep_one(plugins: Sequence[Candidate]) -> str:
+    """Say how to choose among plugins that get in each other's way; which of them stays is the user's decision."""
+    share_distribution = len({plugin.block_name for plugin in plugins}) < len(plugins)
+    names = [repr(plugin.name if share_distribution else plugin.block_name) for plugin in plugins]
+    return f"Keep one of them: add {' or '.join(dict.fromkeys(names))} to {BLOCK}"
 
 
 def cause_of(error: BaseException, plugin: Candidate) -> str:

@@ -13,7 +13,7 @@ import pluggy
 from deepwork import hookspecs
 from deepwork.errors import ConfigError, DeepWorkError, NameClash, PluginLoadError
 from deepwork.loading.discovery import Candidate, installed
-from deepwork.loading.faults import cause_of, fault, hint_to_block, stdout_on_stderr
+from deepwork.loading.faults import cause_of, fault, hint_to_block, hint_to_keep_one, place_of, stdout_on_stderr
 from deepwork.ports.context import ContextOf
 from deepwork.text.suggest import nearest
 
@@ -134,7 +134,7 @@ class PluginManager:
             candidate = self._candidates[implementation.plugin_name]
             hook_arguments = {"context": context(candidate.name), **arguments} if context else arguments
             try:
-                answer = _ask(implementation, candidate, hook, hook_arguments)
+                answer = _ask(implementation, candidate, hook, hook_arguments, kind)
             except DeepWorkError as error:
                 failures.append(Provided(error, candidate))
                 continue
@@ -205,7 +205,7 @@ class PluginManager:
             if len(sharing) > 1:
                 lines = "\n".join(f"  - {candidate}" for candidate in sharing)
                 text = f"plugin name {name!r} is used twice:\n{lines}"
-                self.problems.append(NameClash(text, hint=hint_to_block(sharing[-1])))
+                self.problems.append(NameClash(text, hint=hint_to_keep_one(sharing)))
                 for candidate in sharing:
                     self._fail(candidate, f"the name {name!r} is used by {len(sharing)} distributions")
         return [sharing[0] for sharing in by_name.values() if len(sharing) == 1]
@@ -224,16 +224,27 @@ class PluginManager:
                 self.problems.append(ConfigError(text, hint=cure))
 
 
-def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mapping[str, Any]) -> list[Any]:
+def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mapping[str, Any], kind: type) -> list[Any]:
     try:
         with stdout_on_stderr():
             result = implementation.function(**{name: arguments[name] for name in implementation.argnames})
-            if not inspect.isawaitable(result):
+            misuse = _misuse(result, kind)
+            if not misuse:
                 return [] if result is None else list(result)
-        if inspect.iscoroutine(result):
-            result.close()
-        raise TypeError("the hook is async; hooks declare, and the objects they give may be async")
     except ConfigError:
         raise
     except (Exception, SystemExit) as error:
         raise fault(candidate, f"hook {hook}", error) from error
+    text = f"{candidate}: hook {hook} failed: {misuse}{place_of(implementation.function)}"
+    raise PluginLoadError(text, hint=hint_to_block(candidate))
+
+
+def _misuse(result: Any, kind: type) -> str | None:
+    """Say why what a hook has returned is nothing to go through."""
+    if inspect.isasyncgen(result) or inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        return "the hook is async; hooks declare, and the objects they give may be async"
+    if result is None or (isinstance(result, Iterable) and not isinstance(result, kind)):
+        return None
+    return f"it returned one {type(result).__name__}; `yield` it or return a list"

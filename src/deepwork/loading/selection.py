@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from deepwork.errors import NameClash, PluginError, UnknownName
 from deepwork.loading.discovery import Candidate
+from deepwork.loading.faults import hint_to_keep_one
 from deepwork.loading.manager import PluginStatus, Provided
 from deepwork.ports.records import ToolSet, ToolSpec
 
@@ -21,12 +22,7 @@ DISTRIBUTIONS = {
 }
 
 
-def by_name(
-    kind: str,
-    provided: Iterable[Provided[ItemT]],
-    name: Callable[[ItemT], str],
-    cure: Callable[[Candidate], str] | None = None,
-) -> dict[str, Provided[ItemT]]:
+def by_name(kind: str, provided: Iterable[Provided[ItemT]], name: Callable[[ItemT], str]) -> dict[str, Provided[ItemT]]:
     """Sort items by name.
 
     Raises:
@@ -36,20 +32,16 @@ def by_name(
     for item in provided:
         first = items.setdefault(name(item.item), item)
         if first is not item:
-            raise clash(kind, name(item.item), first.by, item.by, cure)
+            raise clash(kind, name(item.item), first.by, item.by)
     return dict(sorted(items.items()))
 
 
-def clash(
-    kind: str, name: str, first: Candidate, second: Candidate, cure: Callable[[Candidate], str] | None = None
-) -> NameClash:
-    """Make the error for a name that two plugins offer."""
-    foreign = second if first.builtin else first
-    block = f"plugins: {{block: [{foreign.name if foreign.builtin else foreign.distribution}]}}"
-    line = cure(second if first.builtin else first) if cure else block
+def clash(kind: str, name: str, first: Candidate, second: Candidate, hint: str | None = None) -> NameClash:
+    """Make the error for a name that two plugins offer, or one plugin twice."""
+    own = f"Rename one of the two {kind.removesuffix(' name')}s in this plugin."
     return NameClash(
         f"{kind} {name!r} is offered twice:\n  - {first}\n  - {second}",
-        hint=f"add to .deepwork/config.yml ->  {line}",
+        hint=hint or (own if first == second else hint_to_keep_one([first, second])),
     )
 
 
@@ -72,8 +64,10 @@ def named_tools(
             if owner is not tool_set or sum(f"{prefix}{tool.name}" == name for tool in tool_set.item.tools) > 1:
                 foreign = tool_set if owner.by.builtin else owner
                 line = f"tools: {{prefix: {{{foreign.item.name}: {foreign.item.name}_}}}}"
-                cure = None if owner is tool_set else lambda _, line=line: line
-                raise clash("tool name", name, owner.by, tool_set.by, cure)
+                hint = (
+                    f"Give one set a prefix in .deepwork/config.yml (below the key `tools` if it is there) ->  {line}"
+                )
+                raise clash("tool name", name, owner.by, tool_set.by, None if owner is tool_set else hint)
             yield name, Provided(spec, tool_set.by)
 
 
@@ -125,6 +119,9 @@ def choose(
     if name in available:
         return available[name]
     message = f"no {kind} {name!r} (from {option}); available: {', '.join(available) or 'none'}"
+    offered = [key for key, item in available.items() if isinstance(item, Provided) and item.by.name == name]
+    if offered:
+        message += f"; {name!r} is the name of a plugin, which offers: {', '.join(offered)}"
     for status in failures:
         message += f"\n{status.plugin} might offer it, but could not be loaded: {status.cause}"
     distribution = DISTRIBUTIONS.get(name)

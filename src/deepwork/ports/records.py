@@ -33,6 +33,8 @@ class ReviewRunnerSpec:
         max_inline_files: Up to this many files are in the payload with their contents, more files as paths only.
         gives_verdicts: Whether it gives verdicts. A runner that only hands reviews back gets all reviews of a step at
             once.
+        reads_files: Whether it can open files by itself. One that sees only the payload is not asked when something of
+            the files is not in it; the gate then says that there is no verdict, and why.
         concurrency: How many of its reviews may run at once, within the gate's own limit.
     """
 
@@ -40,6 +42,7 @@ class ReviewRunnerSpec:
     create: Callable[[], ReviewRunner]
     max_inline_files: int
     gives_verdicts: bool = True
+    reads_files: bool = True
     concurrency: int | None = None
 
 

@@ -40,7 +40,7 @@ class StateStore(ABC):
             The new revision.
 
         Raises:
-            StaleSession: The stored revision is another one; nothing was written.
+            StaleSession: The stored revision is another one, or the session is archived; nothing was written.
             StorageError: The write failed; nothing was changed.
         """
 
@@ -88,7 +88,7 @@ class StateStore(ABC):
         return []
 
     async def damaged(self) -> list[str]:
-        """Name stored sessions that could not be read and were set aside."""
+        """Name stored sessions that could not be read, whether they were set aside or not."""
         return []
 
     async def __aenter__(self) -> Self:

@@ -58,18 +58,18 @@ def list_offers(project: Project) -> Offers:
     ]
     errors = list(project.plugins.problems)
     items = list(_named_offers(project))
-    engine = None
+    gate, engine = None, None
     try:
-        engine = project.engine()
+        gate = project.gate()
+    except DeepWorkError as error:
+        errors.append(error)
+    try:
+        engine = project.engine(gate if project.config.quality_gate.enabled else None)
         sets, apps = project.tool_sets(engine), project.http_apps(engine)
         failures += [*sets.failures, *apps.failures]
         names = _served_names(project, engine, errors)
         items += _tool_offers(sets.items, names)
         items += (Offer(app.by, "http app", f"/plugins/{app.by.name}/") for app in apps.items)
-    except DeepWorkError as error:
-        errors.append(error)
-    try:
-        project.gate()
     except DeepWorkError as error:
         errors.append(error)
     return Offers(items, [], [], engine).joined([], errors, failures)

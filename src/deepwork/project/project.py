@@ -112,9 +112,18 @@ class Project:
         plugins = [status.plugin for status in self.plugins.statuses]
         names = [plugin.name for plugin in plugins if not plugin.builtin]
         return [
-            f"plugins.settings.{section}: no installed plugin has this name{nearest(section, names)}"
+            f"plugins.settings.{section}: no installed plugin has this name"
+            f"{self._offered_by(section) or nearest(section, names)}"
             for section in sorted(self._sections.difference(plugin.name for plugin in plugins))
         ]
+
+    def _offered_by(self, name: str) -> str:
+        """Name the plugin whose runner or store has this name, for settings under the wrong one."""
+        for kind, items in (("runner", self.review_runners.items), ("store", self.state_stores.items)):
+            for provided in items:
+                if provided.item.name == name:
+                    return f"; it is the {kind} of the plugin {provided.by.name!r}: plugins.settings.{provided.by.name}"
+        return ""
 
     async def close(self) -> None:
         """Close what plugins share, for commands as for servers."""
@@ -225,6 +234,7 @@ class Project:
             timeout=timeout or section.timeout,
             max_attempts=max_attempts or section.max_attempts,
             concurrency=section.concurrency,
+            untrusted=lambda: self.trust.refusals,
         )
 
     def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:

@@ -85,8 +85,6 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     """
     _check_state_dir(project)
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
-    if engine.gate is None:
-        log.warning("the quality gate is off: steps are completed without their reviews, and histories say so")
     for notice in project.notices():
         log.warning("%s", notice)
     return server
@@ -163,14 +161,35 @@ def find_faults(project: Project, engine: Engine) -> list[Provided[DeepWorkError
     Raises:
         PluginError: Names clash, so that there is nothing to build.
     """
-    server: FastMCP[Any] = FastMCP("check", on_duplicate="error")
     failures: list[Provided[DeepWorkError]] = []
-    for part in _parts(project, project.chosen_tool_sets(engine), server, CallMiddleware(engine.sessions)):
+    for part in _checked_parts(project, engine, _check_server()):
         try:
             part.add()
         except DeepWorkError as error:
             failures.append(Provided(error, part.plugin))
     return failures
+
+
+def build_tools(project: Project, engine: Engine, names: Sequence[str]) -> FastMCP[Any]:
+    """Build what the tool sets of these names add to a server, to be looked at and not served.
+
+    Raises:
+        PluginError: A plugin is broken, or a name is unknown or offered twice.
+    """
+    server = _check_server()
+    for part in _checked_parts(project, engine, server, names):
+        part.add()
+    return server
+
+
+def _check_server() -> FastMCP[Any]:
+    return FastMCP("check", dereference_schemas=False, on_duplicate="error")
+
+
+def _checked_parts(
+    project: Project, engine: Engine, server: FastMCP[Any], names: Sequence[str] | None = None
+) -> Iterator[_Part]:
+    return _parts(project, project.chosen_tool_sets(engine, names), server, CallMiddleware(engine.sessions))
 
 
 def _strict_text(project: Project, engine: Engine) -> str:
@@ -182,7 +201,7 @@ def _strict_text(project: Project, engine: Engine) -> str:
         error = thread.submit(anyio.run, engine.strict.problem).result()
     if error is None:
         return STRICT
-    log.warning("%s", error)
+    log.warning("%s", " ".join(filter(None, [f"{error.message}.", error.hint])))
     return f"{STRICT} {NO_REVIEWER}"
 
 

@@ -18,7 +18,7 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
 from fastmcp.tools.base import InputRequiredToolResult
 from mcp_types import TextContent, ToolAnnotations
-from pydantic import BaseModel
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
 
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
@@ -56,24 +56,48 @@ class ServedTool(FunctionTool):
 
 
 def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, middleware: CallMiddleware) -> None:
-    """Register a tool."""
+    """Register a tool.
+
+    Raises:
+        TypeError: A parameter has a type of which there is no JSON schema.
+    """
+    fn = _without_call(spec.fn, middleware)
+    try:
+        server.add_tool(_served_tool(name, spec, fn))
+    except PydanticUserError as error:
+        raise _without_schema(fn) or error from error
+
+
+def _served_tool(name: str, spec: ToolSpec, fn: Callable[..., Any]) -> FunctionTool:
     has_schema = spec.output == "object" or not isinstance(spec.output, str)
-    server.add_tool(
-        ServedTool.from_function(
-            _without_call(spec.fn, middleware),
-            name=name,
-            title=spec.title,
-            description=inspect.getdoc(spec.fn) or "",
-            annotations=ToolAnnotations(
-                read_only_hint=spec.read_only,
-                destructive_hint=spec.destructive,
-                idempotent_hint=spec.idempotent,
-                open_world_hint=False,
-            ),
-            output_schema=_output_schema(spec) if has_schema else None,
-            meta={"anthropic/alwaysLoad": True} if spec.always_load else None,
-        )
+    return ServedTool.from_function(
+        fn,
+        name=name,
+        title=spec.title,
+        description=inspect.getdoc(spec.fn) or "",
+        annotations=ToolAnnotations(
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+            open_world_hint=False,
+        ),
+        output_schema=_output_schema(spec) if has_schema else None,
+        meta={"anthropic/alwaysLoad": True} if spec.always_load else None,
     )
+
+
+def _without_schema(fn: Callable[..., Any]) -> TypeError | None:
+    """Make the error that names the first parameter of which no JSON schema can be made."""
+    for name, hint in fn.__annotations__.items():
+        try:
+            TypeAdapter(hint).json_schema()
+        except PydanticUserError:
+            shown = getattr(hint, "__name__", hint)
+            return TypeError(
+                f"the parameter {name!r} has the type {shown}, of which there is no JSON schema; take str, int, float, "
+                "bool, a list or dict of them, or a pydantic model"
+            )
+    return None
 
 
 def add_resource(server: FastMCP[Any], spec: ResourceSpec, middleware: CallMiddleware) -> None:

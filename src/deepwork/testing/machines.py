@@ -55,7 +55,7 @@ class StoreMachine(RuleBasedStateMachine):
     def save(self, session: Session) -> None:
         """Save on the stored revision."""
         if session.session_id in self._gone:
-            return  # whether an archived id can be used again is up to the store
+            return  # its id stays taken
         stored = self._saved.get(session.session_id)
         revision = self._call(self._store.save, session, expected=stored.revision if stored else None)
         self._saved[session.session_id] = session.model_copy(update={"revision": revision})

@@ -53,6 +53,9 @@ class GoodStore(StateStore):
         with self.connect() as database:
             database.execute("UPDATE sessions SET archived = 1 WHERE id = ?", [session_id])
 
+    async def archived(self):
+        return self.choose([session.summary() for session in self.everything("archived")], None, None, None)
+
     def connect(self):
         database = sqlite3.connect(self.file, isolation_level=None, timeout=10)
         database.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug in these tests
@@ -65,8 +68,12 @@ class GoodStore(StateStore):
 
     def check(self, database, session, expected):
         row = self.read(database, session.session_id)
-        if (row[0] if row else None) != expected:
+        if (row[0] if row else None) != expected or self.is_archived(database, session):
             raise StaleSession("changed meanwhile")
+
+    def is_archived(self, database, session):
+        query = "SELECT 1 FROM sessions WHERE id = ? AND archived"
+        return database.execute(query, [session.session_id]).fetchone()
 
     def write(self, database, session, expected):
         revision = (expected or 0) + 1
@@ -74,9 +81,9 @@ class GoodStore(StateStore):
         database.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, 0)", row)
         return revision
 
-    def everything(self):
+    def everything(self, condition="NOT archived"):
         with self.connect() as database:
-            rows = database.execute("SELECT content FROM sessions WHERE NOT archived ORDER BY rowid").fetchall()
+            rows = database.execute(f"SELECT content FROM sessions WHERE {condition} ORDER BY rowid").fetchall()
         for (content,) in rows:
             try:
                 yield self.decode(content)
@@ -309,7 +316,7 @@ class ShortensGoals(GoodStore):
 
     def choose(self, summaries, status, before, limit):
         summaries = super().choose(summaries, status, before, limit)
-        return [summary.model_copy(update={"goal": summary.goal[:500]}) for summary in summaries]
+        return [summary.model_copy(update={"goal": summary.goal[:50]}) for summary in summaries]
 
 
 class IgnoresTheStatus(GoodStore):
@@ -360,6 +367,44 @@ class ArchivesTooMuch(GoodStore):
     async def archive(self, session_id):
         with self.connect() as database:
             database.execute("UPDATE sessions SET archived = 1 WHERE id LIKE ?", [f"{session_id}%"])
+
+
+class NamesNoArchives(GoodStore):
+    breaks = "test_an_archived_session_is_listed_as_such"
+
+    async def archived(self):
+        return []
+
+
+class OverwritesArchives(GoodStore):
+    breaks = "test_an_archived_session_is_not_overwritten"
+
+    def is_archived(self, database, session):
+        return False
+
+
+class ListsDamagedArchives(GoodStore):
+    """As with a column of summaries, which knows nothing of damage to the content."""
+
+    breaks = "test_a_damaged_session_is_not_listed_as_archived"
+
+    async def archive(self, session_id):
+        self.seen = [*getattr(self, "seen", []), session_id]
+        await super().archive(session_id)
+
+    async def archived(self):
+        return [a_session(session_id).summary() for session_id in reversed(self.seen)]
+
+
+class ListsDamage(GoodStore):
+    breaks = "test_a_damaged_session_is_not_found"
+
+    def write(self, database, session, expected):
+        self.summaries = {**getattr(self, "summaries", {}), session.session_id: session.summary()}
+        return super().write(database, session, expected)
+
+    async def find(self, *, status=None, before=None, limit=10):
+        return self.choose(getattr(self, "summaries", {}).values(), status, before, limit)
 
 
 class RemembersWhatItLoaded(GoodStore):
@@ -615,11 +660,11 @@ class PeeksAtArchives(GoodStore):
     breaks = "test_an_archived_session_is_neither_loaded_nor_found"
 
     async def archive(self, session_id):
-        self.archived = [*getattr(self, "archived", []), *await self.peek([session_id])]
+        self.hidden = [*getattr(self, "hidden", []), *await self.peek([session_id])]
         await super().archive(session_id)
 
     async def peek(self, session_ids):
-        archived = [item for item in getattr(self, "archived", []) if item.session_id in session_ids]
+        archived = [item for item in getattr(self, "hidden", []) if item.session_id in session_ids]
         return [*await super().peek(session_ids), *archived]
 
 
@@ -627,11 +672,11 @@ class FindsArchivesByStatus(GoodStore):
     breaks = "test_an_archived_session_is_neither_loaded_nor_found"
 
     async def archive(self, session_id):
-        self.archived = [*getattr(self, "archived", []), *await self.peek([session_id])]
+        self.hidden = [*getattr(self, "hidden", []), *await self.peek([session_id])]
         await super().archive(session_id)
 
     async def find(self, *, status=None, before=None, limit=10):
-        archived = [item for item in getattr(self, "archived", []) if item.status == status]
+        archived = [item for item in getattr(self, "hidden", []) if item.status == status]
         return [*await super().find(status=status, before=before, limit=limit), *archived]
 
 

@@ -117,7 +117,9 @@ class SessionRows:
 
     def archived(self, transaction: Transaction) -> list[SessionSummary]:
         """List the sessions that are hidden, the last changed first."""
-        query = select(sessions.c.summary).where(self._mine, sessions.c.archived.is_(True))
+        query = select(sessions.c.summary).where(
+            self._mine, sessions.c.archived.is_(True), sessions.c.damaged.is_(False)
+        )
         rows = transaction.execute(query.order_by(sessions.c.updated_at.desc())).scalars()
         return _readable(rows)
 

@@ -424,6 +424,31 @@ class StateStoreContract(Contract):
         await store.archive("s1")
         assert [summary.session_id for summary in await store.archived()] == ["s1"]
 
+    async def test_an_archived_session_is_not_overwritten(self, store: StateStore) -> None:
+        """Its id is taken, although `load` does not see it."""
+        _needs_archive(store)
+        session = a_session(status=SessionStatus.COMPLETED)
+        revision = await store.save(session, expected=None)
+        await store.archive("s1")
+        for expected in (None, revision):
+            with pytest.raises(StaleSession):
+                await store.save(a_session(goal="second"), expected=expected)
+        assert await store.load("s1") is None
+        if type(store).archived is not StateStore.archived:
+            assert list(await store.archived()) == [session.summary()]
+
+    async def test_a_damaged_session_is_not_listed_as_archived(
+        self, store: StateStore, spoil: Callable[[str], Awaitable[None]]
+    ) -> None:
+        _needs_archive(store)
+        for session_id in ("s1", "s2"):
+            await store.save(a_session(session_id, status=SessionStatus.COMPLETED), expected=None)
+        await _spoil_and_load(store, spoil)
+        for session_id in ("s1", "s2"):
+            await _archive_quietly(store, session_id)
+        if type(store).archived is not StateStore.archived:
+            assert [summary.session_id for summary in await store.archived()] == ["s2"]
+
     # Several servers, for stores that can be reopened
 
     async def test_another_server_sees_a_save_at_once(
@@ -489,6 +514,16 @@ class StateStoreContract(Contract):
         assert "s2" in await _listed(store)
         assert await _loaded(store, "s2") == a_session("s2")
 
+    async def test_a_damaged_session_is_not_found(
+        self, store: StateStore, spoil: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """It is not listed any more, at the latest once `load` has noticed."""
+        for session_id in ("s1", "s2"):
+            await store.save(a_session(session_id), expected=None)
+        await _spoil_and_load(store, spoil)
+        assert await _listed(store) == ["s2"]
+        assert await _listed(store, status=SessionStatus.ACTIVE) == ["s2"]
+
     async def test_a_damaged_session_is_named(self, store: StateStore, spoil: Callable[[str], Awaitable[None]]) -> None:
         if type(store).damaged is StateStore.damaged:
             pytest.skip(f"{type(store).__name__} has no `damaged`: damaged sessions are named nowhere")
@@ -540,8 +575,14 @@ def _by_id(items: Iterable[SessionSummary | CorruptSession]) -> dict[str, Sessio
     return by_id
 
 
+async def _spoil_and_load(store: StateStore, spoil: Callable[[str], Awaitable[None]]) -> None:
+    await spoil("s1")
+    with pytest.raises(CorruptSession):
+        await store.load("s1")
+
+
 async def _archive_quietly(store: StateStore, session_id: str) -> None:
-    """Archive what is not there; a refusal is as good as doing nothing."""
+    """Archive what may not be there, or is damaged; a refusal is as good as doing nothing."""
     with contextlib.suppress(StorageError):
         await store.archive(session_id)
 

@@ -32,6 +32,7 @@ def deepwork_review_runners(context: api.PluginContext) -> Iterator[api.ReviewRu
         name="acme",
         create=AcmeRunner,
         max_inline_files=5,
+        reads_files=True,  # False for a reviewer that sees the payload alone, such as a service
     )
 
 
