@@ -60,6 +60,8 @@ reference: $(READY)  ## Write the signatures of the code into docs/reference
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --report docs/benchmarks.md
+	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py saves
+	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py claims
 
 wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugins
 	$(BIN)/python tools/wheels.py

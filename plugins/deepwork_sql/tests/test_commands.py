@@ -10,12 +10,14 @@ import sys
 import anyio
 import pytest
 from anyio import to_thread
-from sqlalchemy import update
+from sqlalchemy import inspect, update
 
 import deepwork_sql
 from deepwork.api import HistoryEntry, SessionStatus, open_context, open_store
 from deepwork.testing import a_session
 from deepwork.testing.samples import at
+from deepwork_sql.address import address_of
+from deepwork_sql.engines import make_engine
 from deepwork_sql.tables import sessions
 
 pytestmark = pytest.mark.anyio
@@ -149,3 +151,18 @@ async def test_a_file_that_is_no_database_is_told_plainly(database_url, project_
     await file.write_bytes(b"This is a letter.\n" * 100)
     assert await run("store", "info", code=1) == ""
     assert "file is not a database" in await run("doctor", code=1)
+
+
+async def test_doctor_looks_at_a_database_without_making_its_tables(database_url, project_on_database, run):
+    if database_url.startswith("sqlite"):
+        await anyio.Path(database_url.removeprefix("sqlite:///")).touch()
+    assert "the first use brings the tables of deepwork" in await run("doctor")
+    engine = make_engine(address_of(database_url, "the test", machine="m"))
+    with engine.connect() as connection:
+        assert inspect(connection).get_table_names() == []
+    engine.dispose()
+    project_on_database.write(".deepwork/config.yml", "plugins: {settings: {sql: {migrate: false}}}\n")
+    assert "run `deepwork store migrate` once" in await run("doctor", code=1)
+    project_on_database.write(".deepwork/config.yml", "")
+    await save(project_on_database.root, "sql")
+    assert "0 sessions of this project, 0 events" in await run("doctor")

@@ -59,7 +59,8 @@ class TestSqlStore(StateStoreContract):
 
         async def spoil(session_id):
             mine = update(sessions).where(is_mine, sessions.c.session_id == session_id)
-            await database.write(lambda tx: tx.execute(mine.values(document='{"session_id":')))
+            half = '{"session_id":'
+            await database.write(lambda tx: tx.execute(mine.values(document=half, summary=half)))
 
         return spoil
 
@@ -121,6 +122,17 @@ async def test_a_damaged_session_stays_damaged_until_it_is_saved_again(reopen, r
         assert await store.find() == []
         (error,) = await store.peek(["d1"])
         assert "damaged" in error.message
+
+
+async def test_a_damaged_summary_does_not_hide_the_other_sessions(reopen, raw):
+    database, is_mine = raw
+    async with reopen() as store:
+        for session_id in ("d1", "d2"):
+            await store.save(a_session(session_id), expected=None)
+        mine = update(sessions).where(is_mine, sessions.c.session_id == "d1")
+        await database.write(lambda tx: tx.execute(mine.values(summary="[]")))
+        assert [summary.session_id for summary in await store.find()] == ["d2"]
+        assert (await store.load("d1")).session_id == "d1"
 
 
 async def test_a_session_of_a_newer_release_is_refused_and_not_called_damaged(reopen, raw):

@@ -1,52 +1,41 @@
-"""Long runs of calls in any order, on both engines: JSON, SQLite, PostgreSQL and a dictionary agree.
+"""Runs of calls in any order, on both engines: SQLite and PostgreSQL agree with a dictionary.
 
-`plugins/deepwork_sql/tools/agree.py` does the same for as long as one likes.
+`python plugins/deepwork_sql/tools/agree.py` does the same for as long as one likes, and for JSON too.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-from functools import partial
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from deepwork.testing.machines import StoreMachine
 from deepwork_sql.cluster import NoPostgres
-from deepwork_sql.testing import ProjectStore, forget_sessions, shared_server
+from deepwork_sql.machines import PostgresMachine, SqliteMachine
+
+AGREE = Path(__file__).parents[1] / "tools" / "agree.py"
 
 
-class SqlMachine(StoreMachine):
-    """Every run is of a project of its own."""
-
-    def place(self):
-        self._folder = tempfile.TemporaryDirectory()
-        os.environ["DEEPWORK_DATABASE_URL"] = self.url()
-        forget_sessions(self.url())
-        return partial(ProjectStore, Path(self._folder.name))
-
-    def url(self):
-        return f"sqlite:///{self._folder.name}/machine.db"
-
-    def teardown(self):
-        super().teardown()
-        self._folder.cleanup()
-
-
-class PostgresMachine(SqlMachine):
+class OptionalPostgresMachine(PostgresMachine):
     def url(self):
         try:
-            return shared_server().url
+            return super().url()
         except NoPostgres as error:
             if os.environ.get("CI"):
                 raise
             pytest.skip(f"no PostgreSQL: {error}")
 
 
-few = settings(max_examples=12, stateful_step_count=15)
-TestSqliteMachine = SqlMachine.TestCase
+few = settings(max_examples=6, stateful_step_count=15)
+TestSqliteMachine = SqliteMachine.TestCase
 TestSqliteMachine.settings = few
-TestPostgresMachine = PostgresMachine.TestCase
+TestPostgresMachine = OptionalPostgresMachine.TestCase
 TestPostgresMachine.settings = few
+
+
+@pytest.mark.slow
+def test_json_sqlite_and_postgresql_agree_in_long_runs(postgres_server):
+    subprocess.run([sys.executable, AGREE, "--runs", "40", "--rules", "50"], check=True, timeout=900)

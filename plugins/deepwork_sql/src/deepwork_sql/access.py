@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-import anyio
 from anyio import CapacityLimiter, to_thread
 
 from deepwork_sql.events import Event
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# One writes, and one is ready to.
+_SQLITE_WRITERS = 2
 # So many events are read at once by whoever follows the feed.
 _PAGE = 500
 # Polling is the truth and wake-ups only make it faster: these are the pauses after the last sign of life.
@@ -49,8 +49,9 @@ class Database:
         self._executor = executor
         self._wake_ups = wake_ups
         self._limiter = CapacityLimiter(threads)
-        # SQLite has one writer. Here those of this process wait in the order in which they came.
-        self._writing: AbstractAsyncContextManager[object] = anyio.Lock() if dialect == "sqlite" else nullcontext()
+        # SQLite has one writer. Those of this process wait in the order in which they came, and the next one in its
+        # thread already, so that the database is not left idle between two of them.
+        self._writers = CapacityLimiter(_SQLITE_WRITERS) if dialect == "sqlite" else self._limiter
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         """Run a change in one transaction, in a worker thread; it is durable when this returns.
@@ -61,8 +62,7 @@ class Database:
         Raises:
             DatabaseError: The database did not answer; nothing was changed.
         """
-        async with self._writing:
-            committed = await to_thread.run_sync(self._executor.write, change, limiter=self._limiter)
+        committed = await to_thread.run_sync(self._executor.write, change, limiter=self._writers)
         if committed.has_events:
             self._wake_ups.announce()
         result: T = committed.result

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext
-from deepwork_sql.address import VARIABLE, choose_address
+from deepwork_sql.address import VARIABLE, Address, choose_address
 from deepwork_sql.settings import AskedSettings, without_password
 
 
@@ -32,16 +32,25 @@ def _examine(context: PluginContext) -> Iterator[Finding]:
         yield Finding(Level.OK, f"{address.shown}, which the first use makes")
         return
     try:
-        facts = anyio.run(_facts, str(context.project_root))
+        yield _state(address, str(context.project_root))
     except DeepWorkError as error:
         yield Finding(Level.ERROR, f"{address.shown}: {error.message}", error.hint)
-        return
-    yield Finding(
-        Level.OK, f"{facts['database']}: {facts['sessions']} sessions of this project, {facts['events']} events"
+
+
+def _state(address: Address, project: str) -> Finding:
+    """Look at the database; only its users bring it up to date."""
+    from deepwork_sql.inspection import look
+
+    found, counts = look(address, project)
+    outdated = ", ".join(state.installed.schema.name for state in found if state.is_outdated)
+    if not outdated:
+        return Finding(
+            Level.OK, f"{address.shown}: {counts['sessions']} sessions of this project, {counts['events']} events"
+        )
+    if address.migrate:
+        return Finding(Level.OK, f"{address.shown}: the first use brings the tables of {outdated} up to date")
+    return Finding(
+        Level.ERROR,
+        f"{address.shown}: the tables of {outdated} are older than this release, and `migrate` is false",
+        "run `deepwork store migrate` once",
     )
-
-
-async def _facts(root: str) -> dict[str, object]:
-    from deepwork_sql.inspection import describe
-
-    return await describe(root)

@@ -48,7 +48,7 @@ def _postgres(url: str) -> Engine:
 def _sqlite(path: str) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=path),
-        pool_size=POOL,
+        pool_size=CONNECTIONS,
         max_overflow=0,
         hide_parameters=True,
         # Whoever finds the database locked tries again soon: SQLite itself would sleep longer and longer, and let

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -39,10 +41,13 @@ class Executor:
             **{READ_ONLY: True}, **(snapshot if engine.dialect.name == "postgresql" else {})
         )
         self._retry = retry
+        is_sqlite = engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[object] = threading.Lock() if is_sqlite else nullcontext()
 
     def write(self, change: Callable[[Transaction], Any]) -> Committed:
         """Run a change until it is committed."""
-        return self._repeat(_Write(self._engine, change).attempt)
+        with self._turn:
+            return self._repeat(_Write(self._engine, change).attempt)
 
     def read(self, query: Callable[[Transaction], T]) -> T:
         """Run a query."""

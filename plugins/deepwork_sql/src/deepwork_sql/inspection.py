@@ -10,9 +10,11 @@ from pydantic import ValidationError
 
 from deepwork.api import SCHEMA_VERSION, Session, open_context
 from deepwork_sql import database
-from deepwork_sql.address import choose_address
+from deepwork_sql.address import Address, choose_address
+from deepwork_sql.schema import installed_schemas
 
 if TYPE_CHECKING:
+    from deepwork_sql.migration import SchemaState
     from deepwork_sql.transaction import Transaction
 
 _PAGE = 100
@@ -30,6 +32,31 @@ async def describe(root: str) -> dict[str, Any]:
             "project": str(context.project_root),
             **counts,
         }
+
+
+def look(address: Address, project: str) -> tuple[list[SchemaState], dict[str, Any]]:
+    """Say how old the tables of a database are and, if they fit this release, how much is in them. Change nothing.
+
+    Raises:
+        DatabaseError: It does not answer, or is too new for this release.
+    """
+    from deepwork_sql.engines import make_engine
+    from deepwork_sql.execution import Executor
+    from deepwork_sql.migration import check_releases, states
+    from deepwork_sql.retry import OPENING
+
+    def query(transaction: Transaction) -> tuple[list[SchemaState], dict[str, Any]]:
+        found = states(transaction.connection, installed_schemas())
+        check_releases(found)
+        if any(state.is_outdated for state in found):
+            return found, {}
+        return found, _counts(transaction, machine=address.machine, project=project)
+
+    engine = make_engine(address)
+    try:
+        return Executor(engine, OPENING).read(query)
+    finally:
+        engine.dispose()
 
 
 async def check_database(root: str) -> list[str]:

@@ -9,12 +9,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from deepwork_sql.errors import LeaseLost
 from deepwork_sql.tables import leases
 from deepwork_sql.transaction import Transaction
+
+
+def _taking(insert: Any) -> Any:
+    """Make the statement that takes a lease which nobody has."""
+    fresh: dict[str, Any] = {name: bindparam(f"{name}_") for name in ("item", "holder", "expires_at")}
+    return (
+        insert(leases)
+        .values(fence=1, **fresh)
+        .on_conflict_do_update(
+            index_elements=[leases.c.item],
+            set_={"fence": leases.c.fence + 1, "holder": fresh["holder"], "expires_at": fresh["expires_at"]},
+            where=or_(leases.c.holder.is_(None), leases.c.expires_at <= bindparam("now_")),
+        )
+        .returning(leases.c.fence)
+    )
+
+
+# The statements are made once: making them takes SQLAlchemy longer than running them.
+_TAKE = {"sqlite": _taking(sqlite.insert), "postgresql": _taking(postgresql.insert)}
+_LIVE = and_(
+    leases.c.item == bindparam("item_"),
+    leases.c.fence == bindparam("fence_"),
+    leases.c.holder.is_not(None),
+    leases.c.expires_at > bindparam("now_"),
+)
+_CHECK = select(leases.c.fence).where(_LIVE).with_for_update()
+_RENEW = update(leases).where(_LIVE).values(expires_at=bindparam("until_"))
+_END = update(leases).where(_LIVE).values(holder=None, expires_at=bindparam("now_"))
 
 
 @dataclass(frozen=True)
@@ -43,19 +71,8 @@ class Held:
 def take(transaction: Transaction, item: str, *, holder: str, milliseconds: int) -> Lease | Held:
     """Take a lease, unless somebody has a live one, this holder included."""
     now = transaction.now
-    values = {"item": item, "fence": 1, "holder": holder, "expires_at": now + milliseconds}
-    insert = postgresql.insert if transaction.dialect == "postgresql" else sqlite.insert
-    statement = (
-        insert(leases)
-        .values(**values)
-        .on_conflict_do_update(
-            index_elements=[leases.c.item],
-            set_={"fence": leases.c.fence + 1, "holder": holder, "expires_at": now + milliseconds},
-            where=or_(leases.c.holder.is_(None), leases.c.expires_at <= now),
-        )
-        .returning(leases.c.fence)
-    )
-    fence = transaction.execute(statement).scalar()
+    values = {"item_": item, "holder_": holder, "expires_at_": now + milliseconds, "now_": now}
+    fence = transaction.execute(_TAKE[transaction.dialect], values).scalar()
     if fence is not None:
         return Lease(item, fence, holder, now + milliseconds)
     row = transaction.execute(select(leases.c.holder, leases.c.expires_at).where(leases.c.item == item)).one()
@@ -69,9 +86,7 @@ def renew(transaction: Transaction, item: str, *, fence: int, milliseconds: int)
         LeaseLost: It has run out, or somebody else has it.
     """
     expires_at = transaction.now + milliseconds
-    renewed = transaction.execute(
-        update(leases).where(_is_live(transaction, item, fence)).values(expires_at=expires_at)
-    )
+    renewed = transaction.execute(_RENEW, {**_live(transaction, item, fence), "until_": expires_at})
     if not renewed.rowcount:
         raise _lost(transaction, item, fence)
     return expires_at
@@ -83,8 +98,7 @@ def check(transaction: Transaction, item: str, fence: int) -> None:
     Raises:
         LeaseLost: It has run out, or somebody else has it.
     """
-    query = select(leases.c.fence).where(_is_live(transaction, item, fence)).with_for_update()
-    if transaction.execute(query).first() is None:
+    if transaction.execute(_CHECK, _live(transaction, item, fence)).first() is None:
         raise _lost(transaction, item, fence)
 
 
@@ -94,9 +108,7 @@ def end(transaction: Transaction, item: str, *, fence: int) -> None:
     Raises:
         LeaseLost: It has run out, or somebody else has it.
     """
-    ended = transaction.execute(
-        update(leases).where(_is_live(transaction, item, fence)).values(holder=None, expires_at=transaction.now)
-    )
+    ended = transaction.execute(_END, _live(transaction, item, fence))
     if not ended.rowcount:
         raise _lost(transaction, item, fence)
 
@@ -124,19 +136,18 @@ def renew_all(transaction: Transaction, holder: str, milliseconds: int) -> list[
 
 
 def expired(transaction: Transaction, prefix: str, limit: int) -> list[Lease]:
-    """List leases that have run out and that nobody has taken since, on items whose names begin with the prefix."""
+    """List leases that have run out and that nobody has taken since, on items whose names begin with the prefix.
+
+    Another holder may take an item and end its work before this transaction takes it: look at the item after `take`.
+    """
     begins = leases.c.item.startswith(prefix, autoescape=True)
     query = select(leases).where(begins, leases.c.holder.is_not(None), leases.c.expires_at <= transaction.now)
     return [_lease(row) for row in transaction.execute(query.order_by(leases.c.expires_at).limit(limit))]
 
 
-def _is_live(transaction: Transaction, item: str, fence: int) -> Any:
-    return and_(
-        leases.c.item == item,
-        leases.c.fence == fence,
-        leases.c.holder.is_not(None),
-        leases.c.expires_at > transaction.now,
-    )
+def _live(transaction: Transaction, item: str, fence: int) -> dict[str, Any]:
+    """Give the values of `_LIVE`."""
+    return {"item_": item, "fence_": fence, "now_": transaction.now}
 
 
 def _lost(transaction: Transaction, item: str, fence: int) -> LeaseLost:

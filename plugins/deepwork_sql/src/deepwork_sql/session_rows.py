@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -67,7 +68,7 @@ class SessionRows:
         try:
             session = Session.model_validate_json(row.document, extra="allow")
         except ValidationError as error:
-            raise _damaged(session_id, error.errors(include_url=False)[0]["msg"]) from None
+            raise _damaged(session_id, _reason(error)) from None
         return session.model_copy(update={"revision": row.revision})
 
     def save(self, transaction: Transaction, session: Session, expected: int | None) -> int:
@@ -99,18 +100,13 @@ class SessionRows:
         if before is not None:
             query = query.where(sessions.c.updated_at < before)
         rows = transaction.execute(query.order_by(sessions.c.updated_at.desc()).limit(limit)).scalars()
-        return [SessionSummary.model_validate_json(summary) for summary in rows]
+        return _readable(rows)
 
     def peek(self, transaction: Transaction, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read summaries, in the order of the ids."""
         query = select(sessions.c.session_id, sessions.c.summary, sessions.c.damaged)
         rows = transaction.execute(query.where(self._listed, sessions.c.session_id.in_(session_ids))).all()
-        summaries: dict[str, SessionSummary | CorruptSession] = {
-            row.session_id: _damaged(row.session_id, "it could not be read before")
-            if row.damaged
-            else SessionSummary.model_validate_json(row.summary)
-            for row in rows
-        }
+        summaries = {row.session_id: _peeked(row) for row in rows}
         return [summaries[session_id] for session_id in session_ids if session_id in summaries]
 
     def archive(self, transaction: Transaction, session_id: str) -> None:
@@ -125,7 +121,7 @@ class SessionRows:
             self._mine, sessions.c.archived.is_(True), sessions.c.damaged.is_(False)
         )
         rows = transaction.execute(query.order_by(sessions.c.updated_at.desc())).scalars()
-        return [SessionSummary.model_validate_json(summary) for summary in rows]
+        return _readable(rows)
 
     def mark_damaged(self, transaction: Transaction, session_id: str) -> None:
         """Remember that a session could not be read. One of a newer release is not damaged."""
@@ -182,6 +178,28 @@ def _values(session: Session, revision: int) -> dict[str, Any]:
         "damaged": False,
         "document": session.model_copy(update={"revision": revision}).model_dump_json(),
     }
+
+
+def _peeked(row: Any) -> SessionSummary | CorruptSession:
+    if row.damaged:
+        return _damaged(row.session_id, "it could not be read before")
+    try:
+        return SessionSummary.model_validate_json(row.summary)
+    except ValidationError as error:
+        return _damaged(row.session_id, _reason(error))
+
+
+def _readable(rows: Iterable[str]) -> list[SessionSummary]:
+    """Read summaries; a damaged one is told of by `load`."""
+    summaries = []
+    for row in rows:
+        with suppress(ValidationError):
+            summaries.append(SessionSummary.model_validate_json(row))
+    return summaries
+
+
+def _reason(error: ValidationError) -> str:
+    return error.errors(include_url=False)[0]["msg"]
 
 
 def _event(session: Session, entry: Any) -> dict[str, Any]:

@@ -81,9 +81,8 @@ class Transaction:
         On SQLite a transaction that writes is the only one anyway.
         """
         if self.dialect == "postgresql":
-            from sqlalchemy import text
-
-            self.connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name})
+            statement = "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+            self.connection.exec_driver_sql(statement, {"name": name})
 
     def once(
         self,
