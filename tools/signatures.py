@@ -50,7 +50,8 @@ def updated(text: str, *, adding: bool) -> str:
         return f"{match[0]}\n<!-- signature: {match[1]} -->\n```python\n```\n" if match[1] in makers else match[0]
 
     def filled(match: re.Match[str]) -> str:
-        return f"<!-- signature: {match[1]} -->\n```python\n{makers[match[1]]()}```"
+        block = makers[match[1]]().replace("'", '"')  # as `ruff format` has it, which formats pages too
+        return f"<!-- signature: {match[1]} -->\n```python\n{block}```"
 
     return BLOCK.sub(filled, HEADING.sub(begun, text) if adding else text)
 
