@@ -149,15 +149,17 @@ class Records:
 
     def workflows(
         self, *, repository_path: str | None, statuses: Collection[str] | None, limit: int, offset: int
-    ) -> tuple[list[Workflow], int]:
-        query = sa.select(t.workflows)
+    ) -> tuple[Sequence[Any], int]:
+        """Give of each workflow what lists show."""
+        c = t.workflows.c
+        query = sa.select(c.id, c.name, c.status, c.created_at, c.updated_at)
         if repository_path is not None:
             repository = sa.select(t.repositories.c.id).where(t.repositories.c.path == repository_path)
             query = query.where(t.workflows.c.repository_id.in_(repository))
         if statuses is not None:
             query = query.where(t.workflows.c.status.in_(statuses))
-        page = query.order_by(t.workflows.c.created_at.desc(), t.workflows.c.number.desc())
-        return self._all(Workflow, page.limit(limit).offset(offset)), self._count(query)
+        page = query.order_by(c.created_at.desc(), c.number.desc())
+        return self._lines(page.limit(limit).offset(offset)), self._count(query)
 
     # Tasks and their dependencies.
 
@@ -242,13 +244,20 @@ class Records:
 
     def available(self, workflow_id: str | None, batch: int) -> Iterable[Task]:
         """Give the pending tasks that nobody holds, by sequence, then by age of the workflow; read in batches."""
-        query = _free(sa.select(t.tasks), "pending").join(t.workflows).where(t.workflows.c.status.not_in(CLOSED))
+        # Only ids are sorted, because thousands of whole rows may have the same sequence. Workflows are not joined, so
+        # that no database begins with them and sorts all tasks of all workflows.
+        w = t.workflows.c
+        closed = sa.select(w.id).where(w.status.in_(CLOSED))
+        age = sa.select(w.number).where(w.id == t.tasks.c.workflow_id).scalar_subquery()
+        query = _free(sa.select(t.tasks.c.id), "pending").where(t.tasks.c.workflow_id.not_in(closed))
         if workflow_id is not None:
             query = query.where(t.tasks.c.workflow_id == workflow_id)
-        ordered = query.order_by(t.tasks.c.sequence, t.workflows.c.number, t.tasks.c.name)
+        ordered = query.order_by(t.tasks.c.sequence, age, t.tasks.c.name)
         offset = 0
-        while rows := self._all(Task, ordered.limit(batch).offset(offset)):
-            yield from rows
+        while lines := self._lines(ordered.limit(batch).offset(offset)):
+            ids = [line.id for line in lines]
+            tasks = {task.id: task for task in self._all(Task, sa.select(t.tasks).where(t.tasks.c.id.in_(ids)))}
+            yield from (tasks[task_id] for task_id in ids)
             offset += batch
 
     def start_workflow(self, workflow_id: str) -> bool:

@@ -69,7 +69,7 @@ def workflow_list(
     """List workflows, newest first."""
     path = None if repository_path is None else repositories.normalized(repository_path, "repository_path")
     workflows, total = act.records.workflows(repository_path=path, statuses=status, limit=limit, offset=offset)
-    return {"workflows": [workflow.summary() for workflow in workflows], "total": total}
+    return {"workflows": [workflow._asdict() for workflow in workflows], "total": total}
 
 
 def workflow_set_plan(act: Act, id: Id, plan: Plan) -> Mapped:  # noqa: A002
