@@ -47,7 +47,7 @@ def tool_set(engine: Engine) -> ToolSet:
     """Bind the tools to an engine."""
 
     def get_workflows(call: ToolCall) -> WorkflowList:
-        """List jobs and available workflows to run or start, job files with errors, active sessions. Call this first."""
+        """List jobs, available workflows to run or start, job files with errors, active sessions. Call this first."""
         return engine.list_workflows(call)
 
     async def start_workflow(
