@@ -330,14 +330,27 @@ async def test_an_edit_of_the_job_never_shifts_or_skips_steps_and_is_told(chain,
     assert replies[2]["all_outputs"] == {f"{name}.md": f"{name}.md" for name in "abcd"}
 
 
-@pytest.mark.parametrize("content", ["name: [", None])
-async def test_a_job_that_was_broken_or_removed_meanwhile_does_not_stop_its_session(chain, content):
+async def test_a_job_that_was_broken_meanwhile_does_not_stop_its_session(chain):
+    async with chain.agent() as agent:
+        await agent.start()
+        (chain.jobs / "demo" / "job.yml").write_text("name: [")
+        replies = await finish_all(agent, "abcd")
+    assert CHANGED in replies[0].get("notices", [])
+    assert replies[-1]["status"] == "workflow_complete"
+
+
+async def test_the_session_of_a_removed_job_goes_on_once_the_job_is_back(chain):
+    """Its folder is one that a job source gives, or none: a session file alone must not say where to read."""
     async with chain.agent() as agent:
         await agent.start()
         file = chain.jobs / "demo" / "job.yml"
-        file.unlink() if content is None else file.write_text(content)
+        content = file.read_text()
+        file.unlink()
+        refusal = await agent.refused("finished_step", outputs=DONE)
+        assert "no job source of this server has the job of this session any more" in refusal
+        assert "Restore the job and call again, or abort_workflow." in refusal
+        file.write_text(content)
         replies = await finish_all(agent, "abcd")
-    assert CHANGED in replies[0].get("notices", [])
     assert replies[-1]["status"] == "workflow_complete"
 
 
