@@ -52,7 +52,7 @@ def hostile(tmp_path):
     project.write_job("odd", summary=SUMMARY, folder=project.jobs).rename(project.jobs / f"odd {EVIL}")
     project.write(project.jobs / f"bad {EVIL}" / "job.yml", yaml.safe_dump({"name": EVIL, EVIL: EVIL}))
     project.write(".deepwork/config.yml", yaml.safe_dump({"allowed_output_roots": [f"/{EVIL}"]}))
-    project.write(".mcp.json", json.dumps({"mcpServers": {EVIL: {"command": f"deepwork {EVIL}"}}}))
+    project.write(".mcp.json", json.dumps({"mcpServers": {"deepwork": {"command": EVIL}}}))
     project.write(FILE)
     project.write("b.md")
     return project
@@ -95,7 +95,7 @@ def assert_harmless(*texts):
         (["jobs", "check"], r"its folder 'odd x\x1b[31m"),
         (["jobs", "check", f"nowhere {EVIL}"], r"nowhere x\x1b[31m"),
         (["doctor"], r"root /"),
-        (["doctor"], r".mcp.json: 'x\x1b[31m"),
+        (["doctor"], r".mcp.json: there is no such program: x\x1b[31m"),
         (["trust"], r"/x\u001b[31m"),
         (["trust", "--yes"], r"setting allowed_output_roots"),
         (["init"], r"kept     .deepwork/config.yml"),
@@ -109,7 +109,7 @@ def assert_harmless(*texts):
         (["new-plugin", "weather", "--into", EVIL], r"created  x\x1b[31m"),
         (["gate", "try", "evil", EVIL], r"has no step 'x\x1b[31m"),
         (["gate", "try", "evil", "a", "--file", FILE, "--runner", EVIL], r"no review runner 'x\x1b[31m"),
-        (["gate", "try", "evil", "a", "--file", FILE], r"no verdict"),
+        (["gate", "try", "evil", "a", "--file", FILE], "not judged"),
         (["gate", "try", f"odd {EVIL}", "a"], "odd x"),
         (["serve", "--tools", EVIL], r"no tool set 'x\x1b[31m"),
         (["serve", "--state-store", EVIL], r"no state store 'x\x1b[31m"),
@@ -253,7 +253,7 @@ def writers(tree):
 
 @pytest.mark.parametrize("module", [path for path in MODULES if path.name != "terminal.py"], ids=lambda path: path.stem)
 def test_no_command_writes_to_the_terminal_by_itself(module):
-    allowed = {"init": ["file.write"]}
+    allowed = {"hook": ["click.echo"], "init": ["file.write"], "main": ["report.write"]}
     assert list(writers(ast.parse(module.read_text()))) == allowed.get(module.stem, [])
 
 

@@ -339,19 +339,16 @@ async def test_a_job_that_was_broken_meanwhile_does_not_stop_its_session(chain):
     assert replies[-1]["status"] == "workflow_complete"
 
 
-async def test_the_session_of_a_removed_job_goes_on_once_the_job_is_back(chain):
-    """Its folder is one that a job source gives, or none: a session file alone must not say where to read."""
+async def test_a_session_whose_job_was_removed_goes_on_once_it_is_there_again(chain):
+    """Instructions are read only from folders that a job source gives; a session file may name any folder."""
     async with chain.agent() as agent:
         await agent.start()
         file = chain.jobs / "demo" / "job.yml"
         content = file.read_text()
         file.unlink()
-        refusal = await agent.refused("finished_step", outputs=DONE)
-        assert "no job source of this server has the job of this session any more" in refusal
-        assert "Restore the job and call again, or abort_workflow." in refusal
+        assert "Restore the job and call again" in await agent.refused("finished_step", outputs=DONE)
         file.write_text(content)
-        replies = await finish_all(agent, "abcd")
-    assert replies[-1]["status"] == "workflow_complete"
+        assert (await finish_all(agent, "abcd"))[-1]["status"] == "workflow_complete"
 
 
 @pytest.mark.parametrize("text", ["# a comment\n", "\n\n"])

@@ -28,7 +28,7 @@ def test_a_plugin_that_raises_while_it_yields_is_named(ask):
         ask("review_runners", "raising_everywhere")
     assert error.value.message == (
         "deepwork-raising-everywhere 0.17 (plugin 'raising_everywhere'): "
-        "hook deepwork_review_runners failed: KeyError: 'nobody'"
+        "hook deepwork_review_runners failed: KeyError: 'nobody' (raising_everywhere/__init__.py, line 20)"
     )
 
 

@@ -41,7 +41,7 @@ async def test_a_store_is_opened_at_the_first_use_and_closed_with_the_server(pro
     ask("state_stores", "good")
     log = project.root / "acme-store.log"
     async with project.agent(state_store="acme") as agent:
-        await agent.call("get_workflows")
+        await agent.client.list_tools()
         assert not log.exists()
         await agent.start("project_tour", "write_tour")
         assert log.read_text() == "opened\n"

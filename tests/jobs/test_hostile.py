@@ -18,6 +18,7 @@ from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.parse import parse_content
 
 FIGURES = Path(__file__).parents[2] / "tools" / "figures.py"
+sys.path.insert(0, str(FIGURES.parent))
 SHAPES = runpy.run_path(str(FIGURES))
 
 PIECES = [

@@ -10,6 +10,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
+import anyio
 import pytest
 
 from deepwork.files.processes import ENVIRONMENT
@@ -194,6 +195,28 @@ async def test_a_project_cannot_name_a_program_or_its_arguments_before_it_is_tru
     call = await called()
     assert call["options"]["--max-turns"] == "7"
     assert "--evil" not in call["argv"]
+
+
+async def test_a_file_of_the_project_in_the_arguments_is_read_as_it_was_trusted_or_not_at_all(
+    reviewed, settings, called, history
+):
+    """The words are the user's; the file may change with the next pull."""
+    settings(extra_arguments=["--model", "tools/agents.json"])
+    file = reviewed.write("tools/agents.json", "{}")
+    trust = [sys.executable, "-m", "deepwork", "trust", "--yes", "--path", str(reviewed.root)]
+    async with reviewed.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE))["status"] == "needs_work"
+    assert "names a file of this project, and the user has not trusted it" in history("infrastructure")[0]["error"]
+    shown = await anyio.run_process(trust)
+    assert b"--- tools/agents.json ---" in shown.stdout
+    copy = (await called())["options"]["--model"]
+    assert copy.endswith("/tools/agents.json")
+    assert not copy.startswith(str(reviewed.root))
+    file.write_text('{"evil": {}}')
+    async with reviewed.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert (await agent.finish(DONE))["status"] == "needs_work"
 
 
 @pytest.mark.parametrize(

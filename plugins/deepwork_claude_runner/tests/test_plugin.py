@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from deepwork.api import open_context
 from deepwork.testing import PluginContract, ReviewRunnerContract
 from deepwork_claude_runner.runner import ClaudeCLI
 from deepwork_claude_runner.settings import ClaudeSettings
@@ -15,12 +16,14 @@ from deepwork_claude_runner.settings import ClaudeSettings
 
 class TestClaudeCLI(ReviewRunnerContract):
     @pytest.fixture
-    async def runner(self, claude):
-        return ClaudeCLI(ClaudeSettings(command=str(claude.program)), {})
+    async def runner(self, claude, project):
+        async with open_context("claude_runner", project.root) as context:
+            yield ClaudeCLI(ClaudeSettings(command=str(claude.program)), context)
 
     @pytest.fixture
-    async def broken_runner(self):
-        return ClaudeCLI(ClaudeSettings(command="no-such-program"), {"PATH": "/nowhere"})
+    async def broken_runner(self, project):
+        async with open_context("claude_runner", project.root) as context:
+            yield ClaudeCLI(ClaudeSettings(command="no-such-program"), context)
 
 
 class TestPlugin(PluginContract):

@@ -136,7 +136,7 @@ def test_every_flag_that_is_used_is_accepted(real_claude, home, project):
     """It gets as far as asking for a login; an unknown flag would end it earlier."""
     settings = ClaudeSettings(command=str(real_claude), model="opus", max_budget_usd=1)
     request = a_request(project.root)
-    arguments = command.arguments(settings, request, project.write("prompt.md", command.system_prompt(request)))
+    arguments = command.arguments(settings, request, project.write("prompt.md", command.system_prompt(request)), ())
     env = command.environment(settings, os.environ)
 
     def run(words):
@@ -215,7 +215,7 @@ async def test_material_can_mention_files_without_effect(project, home, on_path,
 
     request = a_request(project.root, payload=mentions)
     system_prompt = project.write("prompt.md", command.system_prompt(request))
-    words = command.arguments(ClaudeSettings(), request, system_prompt)
+    words = command.arguments(ClaudeSettings(), request, system_prompt, ())
 
     def asked(text):
         scripted = model(answer)

@@ -55,7 +55,7 @@ def tool_set(engine: Engine) -> ToolSet:
         goal: Annotated[str, Field(description="What the user wants to accomplish")],
         job_name: Annotated[str, Field(description="Job, from get_workflows")],
         workflow_name: Annotated[str, Field(description="Workflow of that job")],
-        instance_id: Annotated[str | None, Field(description="Name for this run, e.g. 'acme' or 'q1-2026'")] = None,
+        instance_id: Annotated[str | None, Field(description="Name for this run, e.g. 'acme'")] = None,
         parent_session_id: Annotated[
             str | None, Field(description="Nest under this session. Default: the top of the stack.")
         ] = None,
@@ -74,11 +74,11 @@ def tool_set(engine: Engine) -> ToolSet:
         call: ToolCall,
         outputs: Annotated[
             dict[str, str | list[str]],
-            Field(description="Output name to path, or list of paths for type 'files'; optional ones may be left out"),
+            Field(description="Output name to path; a list of paths for type 'files'. Optional ones may be missing"),
         ],
         notes: Annotated[str | None, Field(description="About the work done")] = None,
         quality_review_override_reason: Annotated[
-            str | None, Field(description="Skips quality review: say why, e.g. what a passed review found")
+            str | None, Field(description="Skips quality review: say why")
         ] = None,
         session_id: SessionId = None,
         step_id: Annotated[

@@ -11,7 +11,7 @@ from deepwork.documents.problems import DocumentError, Problem
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 MAX_NUMBER = 500
 MAX_DIRECTIVES = 100
 SMALL_SIZE = 64 * 1024

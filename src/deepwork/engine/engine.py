@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import anyio
-from anyio import to_thread
+from anyio import lowlevel, to_thread
 
 from deepwork.engine.active import ActiveSessions
 from deepwork.engine.changes import git_place, output_digests
@@ -21,6 +21,7 @@ from deepwork.engine.replies import Replies, recorded_step, session_over
 from deepwork.engine.steps import begin_step
 from deepwork.engine.strict import StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
+from deepwork.files.process_end import PendingRecord
 from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind, decide
 from deepwork.gate.fingerprints import digest_of, digests
@@ -298,21 +299,55 @@ class Engine:
         self, gate: QualityGate, session: Session, completion: Completion, work: Work, progress: ReviewProgress
     ) -> tuple[Session, Decision | None]:
         """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
-        with anyio.CancelScope(shield=True):
-            session, is_open = await self._attempted(session, completion.step_id)
-        if not is_open:
-            return session, None
-        try:
+        with PendingRecord() as record:
+            with anyio.CancelScope(shield=True):
+                session, is_open = await self._attempted(session, completion.step_id)
+            if not is_open:
+                return session, None
             verdicts = RecordedVerdicts.of(transitions.since_reopened(session), completion.step_id)
-            judgement = await gate.judge(work, verdicts=verdicts, progress=progress)
+            judgement = await self._judgement(gate, session, work, verdicts, progress, record)
+            # What was paid for is written down, even when the last caller goes at this moment.
+            with anyio.CancelScope(shield=True):
+                concluded = await self._concluded(gate, session, completion, judgement, attempted=True)
+            return concluded  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
+
+    async def _judgement(
+        self,
+        gate: QualityGate,
+        session: Session,
+        work: Work,
+        verdicts: RecordedVerdicts,
+        progress: ReviewProgress,
+        record: PendingRecord,
+    ) -> Judgement:
+        """Have the work judged; if nothing comes of it, return the attempt that was counted for it."""
+        error: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            judged = anyio.Event()
+            tasks.start_soon(self._return_attempt_if_cancelled, session, work.step.id, judged, record)
+            try:
+                judgement = await gate.judge(work, verdicts=verdicts, progress=progress)
+            except Exception as raised:  # noqa: BLE001 - raised again below, outside of the group, which would wrap it
+                error = raised
+            judged.set()
+        await lowlevel.checkpoint_if_cancelled()
+        if error:
+            with anyio.CancelScope(shield=True):
+                await self._return_attempt(session, work.step.id, error)
+            raise error
+        return judgement
+
+    async def _return_attempt_if_cancelled(
+        self, session: Session, step_id: str, judged: anyio.Event, record: PendingRecord
+    ) -> None:
+        """Return an attempt at once when its review is cancelled; its processes may take longer to end."""
+        try:
+            await judged.wait()
         except BaseException as error:
             with anyio.CancelScope(shield=True):
-                await self._return_attempt(session, completion.step_id, error)
+                await self._return_attempt(session, step_id, error)
+            record.done()
             raise
-        # What was paid for is written down, even when the last caller goes at this moment.
-        with anyio.CancelScope(shield=True):
-            concluded = await self._concluded(gate, session, completion, judgement, attempted=True)
-        return concluded  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
 
     async def _attempted(self, session: Session, step_id: str) -> tuple[Session, bool]:
         """Count an attempt, unless the step was completed meanwhile; say whether it is open."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,9 +22,10 @@ log = logging.getLogger("deepwork.jobs")
 # A file that is changed twice within the resolution of its clock looks unchanged. After this time it cannot.
 SETTLED_NS = 2_000_000_000
 
-# Parsing a mebibyte takes up to a second, and what is made of it up to ten times its size. So many bytes may be parsed
-# at once, and as many again in so many seconds.
-PARSED_AT_ONCE = 3 * 1024 * 1024
+# A file within the limits of documents takes up to two seconds of the processor, or ten times its size in memory, and a
+# repository can have very many. When parsing has taken so many seconds, no other file is begun until some have been
+# earned back: all of them in so many seconds without parsing.
+PARSE_SECONDS = 2.0
 REFILL_SECONDS = 10.0
 MAX_KEPT = 16 * 1024 * 1024
 MAX_FOLDERS = 10_000
@@ -41,21 +44,31 @@ class _CachedJob:
 
 
 class _Allowance:
-    """How many bytes may still be parsed, so that no call takes long: a repository can have very many large jobs."""
+    """How many seconds of the processor parsing may still take, so that no call takes long.
+
+    Seconds, not bytes: a file of short values takes far longer than one of the same size with long texts.
+    """
 
     def __init__(self) -> None:
-        self._bytes = float(PARSED_AT_ONCE)
+        self._seconds = PARSE_SECONDS
         self._at = time.monotonic()
 
-    def take(self, size: int) -> bool:
-        """Say whether so much is left, and take it; one file may be larger than all, if nothing was taken before."""
-        now = time.monotonic()
-        self._bytes = min(PARSED_AT_ONCE, self._bytes + (now - self._at) * PARSED_AT_ONCE / REFILL_SECONDS)
-        self._at = now
-        if size > self._bytes < PARSED_AT_ONCE:
-            return False
-        self._bytes -= size
-        return True
+    def is_left(self) -> bool:
+        """Say whether another file may be parsed."""
+        earned = (time.monotonic() - self._at) * PARSE_SECONDS / REFILL_SECONDS
+        self._seconds = min(PARSE_SECONDS, self._seconds + earned)
+        self._at = time.monotonic()
+        return self._seconds > 0
+
+    @contextmanager
+    def spent(self) -> Iterator[None]:
+        """Take off what the block takes; nothing is earned meanwhile, however long a busy machine makes it."""
+        start = time.thread_time()
+        try:
+            yield
+        finally:
+            self._seconds -= time.thread_time() - start
+            self._at = time.monotonic()
 
 
 class JobReader:
@@ -162,9 +175,10 @@ class JobReader:
         if cached and cached.digest == digest:
             result = cached.result
         else:
-            if not self._allowance.take(len(content)):
+            if not self._allowance.is_left():
                 return load_error(self.folder / name, "not read yet, because others are very large; call again")
-            result = parse_content(content, self.folder / name)
+            with self._allowance.spent():
+                result = parse_content(content, self.folder / name)
             for line in (*result.errors, *result.warnings) if isinstance(result, Job) else ():
                 log.warning("%s", line)
         is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])

@@ -45,10 +45,16 @@ def load_plugins(
     Those of a folder are loaded too, if the user names one. A project cannot, because its files are not trusted.
 
     Raises:
-        ConfigError: There is no such folder.
+        ConfigError: There is no such folder, or the variable names one by a relative path.
     """
     blocked_by_environment = environment.get("DEEPWORK_NO_PLUGINS", "").split(",")
-    folder = plugins_dir or environment.get("DEEPWORK_PLUGINS_DIR")
+    by_environment = environment.get("DEEPWORK_PLUGINS_DIR")
+    folder = plugins_dir or by_environment
+    if by_environment and folder == by_environment and not os.path.isabs(by_environment):
+        raise ConfigError(
+            f"DEEPWORK_PLUGINS_DIR is {by_environment!r}, a relative path, so any repository could bring the plugins",
+            hint="Give an absolute path, or name the folder for one call: --plugins-dir.",
+        )
     if folder:
         candidates = [*(installed() if candidates is None else candidates), *in_folder(Path(folder).absolute())]
     return PluginManager(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import Counter
 from collections.abc import Hashable
 
 import anyio
 
 DRAIN_SECONDS = 0.5
-END_SECONDS = 0.9
 
 
 class PendingCalls:
@@ -39,13 +36,3 @@ class PendingCalls:
         with anyio.move_on_after(DRAIN_SECONDS):
             while self._keys:
                 await self._empty.wait()
-
-
-def end_process_soon() -> None:
-    """End the process after `END_SECONDS`, whatever its threads do until then: nobody waits for their results.
-
-    What is being saved then is saved whole or not at all, as after a kill.
-    """
-    timer = threading.Timer(END_SECONDS, os._exit, [0])
-    timer.daemon = True
-    timer.start()

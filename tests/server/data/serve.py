@@ -12,11 +12,12 @@ import anyio.lowlevel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
+from deepwork.files import process_end
 from deepwork.server import build, drain
 from deepwork.server.http import app, limits, sessions
 
 for name, value in (pair.split("=") for pair in os.environ.get("LOWERED", "").split()):
-    for module in (limits, app, drain, sessions):
+    for module in (limits, app, drain, process_end, sessions):
         if hasattr(module, name):
             setattr(module, name, float(value) if name.endswith("SECONDS") else int(value))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from deepwork.api import ReviewRequest, allowed_environment, verdict_schema
+from deepwork.api import ReviewRequest, TrustedCommand, allowed_environment, verdict_schema
 from deepwork_claude_runner.settings import ClaudeSettings
 
 OWN_ENVIRONMENT = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR")
@@ -44,7 +44,15 @@ Answer with `passed`, `feedback`, and in `criteria_results` every criterion once
 """
 
 
-def arguments(settings: ClaudeSettings, request: ReviewRequest, system_prompt: Path) -> list[str]:
+def trusted(settings: ClaudeSettings) -> TrustedCommand:
+    """Give the words of the settings, of which those that name files of the project need trust for these files."""
+    words = (settings.command, *settings.extra_arguments)
+    return TrustedCommand("files in extra_arguments", words, needs_trust=False)
+
+
+def arguments(
+    settings: ClaudeSettings, request: ReviewRequest, system_prompt: Path, extra_arguments: Sequence[str]
+) -> list[str]:
     """Give the program and its arguments: all flags before `-p --`.
 
     Everybody on the machine can read the arguments of a process. So neither criteria nor mark nor task are among them:
@@ -60,7 +68,7 @@ def arguments(settings: ClaudeSettings, request: ReviewRequest, system_prompt: P
         *("--max-turns", str(settings.max_turns)),
         *(("--model", settings.model) if settings.model else ()),
         *(("--max-budget-usd", f"{settings.max_budget_usd:g}") if settings.max_budget_usd else ()),
-        *settings.extra_arguments,
+        *extra_arguments,
         *("-p", "--"),
     ]
 

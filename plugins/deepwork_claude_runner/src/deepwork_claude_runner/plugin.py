@@ -17,7 +17,7 @@ def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec
     settings = context.settings(ClaudeSettings)
     yield ReviewRunnerSpec(
         name="claude",
-        create=lambda: ClaudeCLI(settings, context.environment),
+        create=lambda: ClaudeCLI(settings, context),
         max_inline_files=5,
         concurrency=settings.concurrency,
     )
@@ -27,7 +27,8 @@ def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec
 def deepwork_checks(context: PluginContext) -> Iterator[Check]:
     """Whether the program is installed and knows our flags."""
     from deepwork_claude_runner.check import examine
+    from deepwork_claude_runner.command import trusted
     from deepwork_claude_runner.settings import ClaudeSettings
 
     settings = context.settings(ClaudeSettings)
-    yield Check("claude", lambda: examine(settings, context))
+    yield Check("claude", lambda: examine(settings, context), lambda: [trusted(settings)])

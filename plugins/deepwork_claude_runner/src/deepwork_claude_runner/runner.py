@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from anyio import to_thread
 from deepwork.api import (
     NeedsWork,
     Passed,
+    PluginContext,
     ProgramMissing,
     ReviewRequest,
     ReviewRunner,
@@ -27,6 +28,8 @@ from deepwork_claude_runner.settings import ClaudeSettings
 
 MAX_OUTPUT = 8 * 1024 * 1024
 CURE = "Install Claude Code, or name its program in plugins.settings.claude_runner.command."
+UNTRUSTED = "plugins.settings.claude_runner names a file of this project, and the user has not trusted it as it is now"
+TRUST = "Ask the user to run `deepwork trust`; it takes effect at once."
 
 
 class ClaudeCLI(ReviewRunner):
@@ -34,12 +37,13 @@ class ClaudeCLI(ReviewRunner):
 
     Args:
         settings: The settings of the plugin.
-        environment: The environment of the server, of which the program sees only a part.
+        context: Its environment is that of the server, of which the program sees only a part.
     """
 
-    def __init__(self, settings: ClaudeSettings, environment: Mapping[str, str]) -> None:
+    def __init__(self, settings: ClaudeSettings, context: PluginContext) -> None:
         self._settings = settings
-        self._environment = environment
+        self._context = context
+        self._trusted = command.trusted(settings)
 
     async def review(self, request: ReviewRequest) -> Passed | NeedsWork:
         """Have the work of one review judged.
@@ -49,24 +53,30 @@ class ClaudeCLI(ReviewRunner):
             ProgramError: It took too long or printed too much.
         """
         try:
-            with _private_file(command.system_prompt(request)) as system_prompt:
-                completed = await run_program(
-                    command.arguments(self._settings, request, system_prompt),
-                    cwd=request.files_root,
-                    environment=command.environment(self._settings, self._environment),
-                    seconds=request.seconds,
-                    stdin=command.prompt(request).encode("utf-8", "replace"),
-                    max_output=MAX_OUTPUT,
-                    project=request.project_root,
-                )
+            async with self._context.prepared(self._trusted) as words:
+                if words is None:
+                    raise RunnerUnavailable(UNTRUSTED, hint=TRUST)
+                with _private_file(command.system_prompt(request)) as system_prompt:
+                    completed = await run_program(
+                        command.arguments(self._settings, request, system_prompt, words[1:]),
+                        cwd=request.files_root,
+                        environment=command.environment(self._settings, self._context.environment),
+                        seconds=request.seconds,
+                        stdin=command.prompt(request).encode("utf-8", "replace"),
+                        max_output=MAX_OUTPUT,
+                        project=request.project_root,
+                    )
         except ProgramMissing as error:
             raise RunnerUnavailable(error.message, hint=CURE) from error
         return _with_true_names(output.verdict(completed), request)
 
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
-        """Say that the program is not there."""
+        """Say that the program is not there, or that a file that its arguments name waits for trust."""
+        async with self._context.prepared(self._trusted) as words:
+            if words is None:
+                return RunnerUnavailable(UNTRUSTED, hint=TRUST)
         try:
-            await to_thread.run_sync(find_program, self._settings.command, self._environment, project_root)
+            await to_thread.run_sync(find_program, self._settings.command, self._context.environment, project_root)
         except ProgramMissing as error:
             return RunnerUnavailable(error.message, hint=CURE)
         return None

@@ -21,9 +21,10 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deepwork.errors import ConfigError
+from deepwork.files.process_end import end_process_soon
 from deepwork.loading.manager import Provided
 from deepwork.ports.records import HttpApp
-from deepwork.server.drain import PendingCalls, end_process_soon
+from deepwork.server.drain import PendingCalls
 from deepwork.server.http.bodies import BodyCheck
 from deepwork.server.http.guard import Guard, Refusal, refuse
 from deepwork.server.http.limits import (
@@ -142,7 +143,7 @@ class _WebServer(uvicorn.Server):
                 proxy_headers=False,
                 log_config=None,  # uvicorn must not replace our logging
                 access_log=False,
-                timeout_graceful_shutdown=0.3,  # type: ignore[arg-type]  # uvicorn accepts fractions too
+                timeout_graceful_shutdown=0.1,  # type: ignore[arg-type]  # uvicorn accepts fractions too
             )
         )
         self._application = application

@@ -20,7 +20,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from deepwork.server.drain import PendingCalls, end_process_soon
+from deepwork.files.process_end import end_process_soon
+from deepwork.server.drain import PendingCalls
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
 
 _CHUNK = 256 * 1024

@@ -43,7 +43,7 @@ async def nothing() -> list[str]:
 def job_counter(engine):
     def jobs() -> int:
         """Count the jobs."""
-        return len(engine.list_workflows().jobs)
+        return len(engine.catalogue.list().jobs)
 
     return jobs
 
