@@ -94,13 +94,13 @@ class Desk:
         )
         return done.stdout
 
-    def agent(self, *turns: dict[str, Any]) -> RecordingModel:
-        """Let one window work until it stops, and give its model."""
+    def agent(self, *turns: dict[str, Any], prompt: str = "Do what the model says") -> RecordingModel:
+        """Let one window work on a prompt until it stops, and give its model."""
         model = RecordingModel()
         for turn in turns:
             model.turns.put(turn)
         try:
-            self.run("claude", "-p", "--allowedTools", "mcp__deepwork", "--", "Do what the model says", url=model.url)
+            self.run("claude", "-p", "--allowedTools", "mcp__deepwork", "--", prompt, url=model.url)
         finally:
             model.close()
         return model

@@ -85,6 +85,8 @@ from deepwork.ports.call import ClientInfo, ToolCall
 from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
+    AgentMail,
+    AgentMessage,
     Check,
     Finding,
     HttpApp,
@@ -109,6 +111,8 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA_VERSION",
     "AbortedWorkflow",
+    "AgentMail",
+    "AgentMessage",
     "ArgumentError",
     "BadVerdict",
     "BeginStep",

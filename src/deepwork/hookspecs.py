@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.ports.context import PluginContext
     from deepwork.ports.job_source import JobSource
-    from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
+    from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 
 hookspec = HookspecMarker("deepwork")
 
@@ -59,3 +59,8 @@ def deepwork_checks(context: PluginContext) -> Iterable[Check]:  # type: ignore[
 @hookspec
 def deepwork_http(context: PluginContext, engine: Engine) -> Iterable[HttpApp]:  # type: ignore[empty-body]
     """Offer one ASGI application, which is served at `/plugins/<plugin>/` over HTTP, and never over stdio."""
+
+
+@hookspec
+def deepwork_agent_mail(context: PluginContext) -> Iterable[AgentMail]:  # type: ignore[empty-body]
+    """Offer messages to agents. `deepwork hook` hands them over in the client sessions that these agents are."""

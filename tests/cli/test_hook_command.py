@@ -99,6 +99,19 @@ async def test_a_step_that_waits_for_a_person_is_left_alone(hook, started, proje
     assert started["session_id"] in hook("Stop", environment=more)
 
 
+async def test_a_step_that_a_person_has_let_pass_waits_for_nobody(hook, started, project):
+    file = project.state / f"session_{started['session_id']}.json"
+    session = json.loads(file.read_text())
+    session["step_progress"][started["step_id"]]["quality_attempts"] = 3
+    override = {"at": "2026-11-19T00:00:00+00:00", "kind": "override", "step_id": started["step_id"]}
+    session["history"].append({**override, "detail": {"by": "agent"}})
+    file.write_text(json.dumps(session, indent=2) + "\n")
+    assert hook("Stop") == ""
+    session["history"].append({**override, "detail": {"by": "person"}})
+    file.write_text(json.dumps(session, indent=2) + "\n")
+    assert started["session_id"] in hook("Stop")
+
+
 async def test_a_session_that_is_over_is_not_mentioned(hook, started, project, run):
     run("sessions", "abort", started["session_id"], "--reason", "done")
     assert hook("Stop") == ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,20 @@ def test_a_project_that_nobody_has_approved_is_asked_for_once(node_clients, tmp_
     (tmp_path / "home/.claude/settings.json").unlink()
     assert "Pending approval" in desk.run("claude", "mcp", "list")
     assert START["id"] not in desk.agent(START).results or desk.agent(START).results[START["id"]].get("is_error")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("/mcp__deepwork__review", "Review my change: call get_review_instructions"),
+        ("/mcp__deepwork__start project_tour write_tour", "job_name='project_tour'"),
+    ],
+)
+def test_the_prompts_are_commands_of_the_client(node_clients, tmp_path, prompt, text):
+    desk = Desk.make(tmp_path, node_clients)
+    # Without a terminal it would send the first message before the servers have said which prompts they have.
+    waiting = {**desk.environment, "MCP_CONNECTION_NONBLOCKING": "0", "DEEPWORK_NO_PLUGINS": ""}
+    assert text in json.dumps(replace(desk, environment=waiting).agent(prompt=prompt).messages)
 
 
 def test_the_plugin_passes_the_validator_and_installs(node_clients, tmp_path):

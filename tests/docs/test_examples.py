@@ -134,3 +134,13 @@ def test_the_check_reads_its_settings(project, plugins):
 
 def test_what_the_page_says_of_versions_holds(reference):
     assert f"deepwork>={__version__}" in next(reference("hooks").blocks("sketch")).text
+
+
+async def test_the_agent_mail_is_handed_over_once(project, plugins):
+    project.write("acme-mail.txt", "Mind the gap.")
+    installation = plugins("deepwork_agent_mail")
+    [provided] = Project(project.root, plugins=installation).agent_mail.demand()
+    [message] = await provided.item.unread("agent_1")
+    assert message.text.endswith("Mind the gap.")
+    await provided.item.mark_delivered([message.id])
+    assert await provided.item.unread("agent_1") == []

@@ -53,6 +53,8 @@ RECORDS = [
     api.ToolSpec,
     api.ResourceSpec,
     api.PromptSpec,
+    api.AgentMail,
+    api.AgentMessage,
     api.Check,
     api.Finding,
     api.ReviewTask,

@@ -47,7 +47,7 @@ def tool_set(engine: Engine) -> ToolSet:
     """Bind the tools to an engine."""
 
     def get_workflows(call: ToolCall) -> WorkflowList:
-        """List all jobs with their workflows, job files with errors, and active sessions. Call this first."""
+        """List jobs, available workflows to run or start, job files with errors, active sessions. Call this first."""
         return engine.list_workflows(call)
 
     async def start_workflow(
@@ -101,7 +101,7 @@ def tool_set(engine: Engine) -> ToolSet:
         explanation: Annotated[str, Field(description="Why it cannot be completed")],
         session_id: SessionId = None,
     ) -> AbortedWorkflow:
-        """Abort a workflow that cannot be completed, and return to the one below it."""
+        """Abort (give up, cancel) a workflow that cannot be completed, and return to the one below it."""
         return await engine.abort(call, explanation=explanation, session_id=session_id)
 
     async def session_text(call: ToolCall, session_id: str) -> str:

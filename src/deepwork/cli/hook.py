@@ -6,13 +6,15 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
+from deepwork.cli.mailbox import Mailbox
 from deepwork.cli.open_sessions import open_sessions, resume_text_of
-from deepwork.clients.hook_events import HookCall, answer
+from deepwork.clients.hook_events import Answer, HookCall, answer
 
 SECONDS = 2.0
 MAX_INPUT = 16 * 1024 * 1024
@@ -28,7 +30,7 @@ PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_D
 @click.option("--client", default="claude", show_default=True, metavar="NAME", help="The client that calls.")
 @click.option("--path", "root", metavar="PATH", help="Project root directory (default: what the client says).")
 def hook(event: str, client: str, root: str | None) -> None:
-    """Answer a hook of a client: note the sessions of its agent, and remind the agent of a step that is open.
+    """Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over messages.
 
     EVENT is the client's own word, such as Stop, SessionStart, PreCompact or PostToolUse. The event's JSON is read
     from stdin, and the answer has the client's form. Where there is nothing to say, or after two seconds, nothing is
@@ -36,19 +38,24 @@ def hook(event: str, client: str, root: str | None) -> None:
     """
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, _seconds())
-    text = ""
-    try:
-        text = _answer(event, client, root)
-    except Exception:  # noqa: BLE001 - whatever is wrong, the client's work goes on
-        text = ""
+    with suppress(Exception):  # whatever is wrong, the client's work goes on
+        _handle(event, client, root)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    if text:
-        click.echo(text)
 
 
-def _answer(event: str, client: str, root: str | None) -> str:
+def _handle(event: str, client: str, root: str | None) -> None:
+    """Print the answer; messages count as delivered only once they are printed."""
     data = json.loads(b"{}" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_INPUT))
     project = _project(root, client, data)
+    mailbox = Mailbox(project)
+    reply = _answer(event, client, data, project, mailbox)
+    if reply.text:
+        click.echo(reply.text)
+    if reply.message_ids:
+        mailbox.mark_delivered(reply.message_ids)
+
+
+def _answer(event: str, client: str, data: dict[str, Any], project: Path, mailbox: Mailbox) -> Answer:
     return answer(
         HookCall(
             event=event,
@@ -56,6 +63,8 @@ def _answer(event: str, client: str, root: str | None) -> str:
             data=data,
             sessions=open_sessions(project),
             resume=lambda session_id: resume_text_of(project, session_id),
+            root=str(project),
+            unread=mailbox.unread,
             environment=os.environ,
         )
     )

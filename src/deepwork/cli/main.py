@@ -59,7 +59,7 @@ SUMMARIES = {
     "new-plugin": (
         "Create the distribution deepwork-NAME: a plugin with tests that passes lint, type checks and tests at once."
     ),
-    "hook": "Answer a hook of a client: note the sessions of its agent, and remind the agent of a step that is open.",
+    "hook": "Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over messages.",
     "completion": "Print the completion script of a shell.",
 }
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -21,10 +21,17 @@ _LOCK = "notes.lock"
 
 @dataclass(frozen=True)
 class Note:
-    """What is known of one client session: our sessions, and of which state of each it was reminded."""
+    """What is known of one client session.
+
+    Attributes:
+        sessions: Our sessions that it has started or gone on with, the last one last.
+        reminded: Of which state of each it was reminded.
+        agents: Which agent it is, by project.
+    """
 
     sessions: tuple[str, ...] = ()
     reminded: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, str] = field(default_factory=dict)
 
 
 class ClientSession:
@@ -46,14 +53,18 @@ class ClientSession:
         """Note that these sessions are its own, the last one last."""
         new = [*dict.fromkeys(session_ids)]
         self._change(
-            lambda note: Note(
-                (*(known for known in note.sessions if known not in new), *new)[-MAX_SESSIONS:], note.reminded
+            lambda note: replace(
+                note, sessions=(*(known for known in note.sessions if known not in new), *new)[-MAX_SESSIONS:]
             )
         )
 
     def remind(self, states: Mapping[str, str]) -> None:
         """Note of which states it is reminded now."""
-        self._change(lambda note: Note(note.sessions, {**note.reminded, **states}))
+        self._change(lambda note: replace(note, reminded={**note.reminded, **states}))
+
+    def be(self, root: str, agent_id: str) -> None:
+        """Note which agent it is in a project."""
+        self._change(lambda note: replace(note, agents={**note.agents, root: agent_id}))
 
     def _change(self, change: Any) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -63,8 +74,7 @@ class ClientSession:
         ):
             is_new = folder.read(self._name) is None
             note = change(_parsed(folder.read(self._name)))
-            content = {"sessions": list(note.sessions), "reminded": dict(note.reminded)}
-            folder.replace(self._name, json.dumps(content).encode(), synced=False)
+            folder.replace(self._name, json.dumps(asdict(note)).encode(), synced=False)
             if is_new:
                 _remove_old(folder)
 
@@ -73,9 +83,13 @@ def _parsed(content: bytes | None) -> Note:
     try:
         data = json.loads(content or b"{}")
         sessions = tuple(str(session) for session in data.get("sessions", ()))
-        return Note(sessions, {str(key): str(value) for key, value in data.get("reminded", {}).items()})
+        return Note(sessions, _texts(data.get("reminded", {})), _texts(data.get("agents", {})))
     except (ValueError, TypeError, AttributeError):
         return Note()
+
+
+def _texts(data: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in data.items()}
 
 
 def _remove_old(folder: Folder) -> None:

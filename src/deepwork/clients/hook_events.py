@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from deepwork.clients.client_sessions import ClientSession
 from deepwork.clients.open_sessions import OpenSession, OpenSessions
+from deepwork.text.shorten import shorten
 
 MAX_CHARACTERS = 10_000
 LISTED = 10
+# Messages have half of the room: a reminder may follow them.
+MAX_MAIL = MAX_CHARACTERS // 2
+MAX_MESSAGE = 4000
 _LEAD = "You are in the middle of this workflow of deepwork. Go on with it."
 
 # Only these calls make a session the caller's own; what get_workflows lists belongs to anybody.
-_OUR_TOOL = re.compile(r"mcp_.*deepwork_+(start_workflow|finished_step)")
+_STEP_TOOL = re.compile(r"mcp_.*deepwork_+(start_workflow|finished_step)")
+_OUR_TOOL = re.compile(r"mcp_.*deepwork_+\w+")
+_REGISTRATION = "agent_register"
+_OWN_NAMES = ("agent_id", "sender_id")
+_MAIL = "Messages of other agents to agent {}, which you are. They are no words of your user."
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _GEMINI = "gemini"
 _CLAUDE = "claude"
 
 Resume = Callable[[str], str]
+
+
+class Message(Protocol):
+    """A message to an agent, as plugins give it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+Unread = Callable[[str], Sequence[Message]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +54,8 @@ class HookCall:
         data: The JSON that the client sends.
         sessions: The open sessions of the project.
         resume: Gives the text with which a session is resumed.
+        root: The folder of the project.
+        unread: Gives the unread messages to an agent.
         environment: Where the user's state folder is.
     """
 
@@ -42,6 +64,8 @@ class HookCall:
     data: Mapping[str, Any]
     sessions: OpenSessions
     resume: Resume
+    root: str
+    unread: Unread
     environment: Mapping[str, str]
 
     @property
@@ -51,53 +75,107 @@ class HookCall:
         return ClientSession(self.client, session_id, self.environment) if isinstance(session_id, str) else None
 
 
-def answer(call: HookCall) -> str:
-    """Give what is printed for the client; nothing if there is nothing to say."""
+@dataclass(frozen=True)
+class Answer:
+    """What is printed for the client, nothing if there is nothing to say; and the messages that it hands over."""
+
+    text: str = ""
+    message_ids: tuple[str, ...] = ()
+
+
+def answer(call: HookCall) -> Answer:
+    """Give the answer to an event."""
     act = _EVENTS.get(call.event)
-    return act(call) if act else ""
+    return act(call) if act else Answer()
 
 
-def _after_tool(call: HookCall) -> str:
-    """Note the session that a call of ours has started or gone on with."""
-    if call.client_session and _OUR_TOOL.fullmatch(str(call.data.get("tool_name"))):
-        arguments = call.data.get("tool_input")
-        named = [arguments.get("session_id")] if isinstance(arguments, dict) else []
-        begun = [begin.get("session_id") for begin in _begun(call.data.get("tool_response"))]
-        own = [
-            session_id for session_id in (*named, *begun) if isinstance(session_id, str) and _ID.fullmatch(session_id)
-        ]
-        if own:
-            call.client_session.add(own)
-    return ""
+def _after_tool(call: HookCall) -> Answer:
+    """Note whose call of ours it was, and hand over the messages to that agent."""
+    tool = str(call.data.get("tool_name"))
+    if call.client_session is None or not _OUR_TOOL.fullmatch(tool):
+        return Answer()
+    if _STEP_TOOL.fullmatch(tool):
+        _note_sessions(call, call.client_session)
+    _note_agent(call, call.client_session)
+    text, message_ids = _mail(call, call.client_session)
+    output = {"hookEventName": call.event, "additionalContext": text}
+    return Answer(json.dumps({"hookSpecificOutput": output}) if text else "", message_ids)
 
 
-def _stop(call: HookCall) -> str:
-    """Remind the agent of its open steps, once for each state; never in a turn that a reminder has caused."""
+def _note_sessions(call: HookCall, client_session: ClientSession) -> None:
+    """Note the session that a call has started or gone on with."""
+    begun = [
+        reply["begin_step"].get("session_id")
+        for reply in _objects(call.data.get("tool_response"))
+        if isinstance(reply.get("begin_step"), dict)
+    ]
+    own = _ids(_arguments(call).get("session_id"), *begun)
+    if own:
+        client_session.add(own)
+
+
+def _note_agent(call: HookCall, client_session: ClientSession) -> None:
+    """Note the agent that has registered, or is named by a call when none has."""
+    if str(call.data.get("tool_name")).endswith(_REGISTRATION):
+        agents = _ids(*(reply.get("id") for reply in _objects(call.data.get("tool_response"))))
+    else:
+        agents = _ids(*map(_arguments(call).get, _OWN_NAMES))
+        if agents and call.root in client_session.note().agents:
+            return
+    if agents:
+        client_session.be(call.root, agents[0])
+
+
+def _mail(call: HookCall, client_session: ClientSession) -> tuple[str, tuple[str, ...]]:
+    """Give as many of the unread messages as fit, whole, and their ids."""
+    agent_id = client_session.note().agents.get(call.root)
+    parts = [_MAIL.format(agent_id)]
+    room = MAX_MAIL - len(parts[0])
+    message_ids = []
+    for message in call.unread(agent_id) if agent_id else ():
+        text = shorten(message.text, MAX_MESSAGE)
+        room -= len(text) + 2
+        if room < 0:
+            parts.append("There are more; they come after your next call.")
+            break
+        parts.append(text)
+        message_ids.append(message.id)
+    return "\n\n".join(parts) if message_ids else "", tuple(message_ids)
+
+
+def _stop(call: HookCall) -> Answer:
+    """Hand over messages, and remind the agent of its open steps; never in a turn that this has caused."""
     if call.client_session is None or call.data.get("stop_hook_active"):
-        return ""
-    reminded = call.client_session.note().reminded
+        return Answer()
+    mail, message_ids = _mail(call, call.client_session)
+    reason = "\n\n".join(filter(None, [mail, _reminders(call, call.client_session)]))
+    decision = "deny" if call.client == _GEMINI else "block"
+    return Answer(json.dumps({"decision": decision, "reason": reason}) if reason else "", message_ids)
+
+
+def _reminders(call: HookCall, client_session: ClientSession) -> str:
+    """Remind of each open step, once for each state."""
+    reminded = client_session.note().reminded
     forgotten = [
         session
         for session in _own(call)
         if not session.waits_for_person and reminded.get(session.session_id) != session.state
     ]
-    if not forgotten:
-        return ""
-    call.client_session.remind({session.session_id: session.state for session in forgotten})
-    decision = "deny" if call.client == _GEMINI else "block"
-    return json.dumps({"decision": decision, "reason": "\n\n".join(map(_reminder, forgotten))})
+    if forgotten:
+        client_session.remind({session.session_id: session.state for session in forgotten})
+    return "\n\n".join(map(_reminder, forgotten))
 
 
-def _session_start(call: HookCall) -> str:
+def _session_start(call: HookCall) -> Answer:
     text = _what_is_open(call)
     output = {"hookEventName": call.event, "additionalContext": text}
-    return json.dumps({"hookSpecificOutput": output}) if text else ""
+    return Answer(json.dumps({"hookSpecificOutput": output}) if text else "")
 
 
-def _compaction(call: HookCall) -> str:
+def _compaction(call: HookCall) -> Answer:
     """Claude Code adds the text to the instructions of the summary; others show a message."""
     text = _what_is_open(call)
-    return text if call.client == _CLAUDE or not text else json.dumps({"systemMessage": text})
+    return Answer(text if call.client == _CLAUDE or not text else json.dumps({"systemMessage": text}))
 
 
 def _what_is_open(call: HookCall) -> str:
@@ -151,8 +229,17 @@ def _line(session: OpenSession) -> str:
     return f"- {session.session_id}  {session.workflow}, step {session.step_id!r}{waits}: {session.goal}"
 
 
-def _begun(response: Any) -> Iterator[Mapping[str, Any]]:
-    """Find what was begun in a response of any shape: MCP's content, its text, or its structure."""
+def _arguments(call: HookCall) -> Mapping[str, Any]:
+    arguments = call.data.get("tool_input")
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _ids(*values: Any) -> list[str]:
+    return [value for value in values if isinstance(value, str) and _ID.fullmatch(value)]
+
+
+def _objects(response: Any) -> Iterator[Mapping[str, Any]]:
+    """Find all objects in a response of any shape: MCP's content, its text, or its structure."""
     if isinstance(response, str) and response.lstrip().startswith(("{", "[")):
         try:
             response = json.loads(response)
@@ -160,16 +247,14 @@ def _begun(response: Any) -> Iterator[Mapping[str, Any]]:
             return
     if isinstance(response, list):
         for item in response:
-            yield from _begun(item)
+            yield from _objects(item)
     elif isinstance(response, dict):
-        if isinstance(response.get("begin_step"), dict):
-            yield response["begin_step"]
-            return
+        yield response
         for value in response.values():
-            yield from _begun(value)
+            yield from _objects(value)
 
 
-_EVENTS: dict[str, Callable[[HookCall], str]] = {
+_EVENTS: dict[str, Callable[[HookCall], Answer]] = {
     "SessionStart": _session_start,
     "PreCompact": _compaction,
     "PreCompress": _compaction,

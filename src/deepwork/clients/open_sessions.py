@@ -136,10 +136,24 @@ def open_session(data: Mapping[str, Any], attempts: int = _DEFAULT_ATTEMPTS) -> 
 
 
 def _waits_for_person(data: Mapping[str, Any], step_id: str, attempts: int) -> bool:
-    """Say whether the agent was told to ask its user: too many reviews have failed, or given no verdict."""
+    """Say whether the agent was told to ask its user, who has not let the step pass yet.
+
+    That is so when too many reviews have failed, or have given no verdict.
+    """
     progress = (data.get("step_progress") or {}).get(step_id) or {}
     exhausted: bool = max(progress.get("quality_attempts", 0), progress.get("runner_failures", 0)) >= attempts
-    return exhausted and not progress.get("completed_at")
+    return exhausted and not progress.get("completed_at") and not _is_permitted(data, step_id)
+
+
+def _is_permitted(data: Mapping[str, Any], step_id: str) -> bool:
+    """Say whether a person has let a step pass, and the agent has only to report it."""
+    for entry in reversed(data.get("history") or ()):
+        kind, is_of_step = entry.get("kind"), entry.get("step_id") == step_id
+        if kind == "reopened" or (is_of_step and kind in ("step_begun", "step_completed")):
+            return False
+        if is_of_step and kind == "override" and (entry.get("detail") or {}).get("by") == "person":
+            return True
+    return False
 
 
 def _may_be_active(folder: Folder, session_id: str) -> bool:

@@ -13,6 +13,7 @@ from anyio import lowlevel, to_thread
 
 from deepwork.engine.active import ActiveSessions
 from deepwork.engine.changes import git_place, output_digests
+from deepwork.engine.choice import chosen_names
 from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
@@ -125,6 +126,7 @@ class Engine:
         check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
         check_names(parent_session_id=parent_session_id)
         await self.strict.check_start()
+        job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
         definition, instructions, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
         parent = await self._parent(call, parent_session_id)
         session = transitions.new_session(

@@ -55,6 +55,25 @@ def choose_workflow(job: Job, workflow_name: str) -> tuple[Workflow, list[str]]:
     return chosen, notices
 
 
+def alternatives(catalogue: Catalogue, job_name: str, workflow_name: str) -> dict[str, tuple[str, str]]:
+    """Give the jobs and workflows that names could mean which mean none, and are no slip of one.
+
+    Returns:
+        Names of a job and of a workflow, by what people are shown.
+    """
+    job = catalogue.find(job_name)
+    if isinstance(job, JobLoadError):
+        return {}
+    jobs = [job] if job else [listed for _, listed in catalogue.list().jobs]
+    names = [workflow.name for workflow in job.definition.workflows] if job else [listed.name for listed in jobs]
+    unknown = workflow_name if job else job_name
+    if unknown in names or (job and len(names) == 1) or near(unknown.rpartition("/")[2], names):
+        return {}
+    pairs = [(listed.name, workflow.name) for listed in jobs for workflow in listed.definition.workflows]
+    same_workflow = [pair for pair in pairs if pair[1] == workflow_name]
+    return {"/".join(pair): pair for pair in same_workflow or pairs}
+
+
 def _unknown_job(catalogue: Catalogue, job_name: str) -> UnknownJob:
     """Say which job was probably meant; a workflow's name, alone or as stacks show it, leads to its job."""
     listing = catalogue.list()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from anyio import from_thread
@@ -14,7 +14,10 @@ from anyio import from_thread
 LOCAL = "local"
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
-Elicit = Callable[[str], Awaitable[bool]]
+# Takes a question, and name and JSON Schema of the field for its answer; gives the answer, None if there is none.
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[Any]]
+
+_ALLOW = {"type": "boolean", "title": "Allow", "default": False}
 
 
 class Connection:
@@ -53,7 +56,7 @@ class ToolCall:
     may_list: bool = True
     client: ClientInfo | None = None
     report: Report = field(default=_report_nothing, repr=False, compare=False)
-    ask: Elicit | None = field(default=None, repr=False, compare=False)
+    ask: Ask | None = field(default=None, repr=False, compare=False)
 
     async def progress(self, completed: float, total: float | None = None, text: str | None = None) -> None:
         """Tell the client how far the work is, if it wants to know. Never fails; `completed` has to grow.
@@ -76,9 +79,23 @@ class ToolCall:
         Raises:
             RuntimeError: The client offers no elicitation; see `can_elicit`.
         """
+        return await self._asked(question, "allow", _ALLOW) is True
+
+    async def choose(self, question: str, options: Sequence[str]) -> str | None:
+        """Let the person at the client choose one of the options; None if they choose none.
+
+        The same holds as for `elicit`, and a call that is sent again brings one answer: ask one question in a call.
+
+        Raises:
+            RuntimeError: The client offers no elicitation; see `can_elicit`.
+        """
+        answer = await self._asked(question, "choice", {"type": "string", "title": "Choice", "enum": [*options]})
+        return answer if answer in options else None
+
+    async def _asked(self, question: str, name: str, schema: Mapping[str, Any]) -> Any:
         if self.ask is None:
             raise RuntimeError("the client offers no elicitation")
-        return await self.ask(question)
+        return await self.ask(question, name, schema)
 
     @property
     def cancelled(self) -> bool:

@@ -156,6 +156,31 @@ class ToolSet:
     subsets: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AgentMessage:
+    """A message to an agent; `text` is all that its client is shown, with who has sent it."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentMail:
+    """The messages to agents, for `deepwork hook`.
+
+    A client session is the agent that it has registered with `agent_register`, else the one that its calls name as
+    `agent_id` or `sender_id`.
+
+    Attributes:
+        unread: Gives the unread messages to an agent, by its id, those first that are to be read first.
+        mark_delivered: Takes the ids of messages that were handed over. Until then they are unread.
+    """
+
+    name: str
+    unread: Callable[[str], Awaitable[Sequence[AgentMessage]]]
+    mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
+
+
 @dataclass(frozen=True)
 class HttpApp:
     """An ASGI application of a plugin, for HTTP and WebSocket.

@@ -55,6 +55,7 @@ def list_offers(project: Project) -> Offers:
         *project.state_stores.failures,
         *project.review_runners.failures,
         *project.checks.failures,
+        *project.agent_mail.failures,
     ]
     errors = list(project.plugins.problems)
     items = list(_named_offers(project))
@@ -81,6 +82,7 @@ def _named_offers(project: Project) -> Iterator[Offer]:
         ("state store", project.state_stores),
         ("review runner", project.review_runners),
         ("check", project.checks),
+        ("agent mail", project.agent_mail),
     ):
         for provided in answers.items:
             yield Offer(provided.by, kind, provided.item.name)

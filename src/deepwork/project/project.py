@@ -17,7 +17,7 @@ from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.ports.context import TrustedCommand
 from deepwork.ports.job_source import JobSource
-from deepwork.ports.records import Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
@@ -146,6 +146,10 @@ class Project:
     @cached_property
     def checks(self) -> Answers[Check]:
         return self.plugins.ask("deepwork_checks", Check, self._contexts)
+
+    @cached_property
+    def agent_mail(self) -> Answers[AgentMail]:
+        return self.plugins.ask("deepwork_agent_mail", AgentMail, self._contexts)
 
     def tool_sets(self, engine: Engine) -> Answers[ToolSet]:
         """Ask for the tool sets that are bound to an engine."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from fastmcp.exceptions import ToolError
@@ -12,14 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from deepwork.ports.call import Elicit
-
-_FIELD = "allow"
-_SCHEMA = {
-    "type": "object",
-    "properties": {_FIELD: {"type": "boolean", "title": "Allow", "default": False}},
-    "required": [_FIELD],
-}
+from deepwork.ports.call import Ask
 
 
 class AnswerNeeded(Exception):
@@ -30,7 +25,7 @@ class AnswerNeeded(Exception):
         self.question = question
 
 
-def asker(context: Context | None) -> Elicit | None:
+def asker(context: Context | None) -> Ask | None:
     """Give the function that asks the client's user; None if the client does not offer that."""
     request = context.request_context if context else None
     if context is None or request is None:
@@ -39,8 +34,10 @@ def asker(context: Context | None) -> Elicit | None:
         return None
     is_modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    async def ask(question: str) -> bool:
-        return _answer(context, question) if is_modern else await _push(context, question)
+    async def ask(question: str, name: str, schema: Mapping[str, Any]) -> Any:
+        form = {"type": "object", "properties": {name: schema}, "required": [name]}
+        result = _answer(context, question, form) if is_modern else await _push(context, question, form)
+        return _content(result).get(name)
 
     return ask
 
@@ -51,31 +48,31 @@ def _offers_forms(capabilities: ClientCapabilities | None) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-async def _push(context: Context, question: str) -> bool:
+async def _push(context: Context, question: str, form: dict[str, Any]) -> Any:
     """Send a request of our own, and wait for its answer."""
     try:
-        result = await context.session.elicit(
-            message=question, requested_schema=_SCHEMA, related_request_id=context.request_id
+        return await context.session.elicit(
+            message=question, requested_schema=form, related_request_id=context.request_id
         )
     except MCPError as error:
         raise ToolError(f"The client could not ask its user: {error}", log_level=logging.DEBUG) from None
-    return _is_yes(result)
 
 
-def _answer(context: Context, question: str) -> bool:
+def _answer(context: Context, question: str, form: dict[str, Any]) -> Any:
     """Read the answer that came with the call, or end the call with the question.
 
     The state is sealed by the SDK. It binds an answer to its question: a call that brings an answer to a question that
     was never asked is asked.
     """
-    key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
+    key = hashlib.sha256(json.dumps([question, form]).encode()).hexdigest()
     responses = context.input_responses or {}
     if context.request_state == key and key in responses:
-        return _is_yes(responses[key])
-    params = ElicitRequestFormParams(message=question, requested_schema=_SCHEMA)
+        return responses[key]
+    params = ElicitRequestFormParams(message=question, requested_schema=form)
     raise AnswerNeeded(InputRequiredResult(input_requests={key: ElicitRequest(params=params)}, request_state=key))
 
 
-def _is_yes(result: Any) -> bool:
+def _content(result: Any) -> Mapping[str, Any]:
+    """Give what the user has filled in; nothing if they have declined or cancelled."""
     is_accepted = isinstance(result, ElicitResult) and result.action == "accept"
-    return bool(is_accepted and result.content and result.content.get(_FIELD) is True)
+    return (result.content or {}) if is_accepted else {}

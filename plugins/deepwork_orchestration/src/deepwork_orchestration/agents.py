@@ -103,7 +103,7 @@ def agent_get(act: Act, id: Id) -> Mapped:  # noqa: A002
 def agent_list(
     act: Act, status: list[AgentStatus] | None = None, role: Role | None = None, runtime: Text | None = None
 ) -> Mapped:
-    """List agents, oldest first."""
+    """List agents, online and offline, oldest first."""
     return {"agents": [agent.reply() for agent in act.records.agents(statuses=status, role=role, runtime=runtime)]}
 
 

@@ -40,7 +40,7 @@ def workflow_next_tasks(act: Act, workflow_id: Id, *, include_failed: Flag = Tru
 
 
 def workflow_progress(act: Act, workflow_id: Id) -> Mapped:
-    """Count a workflow's tasks, and show what blocks which."""
+    """Say how much of a plan is done: count a workflow's tasks, and show what blocks which."""
     act.records.workflow(workflow_id)
     lines = act.records.task_lines(workflow_id)
     waits_for = act.records.dependency_names(workflow_id, is_done=False)
@@ -70,7 +70,7 @@ def workflow_progress(act: Act, workflow_id: Id) -> Mapped:
 
 
 def task_check_dependencies(act: Act, task_id: Id) -> Mapped:
-    """Say which dependencies of a task are completed, and which are not."""
+    """Say what a task waits for: which of its dependencies are completed, and which are not."""
     claims.notice_binding(act, act.records.task(task_id))
     needed = act.records.dependencies(task_id)
     pending = [task.brief() for task in needed if task.status not in DONE]

@@ -1,4 +1,4 @@
-"""The hooks: the tool set `orchestration` and the command `deepwork plan`."""
+"""The hooks: the tool set `orchestration`, the command `deepwork plan`, and messages for `deepwork hook`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deepwork import hookimpl
 if TYPE_CHECKING:
     from click import Command
 
-    from deepwork.api import PluginContext, ToolSet
+    from deepwork.api import AgentMail, PluginContext, ToolSet
 
 
 @hookimpl
@@ -19,6 +19,14 @@ def deepwork_tool_sets(context: PluginContext) -> Iterator[ToolSet]:
     from deepwork_orchestration.tools import tool_set
 
     yield tool_set(context)
+
+
+@hookimpl
+def deepwork_agent_mail(context: PluginContext) -> Iterator[AgentMail]:
+    """The messages of the tools `message_send` and `message_broadcast`."""
+    from deepwork_orchestration.mail import agent_mail
+
+    yield agent_mail(context)
 
 
 @hookimpl

@@ -34,7 +34,7 @@ def task_set_plan(
     fence: Fence | None = None,
     agent_id: Caller | None = None,
 ) -> Mapped:
-    """Set the plan of a task that is in planning; context is merged into what is stored."""
+    """Write down how a task will be done, while it is in planning; context is merged into what is stored."""
     task = act.records.task(id)
     claims.guard(act, task, "task_set_plan", fence=fence, agent_id=agent_id)
     if task.status != "planning":

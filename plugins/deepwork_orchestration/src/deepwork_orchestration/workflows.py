@@ -27,7 +27,7 @@ def workflow_create(
     *,
     auto_create_workspaces: Flag = False,
 ) -> Mapped:
-    """Create a workflow. Next, workflow_set_plan. repository_path: default this project."""
+    """Create a workflow: work of several agents. Next, workflow_set_plan. repository_path: default this project."""
     workflow = add_workflow(
         act,
         repository_path,

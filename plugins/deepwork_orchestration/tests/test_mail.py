@@ -1,0 +1,121 @@
+"""Messages reach the client session in which their agent works, and count as delivered only then."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def hook(team):
+    """Call a hook as a client does, and give what it prints."""
+
+    def hook(event, *, window="window-1", environment=None, **data):
+        command = [sys.executable, "-m", "deepwork", "hook", event]
+        stdin = json.dumps({"session_id": window, "cwd": str(team.project.root), "hook_event_name": event, **data})
+        environment = {**os.environ, "DEEPWORK_HOOK_SECONDS": "60", **(environment or {})}
+        pipes = {"input": stdin, "capture_output": True, "text": True, "timeout": 60}
+        ended = subprocess.run(command, **pipes, cwd="/", env=environment)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        return ended.stdout
+
+    return hook
+
+
+def called(tool, reply="", **arguments):
+    """Describe a call of a tool of ours, as Claude Code tells its hook."""
+    response = [{"type": "text", "text": json.dumps(reply)}]
+    return {"tool_name": f"mcp__deepwork__{tool}", "tool_input": arguments, "tool_response": response}
+
+
+def context_of(printed):
+    return json.loads(printed)["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.fixture
+async def people(team, hook):
+    """A client with a coordinator and a worker; window 1 has registered the worker."""
+    agent = await team.agent()
+    coordinator, worker = await agent.coordinator(), await agent.worker()
+    reply = {"id": worker, "name": "worker", "status": "online"}
+    assert hook("PostToolUse", **called("agent_register", reply, name="worker", runtime="custom")) == ""
+
+    async def send(body, **more):
+        message = {"sender_id": coordinator, "recipient_id": worker, "message_type": "query", "body": body, **more}
+        return (await agent.call("message_send", **message))["id"]
+
+    async def unread():
+        return (await agent.call("message_count_unread", agent_id=worker))["count"]
+
+    return send, unread, worker
+
+
+async def test_a_message_is_handed_over_after_the_next_call_and_is_unread_until_then(hook, people):
+    send, unread, worker = people
+    message_id = await send("Which port?", subject="Ports")
+    assert await unread() == 1
+    text = context_of(hook("PostToolUse", **called("task_get", id="task_1")))
+    assert f"to agent {worker}" in text
+    assert f"{message_id} (query, normal) from agent" in text
+    assert text.endswith("Ports\nWhich port?")
+    assert await unread() == 0
+    assert hook("PostToolUse", **called("task_get", id="task_1")) == ""
+    assert hook("Stop") == ""
+
+
+async def test_an_agent_that_stops_gets_its_messages_first_and_stops_the_next_time(hook, people):
+    send, unread, _ = people
+    await send("Wait for me.")
+    answer = json.loads(hook("Stop"))
+    assert (answer["decision"], "Wait for me." in answer["reason"]) == ("block", True)
+    assert await unread() == 0
+    assert hook("Stop") == ""
+
+
+async def test_other_windows_other_projects_and_tools_of_others_get_nothing(hook, people, tmp_path):
+    send, unread, _ = people
+    await send("For the worker alone.")
+    assert hook("PostToolUse", window="window-2", **called("task_get", id="task_1")) == ""
+    assert hook("Stop", window="window-2") == ""
+    assert hook("PostToolUse", tool_name="mcp__github__get", tool_input={}, tool_response="") == ""
+    assert hook("Stop", cwd=str(tmp_path)) == ""
+    assert hook("Stop", stop_hook_active=True) == ""
+    assert hook("Stop", environment={"DEEPWORK_NO_PLUGINS": "orchestration"}) == ""
+    assert await unread() == 1
+
+
+async def test_a_window_that_goes_on_with_an_agent_is_known_by_its_calls(hook, people):
+    send, _, worker = people
+    await send("Welcome back.")
+    later = called("task_get_available", {"tasks": []}, agent_id=worker)
+    assert "Welcome back." in context_of(hook("PostToolUse", window="window-2", **later))
+
+
+async def test_naming_another_agent_does_not_take_its_messages(hook, people, team):
+    send, _, worker = people
+    other = await (await team.agent()).worker("other")
+    hook("PostToolUse", **called("message_list", {"messages": []}, agent_id=other))
+    await send("For the worker.")
+    assert f"to agent {worker}" in context_of(hook("PostToolUse", **called("task_get", id="task_1")))
+
+
+async def test_urgent_messages_come_first_and_what_does_not_fit_comes_later(hook, people):
+    send, unread, _ = people
+    for number in range(6):
+        await send(f"{number} " + "x" * 3000)
+    urgent = await send("Stop the deployment.", priority="urgent")
+    text = context_of(hook("PostToolUse", **called("task_get", id="task_1")))
+    assert len(text) <= 10_000
+    assert text.index(urgent) < text.index("0 xxx") < text.index("1 xxx")
+    assert "gives the rest" in text
+    assert text.endswith("There are more; they come after your next call.")
+    left = await unread()
+    assert 0 < left < 7
+    assert "5 xxx" in "".join(hook("PostToolUse", **called("task_get", id="task_1")) for _ in range(3))
+    assert await unread() == 0
