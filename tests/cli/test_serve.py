@@ -27,7 +27,7 @@ SEEN = {
     "platform": ("--platform", "gemini", r"acme is ready, platform: gemini"),
     "tools": ("--tools", "core,nobody", r"no tool set 'nobody' \(from --tools or tools.sets\); available: acme, core"),
     "no_plugins": ("--no-plugin", "json_store", r"no state store 'json'"),
-    "plugins_dir": ("--plugins-dir", "nowhere", r"the folder of plugins '.*nowhere' cannot be read"),
+    "plugins_dir": ("--plugins-dir", "/nowhere", r"the folder of plugins '/nowhere' cannot be read"),
     "state_store": ("--state-store", "nobody", r"no state store 'nobody'"),
     "log_level": ("--log-level", "loud", r"'loud' is not one of 'debug', 'info', 'warning', 'error'"),
     "log_json": ("--log-json", ".", r"File '.' is a directory"),

@@ -43,11 +43,11 @@ async def test_a_set_that_declares_a_prefix_has_it_beside_others(install, tool_n
 
 async def test_the_configuration_decides_on_a_prefix(project, install, tool_names):
     install("good")
-    project.write(".deepwork/config.yml", "tools: {prefix: {acme: x., core: deepwork_}}")
+    project.write(".deepwork/config.yml", "tools: {prefix: {acme: x-, core: deepwork_}}")
     names = await tool_names()
-    assert "x.greet" in names
+    assert "x-greet" in names
     assert "deepwork_start_workflow" in names
-    assert await tool_names(tools=["acme"]) == [f"x.{name}" for name in ACME]
+    assert await tool_names(tools=["acme"]) == [f"x-{name}" for name in ACME]
 
 
 async def test_an_empty_prefix_in_the_configuration_takes_the_declared_one_away(project, install, tool_names):
