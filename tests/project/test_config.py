@@ -122,7 +122,7 @@ def test_an_unknown_key_of_the_users_file_is_refused_with_that_file(refused, wri
     [
         ("quality_gate:\n  timeout: '120'\n", 2, "quality_gate.timeout", "'120'"),
         ("quality_gate:\n  timeout: 0\n", 2, "quality_gate.timeout", "0"),
-        ("quality_gate: {max_attempts: true}\n", 1, "quality_gate.max_attempts", "True"),
+        ("quality_gate: {max_attempts: true}\n", 1, "quality_gate.max_attempts", "true"),
         ("quality_gate:\n  enabled: 'on'\n", 2, "quality_gate.enabled", "'on'"),
         ("\ntools:\n  sets: core\n", 3, "tools.sets", "'core'"),
         ("tools: {prefix: {core: 7}}\n", 1, "tools.prefix.core", "7"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from report import Report
 from sample_project import Project, inconsistencies, review, step, stored_sessions
-from servers import Server, refusal, tracebacks
+from servers import Server, answer_text, tracebacks
 
 from deepwork.models.sessions import Session
 from deepwork.testing import Refused
@@ -84,7 +84,7 @@ class World:
         nested = [self._dice.choice(names) for _ in range(self._dice.randint(0, 2))]
         for _ in range(MOST_CALLS):
             server = self._server()
-            text = refusal(server, "finished_step", outputs={}, step_id="?")
+            text = answer_text(server, "finished_step", outputs={}, step_id="?")
             while call := self._agent.next_call(text):
                 if nested and "# Resume" in text and self._dice.random() < 0.3:
                     self._start(server, job, nested.pop())

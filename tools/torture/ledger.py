@@ -16,7 +16,7 @@ from typing import Any
 
 from report import Progress, Report
 from sample_project import ENTRIES, inconsistencies, make_project, stored_sessions
-from servers import AnyServer, Server, refusal, tracebacks
+from servers import AnyServer, Server, answer_text, tracebacks
 
 from deepwork.models.sessions import Session
 from deepwork.testing import Gone, Refused
@@ -212,7 +212,7 @@ class Victim:
         if found.status != "active":
             return
         self.counts["resumed"] += 1
-        text = refusal(server, "finished_step", outputs={}, session_id=run.session_id, step_id="?")
+        text = answer_text(server, "finished_step", outputs={}, session_id=run.session_id, step_id="?")
         if f"Now at step {found.step!r}" not in text:
             self.complain("not resumed", f"{run.session_id} at {found.step!r}: {text[:200]}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sample_project import Project, review, step
-from servers import Server, refusal
+from servers import Server, answer_text
 
 LONG = "Do it with care.\n" * 800
 
@@ -100,7 +100,7 @@ def _long(stage: Stage) -> dict[str, Any]:
 
 def _long_again(stage: Stage) -> dict[str, Any]:
     question = _long(stage)
-    refusal(stage.server, "finished_step", **question)
+    answer_text(stage.server, "finished_step", **question)
     stage.server.call("finished_step", **stage.report(question["session_id"], "a"))
     return question
 

@@ -84,13 +84,13 @@ class WebServer(Wire):
 AnyServer = Server | WebServer
 
 
-def refusal(server: AnyServer, tool: str, **arguments: Any) -> str:
-    """Call a tool that has to refuse, and give its text; an empty one if it did not."""
+def answer_text(server: AnyServer, tool: str, **arguments: Any) -> str:
+    """Call a tool, and give what an agent reads of it: the text of a refusal, else feedback or summary."""
     try:
-        server.call(tool, **arguments)
+        reply = server.call(tool, **arguments)
     except Refused as refused:
         return str(refused)
-    return ""
+    return str(reply.get("feedback") or reply.get("summary") or "")
 
 
 def tracebacks(folder: Path) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 from contention import TRANSPORTS
 from report import Progress, Report
 from sample_project import ENTRIES, Project, make_project
-from servers import AnyServer, refusal, tracebacks
+from servers import AnyServer, answer_text, tracebacks
 
 from deepwork.testing import Refused
 
@@ -161,7 +161,7 @@ class Worker:
         return self._refused("not found", outputs={}, session_id="f" * 32, step_id="a")
 
     def _refused(self, words: str, **arguments: Any) -> str:
-        text = refusal(self._server, "finished_step", **arguments)
+        text = answer_text(self._server, "finished_step", **arguments)
         return "" if words in text else text or "it was not refused"
 
     def _forget(self) -> None:
