@@ -29,7 +29,7 @@ def test_a_plugin_that_gives_nothing_to_iterate_over_is_named(ask):
         ask("tool_sets", "raising_everywhere", engine=None)
     assert error.value.message == (
         "deepwork-raising-everywhere 0.17 (plugin 'raising_everywhere'): hook deepwork_tool_sets failed: "
-        "TypeError: 'int' object is not iterable"
+        "it returned one int; `yield` it or return a list (raising_everywhere/__init__.py, line 23)"
     )
 
 

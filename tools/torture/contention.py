@@ -156,6 +156,6 @@ def contention(servers: int, agents: int, seconds: float, most_changes: int | No
     report.promise("sessions aborted twice", [name for name, times in aborts.items() if times > 1])
     report.promise("histories inconsistent", [line for one in sessions.values() for line in inconsistencies(one)])
     report.promise("session files unreadable", unreadable)
-    report.promise("answers that were neither a reply nor a clear answer_text", pool.complaints)
+    report.promise("answers that were neither a reply nor a clear refusal", pool.complaints)
     report.promise("tracebacks in the servers' logs", logged)
     return report.finish()
