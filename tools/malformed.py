@@ -310,8 +310,12 @@ def judge(measured: Measured, connection: Connection, call: Call, log: Path) -> 
 
 
 def snapshot(root: Path) -> set[tuple[str, bytes]]:
-    """Give every file that a refused call may not touch: all but the log and what reviews are prepared in."""
-    own = [root / "server.log", root / ".git", root / ".deepwork" / "tmp" / "review_instructions"]
+    """Give every file that a refused call may not touch: all but the log, what reviews are prepared in, and databases.
+
+    A database is made by the first call that asks it, whatever the answer is.
+    """
+    state = root / ".deepwork"
+    own = [root / "server.log", root / ".git", state / "tmp" / "review_instructions", state / "data"]
     files = (path for path in root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in own))
     return {(str(path.relative_to(root)), path.read_bytes()) for path in files if path.suffix != ".lock"}
 

@@ -115,12 +115,12 @@ class Stacks(RuleBasedStateMachine):
 
     @rule(side=sides, client=clients, session_id=sessions)
     def ask_where_it_is(self, side, client, session_id):
-        text = self.refused(side, client, "finished_step", outputs={}, session_id=session_id, step_id="?")
+        reply = self.call(side, client, "finished_step", outputs={}, session_id=session_id, step_id="?")
         if self.known[session_id].status == "active":
             self.adopt(side, session_id)
-            assert f"Now at step {STEPS[self.known[session_id].done]!r}" in text
+            assert f"Now at step {STEPS[self.known[session_id].done]!r}" in reply["feedback"]
         else:
-            assert "is over" in text
+            assert "there is nothing left to report" in reply["summary"]
 
     @rule(side=sides, client=clients)
     def abort_the_top(self, side, client):
