@@ -83,6 +83,7 @@ def tried(project):
     file.write_text(json.dumps({"quality_gate": {"runner": "check", "commands": command}}))
     project.write("good.md", "Done\n")
     project.write("bad.md", "TODO\n")
+    project.trust()
     return project
 
 
