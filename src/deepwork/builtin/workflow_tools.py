@@ -40,7 +40,7 @@ completed. With the session_id, if you know it, step_id "?" answers where that s
 notices in replies are for you.
 """
 
-SessionId = Annotated[str | None, Field(description="From begin_step. Default: the top of the stack.")]
+SessionId = Annotated[str | None, Field(description="From begin_step. Default: top of the stack.")]
 
 
 def tool_set(engine: Engine) -> ToolSet:
@@ -52,12 +52,12 @@ def tool_set(engine: Engine) -> ToolSet:
 
     async def start_workflow(
         call: ToolCall,
-        goal: Annotated[str, Field(description="What the user wants to accomplish")],
+        goal: Annotated[str, Field(description="What the user wants")],
         job_name: Annotated[str, Field(description="Job, from get_workflows")],
         workflow_name: Annotated[str, Field(description="Workflow of that job")],
         instance_id: Annotated[str | None, Field(description="Name for this run, e.g. 'acme'")] = None,
         parent_session_id: Annotated[
-            str | None, Field(description="Nest under this session. Default: the top of the stack.")
+            str | None, Field(description="Nest under this session. Default: top of the stack.")
         ] = None,
     ) -> StartedWorkflow:
         """Start a workflow. Returns its first step; started during another workflow, it nests on top of that."""
@@ -98,7 +98,7 @@ def tool_set(engine: Engine) -> ToolSet:
 
     async def abort_workflow(
         call: ToolCall,
-        explanation: Annotated[str, Field(description="Why it cannot be completed")],
+        explanation: Annotated[str, Field(description="Why it cannot go on")],
         session_id: SessionId = None,
     ) -> AbortedWorkflow:
         """Abort (give up, cancel) a workflow that cannot be completed, and return to the one below it."""

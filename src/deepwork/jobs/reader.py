@@ -114,23 +114,26 @@ class JobReader:
 
         Jobs beyond `MAX_KEPT` bytes in all are not read.
         """
-        items: list[Job | JobLoadError] = []
+        names = self.names()[:MAX_FOLDERS]
+        items: dict[str, Job | JobLoadError] = {}
+        unread: list[tuple[int, str]] = []
         kept_bytes = 0
-        for name in self.names()[:MAX_FOLDERS]:
+        for name in names:
             cached = self._cache.get(name)
             if cached and self._is_unchanged(name, cached):
-                items.append(cached.result)
+                items[name] = cached.result
                 kept_bytes += cached.stamp[2]
-                continue
-            size = self._size(name)
+            else:
+                unread.append((self._size(name), name))
+        for size, name in sorted(unread):  # small ones first, so that one that takes long holds up few others
             if kept_bytes + size > MAX_KEPT:
-                items.append(
-                    load_error(self.folder / name, f"the jobs of this folder have more than {MAX_KEPT:,} bytes")
+                items[name] = load_error(
+                    self.folder / name, f"the jobs of this folder have more than {MAX_KEPT:,} bytes"
                 )
             elif item := self.read(name):
-                items.append(item)
+                items[name] = item
                 kept_bytes += size
-        return items
+        return [items[name] for name in names if name in items]
 
     def _size(self, name: str) -> int:
         try:
