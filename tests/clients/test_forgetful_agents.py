@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from figures_hooks import PROGRAM, START, Desk, rows
+from figures_hooks import PROGRAM, Desk, rows
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
@@ -24,7 +24,6 @@ def test_a_project_that_nobody_has_approved_is_asked_for_once(node_clients, tmp_
     desk = Desk.make(tmp_path, node_clients)
     (tmp_path / "home/.claude/settings.json").unlink()
     assert "Pending approval" in desk.run("claude", "mcp", "list")
-    assert START["id"] not in desk.agent(START).results or desk.agent(START).results[START["id"]].get("is_error")
 
 
 @pytest.mark.parametrize(
