@@ -262,7 +262,8 @@ async def run(tmp_path):
 
 
 @pytest.fixture
-def tour(home, project):
+def tour(home, project, monkeypatch):
+    monkeypatch.delenv("XDG_STATE_HOME")  # clients keep it from servers, and what is trusted is kept there
     return Tour(project)
 
 
