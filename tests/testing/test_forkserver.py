@@ -109,6 +109,14 @@ def test_it_ends_as_an_interpreter_ends(plugin, body, code, end):
     assert (forked.returncode, forked.stdout) == (code, end), forked.stderr
 
 
+def test_a_script_finds_the_modules_beside_it(tmp_path):
+    (tmp_path / "beside.py").write_text("import sys\nsaid = sys.argv\n")
+    script = tmp_path / "script.py"
+    script.write_text("import os, beside\nif __name__ == '__main__':\n    print(os.getpid(), *beside.said[1:])\n")
+    with subprocess.Popen([sys.executable, script, "a", "b"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.read() == f"{process.pid} a b\n"
+
+
 def test_a_module_in_place_of_one_that_is_imported_already_is_imported(plugin):
     environment = plugin("import click.testing; print('planted' in dir(click))")
     (Path(environment["PYTHONPATH"]) / "yaml.py").write_text("raise SystemExit('planted')\n")

@@ -1,4 +1,4 @@
-"""Starts `python -m deepwork` by forking a process that has imported it already.
+"""Starts `python -m deepwork` and `python SCRIPT.py` by forking a process that has imported `deepwork` already.
 
 Most of what a short command costs is its imports, and tests start thousands of commands. With `pytest --starts=fork`
 each of them is forked from a process that has done the imports. What `subprocess` gives is the same: a child of this
@@ -26,7 +26,7 @@ from importlib import import_module, metadata
 from pkgutil import walk_packages
 from typing import Any, NamedTuple, NoReturn
 
-COMMAND = [sys.executable, "-m", "deepwork"]
+MODULE = ["-m", "deepwork"]
 # Python and libraries read these when they are imported.
 READ_AT_IMPORT = ("PYTHON", "FASTMCP_", "PYDANTIC_", "LC_", "LANG", "LD_", "TZ", "MALLOC_")
 PR_SET_CHILD_SUBREAPER = 36
@@ -37,7 +37,7 @@ NOT_IMPORTED = ("__main__", "testing", "plugin_template", "examples")
 class Start(NamedTuple):
     """What is different about each process."""
 
-    arguments: list[str]
+    command: list[str]
     folder: str
     environment: dict[str, str]
     new_session: bool
@@ -95,7 +95,7 @@ class ForkServer:
 
 @contextmanager
 def forked_starts() -> Iterator[None]:
-    """Let `subprocess` fork every `python -m deepwork` that it can, until the end of the block."""
+    """Let `subprocess` fork whatever it can, until the end of the block."""
     if sys.platform != "linux":
         yield
         return
@@ -118,8 +118,10 @@ def _fork(server: ForkServer, arguments: Sequence[Any]) -> int | None:
     command, programs, close_fds, pass_fds, cwd, env = arguments[:6]
     stdin, _, _, stdout, _, stderr, _, errors = arguments[6:14]
     _, start_new_session, process_group, gid, gids, uid, umask, preexec_fn = arguments[14:22]
-    words = [os.fsdecode(word) for word in command]
-    if words[:3] != COMMAND or [*programs] != [os.fsencode(sys.executable)]:
+    python, *words = map(os.fsdecode, command)
+    if python != sys.executable or [*programs] != [os.fsencode(sys.executable)]:
+        return None
+    if words[:2] != MODULE and not words[0].endswith(".py"):
         return None
     if (close_fds, tuple(pass_fds), process_group, umask) != (True, (errors,), -1, -1):
         return None
@@ -128,7 +130,7 @@ def _fork(server: ForkServer, arguments: Sequence[Any]) -> int | None:
     pairs = (os.fsdecode(pair).partition("=") for pair in env or ())
     environment = dict(os.environ) if env is None else {name: value for name, _, value in pairs}
     folder = os.path.abspath(os.curdir if cwd is None else os.fsdecode(cwd))
-    start = Start(words[3:], folder, environment, start_new_session)
+    start = Start(words, folder, environment, start_new_session)
     return server.start(start, [own if fd == -1 else fd for own, fd in enumerate((stdin, stdout, stderr))])
 
 
@@ -139,7 +141,7 @@ def _read_at_import(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _serve() -> list[str] | None:
-    """Fork children until the tests end; in a child, give its arguments."""
+    """Fork children until the tests end; in a child, give its command."""
     channel = socket.socket(fileno=os.dup(0))
     _import_everything()
     gc.collect()
@@ -191,8 +193,8 @@ def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) ->
     channel.send(b"%d" % os.getpid())
     channel.close()
     if not _find_further_modules(start, known):
-        os.execv(sys.executable, [*COMMAND, *start.arguments])
-    return ["", *start.arguments]
+        os.execv(sys.executable, [sys.executable, *start.command])
+    return start.command
 
 
 def _find_further_modules(start: Start, known: Sequence[str]) -> bool:
@@ -202,7 +204,8 @@ def _find_further_modules(start: Start, known: Sequence[str]) -> bool:
         files = {file.partition(".")[0] for folder in folders for file in os.listdir(folder)}
         if files & {"sitecustomize", "usercustomize", *sys.modules, *sys.stdlib_module_names}:
             return False
-    sys.path[: len(known) + 1] = [start.folder, *folders]
+    first = start.folder if start.command[:2] == MODULE else os.path.dirname(os.path.realpath(start.command[0]))
+    sys.path[: len(known) + 1] = [first, *folders]
     return True
 
 
@@ -212,12 +215,16 @@ def _folders(environment: Mapping[str, str]) -> list[str]:
     return path.split(os.pathsep) if path else []
 
 
-def _run(arguments: Sequence[str]) -> NoReturn:
+def _run(command: Sequence[str]) -> NoReturn:
     """Run the command, and end as the interpreter does, but without taking apart every module."""
-    sys.argv = [*arguments]
     code: Any = 0
     try:
-        runpy.run_module("deepwork", run_name="__main__", alter_sys=True)
+        if [*command[:2]] == MODULE:
+            sys.argv = [*command[1:]]
+            runpy.run_module("deepwork", run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = [*command]
+            runpy.run_path(command[0], run_name="__main__")
     except SystemExit as ended:
         code = ended.code
     except BaseException:  # noqa: BLE001 - the interpreter prints all

@@ -29,8 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--starts",
         choices=["exec", "fork"],
         default="exec",
-        help="how tests start `python -m deepwork`: as anybody does (exec), or quickly, from a process that has "
-        "imported it already (fork; Linux)",
+        help="how tests start `python -m deepwork` and scripts: as anybody does (exec), or quickly, from a process "
+        "that has imported deepwork already (fork; Linux)",
     )
 
 
