@@ -50,6 +50,7 @@ from deepwork.files.git import Git
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.programs import find_program
+from deepwork.files.user_folders import user_state_dir
 from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
@@ -217,6 +218,7 @@ __all__ = [
     "same",
     "same_verdict",
     "serve_apps",
+    "user_state_dir",
     "verdict_schema",
     "visible",
     "visible_lines",
