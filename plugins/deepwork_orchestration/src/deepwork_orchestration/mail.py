@@ -10,7 +10,7 @@ from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall, visib
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import open_desk
-from deepwork_orchestration.models import Mapped, Message
+from deepwork_orchestration.models import Message
 
 PRIORITIES = get_args(Priority)
 MAX_BODY = 1500
@@ -35,8 +35,7 @@ def agent_mail(context: PluginContext) -> AgentMail:
 
 def _unread(act: Act, agent_id: str) -> list[Message]:
     """Give the oldest of the most urgent messages first."""
-    everything: Mapped = dict.fromkeys(("message_types", "priorities", "workflow_id", "thread_id", "since"))
-    messages = act.records.inbox(agent_id, status="unread", limit=LOADED, **everything)
+    messages = act.records.inbox(agent_id, status="unread", limit=LOADED)
     return sorted(messages, key=lambda message: (-PRIORITIES.index(message.priority), message.created_at))
 
 

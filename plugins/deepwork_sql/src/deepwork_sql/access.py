@@ -53,16 +53,20 @@ class Database:
         # thread already, so that the database is not left idle between two of them.
         self._writers = CapacityLimiter(_SQLITE_WRITERS) if dialect == "sqlite" else self._limiter
 
-    async def write(self, change: Callable[[Transaction], T]) -> T:
+    async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
         """Run a change in one transaction, in a worker thread; it is durable when this returns.
 
         The change is run again from its start when another transaction was in its way or the connection broke, so it
         does nothing but database work. Once begun it ends, also when the caller is cancelled.
 
+        Args:
+            change: What is to be done.
+            lock: Taken before anything else, as `Transaction.lock` would.
+
         Raises:
             DatabaseError: The database did not answer; nothing was changed.
         """
-        committed = await to_thread.run_sync(self._executor.write, change, limiter=self._writers)
+        committed = await to_thread.run_sync(self._executor.write, change, lock, limiter=self._writers)
         if committed.has_events:
             self._wake_ups.announce()
         result: T = committed.result
