@@ -45,11 +45,13 @@ from deepwork.errors import (
     UnknownSession,
     UnknownWorkflow,
 )
-from deepwork.files.folder import Folder
+from deepwork.files.folder import FileBeside, Folder
 from deepwork.files.git import Git
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.programs import find_program
+from deepwork.files.state_folder import StateFolder
+from deepwork.files.work_queue import Piece, WorkQueue
 from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
@@ -127,6 +129,7 @@ __all__ = [
     "DocumentError",
     "EmptyWorkflow",
     "Engine",
+    "FileBeside",
     "Finding",
     "FinishedStep",
     "Folder",
@@ -151,6 +154,7 @@ __all__ = [
     "OutputError",
     "Passed",
     "PathRefused",
+    "Piece",
     "PluginContext",
     "PluginError",
     "PluginLoadError",
@@ -178,6 +182,7 @@ __all__ = [
     "StaleSession",
     "StartedWorkflow",
     "StateError",
+    "StateFolder",
     "StateStore",
     "StateStoreSpec",
     "Step",
@@ -198,6 +203,7 @@ __all__ = [
     "UnknownWorkflow",
     "Usage",
     "Verdict",
+    "WorkQueue",
     "Workflow",
     "WorkflowList",
     "Workspace",

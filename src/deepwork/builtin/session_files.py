@@ -33,6 +33,7 @@ AFTER_HEAD = "instance_id"
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _FILE = re.compile(rf"session_({_ID.pattern})\.json")
 _DAMAGED_FILE = re.compile(rf"session_{_ID.pattern}\.json\.(\w{{1,32}}){re.escape(DAMAGED)}")
+_LOCKS = 16
 _HEAD_BYTES = 4096
 _HEAD_END = f',\n  "{AFTER_HEAD}":'.encode()
 _FILE_END = b"\n}\n"
@@ -93,6 +94,19 @@ def stamp_of(folder: Folder, session_id: str) -> Stamp:
     """Read the stamp of a session's file."""
     status = folder.status(file_name(session_id))
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def stamp_or_none(folder: Folder, session_id: str) -> Stamp | None:
+    """Read the stamp of a session's file; None if it has none."""
+    try:
+        return stamp_of(folder, session_id)
+    except FileNotFoundError:
+        return None
+
+
+def lock_name(session_id: str) -> str:
+    """Spread sessions over a few lock files, the same in every process."""
+    return f"sessions.{sum(session_id.encode()) % _LOCKS}.lock"
 
 
 def read_session(folder: Folder, session_id: str) -> Session | None:
