@@ -264,7 +264,7 @@ class Engine:
         if not self.gate.gives_verdicts(work):
             judgement = await self.gate.judge(work)
             return await self._concluded(self.gate, session, completion, judgement, attempted=False)
-        return await self._reviewed(call, self.gate, session, completion, await self.gate.read(work))
+        return await self._reviewed(call, self.gate, session, completion, work)
 
     async def _completed(self, session: Session, completion: Completion) -> Session:
         """Complete a step without a judgement."""
@@ -289,7 +289,7 @@ class Engine:
         async def review(progress: ReviewProgress) -> tuple[Session, Decision | None]:
             return await self._review(gate, session, completion, work, progress)
 
-        content = digest_of(sorted(work.outputs.items()), digests(work.fingerprints, work.paths))
+        content = digest_of(sorted(work.outputs.items()), digests(await gate.read(work), work.files))
         result = await self._reviews.run((session.session_id, completion.step_id), content, review, report)
         if result is None:  # another call has overridden the review
             return await self.sessions.reload(session.session_id), None
