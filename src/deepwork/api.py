@@ -101,7 +101,7 @@ from deepwork.ports.records import (
     ToolSpec,
 )
 from deepwork.ports.review_runner import ReviewRunner
-from deepwork.ports.state_store import StateStore
+from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.project.contexts import open_context
 from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
@@ -177,6 +177,7 @@ __all__ = [
     "RunnerTimeout",
     "RunnerUnavailable",
     "Session",
+    "SessionReader",
     "SessionStatus",
     "SessionSummary",
     "StaleSession",

@@ -13,9 +13,9 @@ from anyio import lowlevel
 from deepwork import hookimpl
 from deepwork.api import (
     CorruptSession,
-    Folder,
     Piece,
     Session,
+    SessionReader,
     SessionStatus,
     SessionSummary,
     StateFolder,
@@ -25,20 +25,8 @@ from deepwork.api import (
     WorkQueue,
     Workspace,
 )
-from deepwork.builtin.session_files import (
-    MAX_LISTED,
-    MAX_LISTED_BYTES,
-    MAX_SESSION,
-    SessionCache,
-    damaged_files,
-    file_name,
-    is_id,
-    lock_name,
-    read_for_listing,
-    read_session,
-    stamp_of,
-    stored_ids,
-)
+from deepwork.builtin.session_files import SessionCache, damaged_files, file_name, lock_name
+from deepwork.builtin.session_reader import FileReader, summaries_in, unlisted
 from deepwork.builtin.session_saves import ARCHIVE, Save, save_together
 
 _CACHED_SESSIONS = 32
@@ -55,6 +43,7 @@ class JsonStore(StateStore):
         self._workspace = workspace
         self._state = StateFolder(workspace)
         self._cache = SessionCache(_CACHED_SESSIONS)
+        self._files = FileReader(self._state, self._cache)
         self._work = WorkQueue("deepwork-sessions")
         self._lock = Lock()  # of the two below
         self._group: list[Save] = []
@@ -62,7 +51,7 @@ class JsonStore(StateStore):
 
     async def load(self, session_id: str) -> Session | None:
         """Read the file of a session."""
-        return await self._work.run(partial(self._load, session_id))
+        return await self._work.run(partial(self._files.load, session_id))
 
     async def save(self, session: Session, *, expected: int | None) -> int:
         """Replace the file of a session, together with all saves that wait; one that is cancelled is made too."""
@@ -78,11 +67,15 @@ class JsonStore(StateStore):
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
     ) -> list[SessionSummary]:
         """List sessions by reading their files; those that cannot be read are left out."""
-        return await self._work.run(partial(self._find, status, before, limit))
+        return await self._work.run(partial(self._files.find, status, before, limit))
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the beginnings of the files whose sessions are not cached."""
-        return await self._work.run(partial(self._peek, session_ids))
+        return await self._work.run(partial(self._files.peek, session_ids))
+
+    def reader(self) -> SessionReader:
+        """Give what reads files in any thread."""
+        return self._files
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
@@ -120,62 +113,6 @@ class JsonStore(StateStore):
             self._group_work = None
         save_together(saves, self._state, self._cache)
 
-    def _load(self, session_id: str) -> Session | None:
-        if not is_id(session_id):
-            return None
-        try:
-            with self._state.open() as folder:
-                stamp = stamp_of(folder, session_id)
-                if session := self._cache.get(session_id, stamp):
-                    return session
-                session = read_session(folder, session_id)
-                if session:
-                    self._cache.put(session_id, stamp, session)
-                return session
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _unreadable(error) from error
-
-    def _find(self, status: SessionStatus | None, before: str | None, limit: int) -> list[SessionSummary]:
-        try:
-            summaries = [
-                summary
-                for summary in self._summaries()
-                if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
-            ]
-        except OSError as error:
-            raise _unlisted(error) from error
-        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
-
-    def _summaries(self) -> Iterator[SessionSummary]:
-        with suppress(FileNotFoundError), self._state.open() as folder:
-            yield from _summaries_in(folder)
-
-    def _peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
-        summaries: list[SessionSummary | CorruptSession] = []
-        try:
-            with self._state.open() as folder:
-                for session_id in filter(is_id, session_ids):
-                    try:
-                        summaries.append(self._summary(folder, session_id))
-                    except CorruptSession as error:
-                        summaries.append(error)
-                    except FileNotFoundError:
-                        continue
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise _unreadable(error) from error
-        return summaries
-
-    def _summary(self, folder: Folder, session_id: str) -> SessionSummary:
-        cached = self._cache.get(session_id, stamp_of(folder, session_id))
-        session = cached or read_for_listing(folder, session_id, limit=MAX_SESSION)[0]
-        if session is None:
-            raise FileNotFoundError(file_name(session_id))
-        return session.summary()
-
     def _names(self) -> list[str]:
         try:
             with self._state.open() as folder:
@@ -183,7 +120,7 @@ class JsonStore(StateStore):
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _unlisted(error) from error
+            raise unlisted(error) from error
 
     def _archive(self, session_id: str) -> None:
         own_file = file_name(session_id)
@@ -209,34 +146,16 @@ class JsonStore(StateStore):
                     return []
                 archive = folder.subfolder(ARCHIVE)
             with archive:
-                summaries = [*_summaries_in(archive)]
+                summaries = [*summaries_in(archive)]
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _unlisted(error) from error
+            raise unlisted(error) from error
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
 
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._state.open() as folder:
             folder.remove_leftovers()
-
-
-def _summaries_in(folder: Folder) -> Iterator[SessionSummary]:
-    remaining_bytes = MAX_LISTED_BYTES
-    for session_id in stored_ids(folder)[:MAX_LISTED]:
-        with suppress(CorruptSession, OSError):
-            session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
-            remaining_bytes -= read_bytes
-            if session:
-                yield session.summary()
-
-
-def _unlisted(error: OSError) -> StorageError:
-    return StorageError(f"The sessions could not be listed: {error.strerror or error}")
-
-
-def _unreadable(error: OSError) -> StorageError:
-    return StorageError(f"The session could not be read: {error.strerror or error}; nothing was changed")
 
 
 @hookimpl

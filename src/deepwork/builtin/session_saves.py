@@ -34,6 +34,7 @@ from deepwork.builtin.session_files import (
     file_name,
     is_id,
     lock_name,
+    note_reopening,
     read_revision,
     stamp_or_none,
 )
@@ -60,6 +61,7 @@ class Save:
         self._session_id = session.session_id
         self._name = file_name(self._session_id)
         self._stamp: Stamp | None = None
+        self._is_reopened = False
         self._new_stamp: Stamp | None = None
         self._beside: FileBeside | None = None
         self._previous: FileIO | None = None
@@ -120,6 +122,8 @@ class Save:
                 self._check_revision(folder, cache)
             if stamp:  # an open file can be read when it has lost its name
                 self._previous = ended.enter_context(folder.open_file(self._name))
+            if self._is_reopened:
+                note_reopening(folder)
             if self._beside:
                 self._beside.put_in_place()
             self._new_stamp = stamp_or_none(folder, self._session_id)
@@ -134,12 +138,18 @@ class Save:
         raise error
 
     def _check_revision(self, folder: Folder, cache: SessionCache) -> None:
-        cached = self._stamp and cache.get(self._session_id, self._stamp)
-        revision = cached.revision if cached else None
-        if self._stamp and not cached:
-            revision = read_revision(folder, self._session_id)
+        revision, was_active = self._stored(folder, cache)
         if revision != self._expected or (self._expected is None and _is_archived(folder, self._session_id)):
             raise StaleSession(f"Session {self._session_id!r} was changed meanwhile")
+        self._is_reopened = revision is not None and not was_active and self._session.is_active
+
+    def _stored(self, folder: Folder, cache: SessionCache) -> tuple[int | None, bool]:
+        """Give the stored revision, None if there is none, and whether the session is active."""
+        if self._stamp is None:
+            return None, False
+        if cached := cache.get(self._session_id, self._stamp):
+            return cached.revision, cached.is_active
+        return read_revision(folder, self._session_id) or (None, False)
 
 
 def save_together(saves: Sequence[Save], state: StateFolder, cache: SessionCache, *, waits: bool = False) -> None:
