@@ -41,7 +41,7 @@ from deepwork.builtin.session_files import (
 
 ARCHIVE = "archive"
 # Files are synced one after the other where that is fast. Where it is not, the kernel joins syncs that come together.
-SLOW_SYNC_SECONDS = 0.001
+SLOW_SYNC_SECONDS = 0.004
 SYNC_THREADS = 16
 
 
