@@ -47,6 +47,7 @@ from deepwork.errors import (
 )
 from deepwork.files.folder import FileBeside, Folder
 from deepwork.files.git import Git
+from deepwork.files.locks import LockHeld
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.programs import find_program
@@ -146,6 +147,7 @@ __all__ = [
     "JobSource",
     "JobSourceError",
     "Level",
+    "LockHeld",
     "MissingInstructions",
     "NameClash",
     "NeedsTrust",

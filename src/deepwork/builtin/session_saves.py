@@ -26,7 +26,7 @@ from functools import partial
 from io import FileIO
 from typing import NoReturn
 
-from deepwork.api import FileBeside, Folder, PathRefused, Session, StaleSession, StateFolder, StorageError
+from deepwork.api import FileBeside, Folder, LockHeld, PathRefused, Session, StaleSession, StateFolder, StorageError
 from deepwork.builtin.session_files import (
     MAX_SESSION,
     SessionCache,
@@ -46,14 +46,9 @@ SYNC_THREADS = 16
 
 
 class Save:
-    """A session that is to be saved, and what has become of it.
-
-    Attributes:
-        is_locked_out: Whether nothing was changed because another process holds the lock.
-    """
+    """A session that is to be saved, and what has become of it."""
 
     def __init__(self, session: Session, expected: int | None) -> None:
-        self.is_locked_out = False
         self._error: Exception | None = None
         self._expected = expected
         self._revision = (expected or 0) + 1
@@ -65,6 +60,11 @@ class Save:
         self._new_stamp: Stamp | None = None
         self._beside: FileBeside | None = None
         self._previous: FileIO | None = None
+
+    @property
+    def is_locked_out(self) -> bool:
+        """Say whether nothing was changed because another process holds the lock."""
+        return isinstance(self._error, LockHeld)
 
     def outcome(self) -> int:
         """Give the new revision.
@@ -112,10 +112,8 @@ class Save:
 
     def put_in_place(self, folder: Folder, cache: SessionCache, ended: ExitStack, *, waits: bool) -> None:
         """Give the new content the name of the session's file, unless that was changed meanwhile."""
-        self.is_locked_out = True
         name, subject = lock_name(self._session_id), "the session folder"
         with folder.locked(name, subject=subject) if waits else folder.locked(name, subject=subject, seconds=0):
-            self.is_locked_out = False
             stamp = stamp_or_none(folder, self._session_id)
             if stamp != self._stamp:
                 self._stamp = stamp

@@ -190,7 +190,8 @@ class Folder:
             seconds: How long to wait.
 
         Raises:
-            StorageError: Another process held the lock all the time, or something else has the file's name.
+            LockHeld: Another process held the lock all the time.
+            StorageError: Something else has the file's name.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
