@@ -80,6 +80,22 @@ class Database:
         """
         return await to_thread.run_sync(self._executor.read, query, limiter=self._limiter)
 
+    def read_here(self, query: Callable[[Transaction], T]) -> T:
+        """Run a query as `read` does, but in the thread of the caller, which blocks.
+
+        Raises:
+            DatabaseError: The database did not answer.
+        """
+        return self._executor.read(query)
+
+    def write_here(self, change: Callable[[Transaction], None]) -> None:
+        """Run a change that emits no events as `write` does, but in the thread of the caller, which blocks.
+
+        Raises:
+            DatabaseError: The database did not answer; nothing was changed.
+        """
+        self._executor.write(change)
+
     async def feed(
         self, after: str | None, *, limit: int = 1000, source: str | None = None, workflow_id: str | None = None
     ) -> list[Event]:
