@@ -110,7 +110,7 @@ async def test_a_message_to_a_person_waits_and_the_reply_reaches_its_sender(agen
     assert await inbox.items() == {}
 
 
-async def test_the_command_lists_and_answers_them_too(agent, team, make_task):
+async def test_a_program_lists_tasks_for_people_and_cannot_do_them(agent, team, make_task):
     _, tasks = await agent.workflow(make_task("sign", required_capabilities=["human"]))
 
     def deepwork(*arguments):
@@ -118,8 +118,9 @@ async def test_the_command_lists_and_answers_them_too(agent, team, make_task):
         return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ})
 
     assert f"orchestration:task.{tasks['sign']}" in deepwork().stdout
-    assert deepwork("answer", f"task.{tasks['sign']}", "complete", "--text", "Signed").stdout == "'sign' is completed\n"
-    assert json.loads(deepwork("--json").stdout) == {"items": [], "failures": []}
+    ended = deepwork("answer", f"task.{tasks['sign']}", "complete", "--text", "Signed")
+    assert (ended.returncode, "nobody is at a terminal here" in ended.stderr) == (1, True)
+    assert await agent.status(tasks["sign"]) == "pending"
 
 
 # An agent is never woken for what only a person can do.
