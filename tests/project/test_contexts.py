@@ -18,7 +18,9 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def context(project):
     """Make the context of the plugin `acme`."""
-    return lambda **options: contexts(load_config(project.root, os.environ), SharedObjects(), **options)("acme")
+    return lambda **options: contexts(load_config(project.root, os.environ), SharedObjects(), lambda: None, **options)(
+        "acme"
+    )
 
 
 async def test_a_plugins_settings_reach_it(project, install):

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel
 
 from deepwork.files.workspace import Workspace
+from deepwork.ports.inbox import Inbox
 
 ObjectT = TypeVar("ObjectT")
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
@@ -126,6 +127,13 @@ class PluginContext(ABC):
 
         It is closed when the server ends, after the store and in reverse order.
         """
+
+    def inbox(self) -> Inbox:
+        """Give what waits for people in this project, of all plugins.
+
+        In a server it uses the server's store and shared objects; in a command, those that the command closes.
+        """
+        raise NotImplementedError
 
 
 class CommandContext(PluginContext):
