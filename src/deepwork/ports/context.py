@@ -106,6 +106,10 @@ class PluginContext(ABC):
         """Give the context of another plugin of the same server or command, with that plugin's settings."""
 
     @abstractmethod
+    def has(self, plugin: str) -> bool:
+        """Say whether another plugin is loaded, for what is offered only beside it. Asked after the hooks, not in one."""
+
+    @abstractmethod
     def trusts(self, label: str, content: Any) -> bool:
         """Say whether the user has trusted this content of a file of the repository, such as a command.
 

@@ -48,6 +48,7 @@ class ProjectContext(PluginContext):
     _project_settings: Mapping[str, Any]
     _shared: SharedObjects
     _context_of: ContextOf
+    _has: Callable[[str], bool]
 
     @property
     def user_dir(self) -> Path:
@@ -68,6 +69,9 @@ class ProjectContext(PluginContext):
 
     def of(self, plugin: str) -> PluginContext:
         return self._context_of(plugin)
+
+    def has(self, plugin: str) -> bool:
+        return self._has(plugin)
 
     def trusts(self, label: str, content: Any) -> bool:
         full_label = f"{self.plugin}: {label}"
@@ -97,7 +101,7 @@ class ProjectContext(PluginContext):
 
 
 def contexts(
-    loaded: LoadedConfig, shared: SharedObjects, platform: str | None = None
+    loaded: LoadedConfig, shared: SharedObjects, has: Callable[[str], bool], platform: str | None = None
 ) -> Callable[[str], ProjectContext]:
     """Give the function that makes a plugin's context of its name."""
     review_commands = _review_commands(loaded)
@@ -114,6 +118,7 @@ def contexts(
             _project_settings=loaded.project_settings.get(plugin, {}),
             _shared=shared,
             _context_of=context_of,
+            _has=has,
         )
 
     return context_of
@@ -142,8 +147,14 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
     Raises:
         ConfigError: The project or its configuration cannot be used.
     """
-    context_of = contexts(load_config(resolve_root(root), os.environ), SharedObjects(), platform)
-    context = context_of(plugin)
+    loaded = load_config(resolve_root(root), os.environ)
+
+    def has(name: str) -> bool:
+        from deepwork.project.project import load_plugins
+
+        return load_plugins(loaded.config, os.environ).has(name)
+
+    context = contexts(loaded, SharedObjects(), has, platform)(plugin)
     return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)})
 
 

@@ -96,7 +96,7 @@ class Project:
         self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = SharedObjects()
-        self._contexts = contexts(loaded, self.shared, platform)
+        self._contexts = contexts(loaded, self.shared, self.plugins.has, platform)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
 
     def notices(self) -> list[str]:

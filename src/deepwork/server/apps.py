@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from deepwork.ports.records import PageAddress
 from deepwork.project.project import Project
 from deepwork.server.build import lifespan_of
 from deepwork.server.http.app import run_apps
 from deepwork.server.http.listen import listen_options
+from deepwork.server.http.plugins import PluginApps
 
 
 def serve_apps(
@@ -18,6 +21,9 @@ def serve_apps(
     port: int = 8000,
     allowed_hosts: Iterable[str] = (),
     token_file: Path | None = None,
+    alone: str | None = None,
+    or_free_port: bool = False,
+    listening: Callable[[PageAddress], None] | None = None,
 ) -> None:
     """Serve the `HttpApp`s of all plugins of a project, until SIGTERM or SIGINT.
 
@@ -29,13 +35,17 @@ def serve_apps(
         port: The port; 0 takes a free one.
         allowed_hosts: Names that a Host header may contain, besides those of the loopback address.
         token_file: Lines `NAME TOKEN`: who may call.
+        alone: Serve the application of this plugin at `/`, and no other.
+        or_free_port: Take a free port if that one is in use.
+        listening: Called with the address once it can be used.
 
     Raises:
         ConfigError: The project or the address cannot be used, or other machines could call without a token.
         PluginError: A plugin is broken.
     """
-    options = listen_options(host, port, allowed_hosts, token_file)
+    options = replace(listen_options(host, port, allowed_hosts, token_file), or_free_port=or_free_port)
     project = Project(root)
     project.plugins.demand()
     engine = project.engine()
-    run_apps(project.http_apps(engine).demand(), options, lifespan_of(engine, project.shared))
+    apps = PluginApps(project.http_apps(engine).demand(), options.tokens, alone=alone)
+    run_apps(apps, options, lifespan_of(engine, project.shared), listening)
