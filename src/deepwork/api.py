@@ -39,6 +39,7 @@ from deepwork.errors import (
     StorageError,
     StrictRefusal,
     ToolError,
+    UnknownItem,
     UnknownJob,
     UnknownName,
     UnknownOutputs,
@@ -83,6 +84,15 @@ from deepwork.models.sessions import (
 )
 from deepwork.ports.call import ClientInfo, ToolCall
 from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
+from deepwork.ports.inbox import (
+    Answerer,
+    Inbox,
+    InboxAction,
+    InboxContents,
+    InboxFailure,
+    InboxItem,
+    InboxSource,
+)
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     AgentMail,
@@ -114,6 +124,7 @@ __all__ = [
     "AbortedWorkflow",
     "AgentMail",
     "AgentMessage",
+    "Answerer",
     "ArgumentError",
     "BadVerdict",
     "BeginStep",
@@ -136,6 +147,12 @@ __all__ = [
     "HandedBack",
     "HistoryEntry",
     "HttpApp",
+    "Inbox",
+    "InboxAction",
+    "InboxContents",
+    "InboxFailure",
+    "InboxItem",
+    "InboxSource",
     "Job",
     "JobError",
     "JobFile",
@@ -193,6 +210,7 @@ __all__ = [
     "ToolSet",
     "ToolSpec",
     "TrustedCommand",
+    "UnknownItem",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",

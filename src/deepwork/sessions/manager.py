@@ -37,6 +37,11 @@ class StateManager:
         self._store: StateStore | None = None
         self._connections = Connections()
 
+    @property
+    def store_name(self) -> str:
+        """The name by which the store was chosen."""
+        return self._spec.name
+
     async def store(self) -> StateStore:
         """Give the store, opened at its first use."""
         if self._store is None:
