@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deepwork.testing.contracts import PluginContract
+from deepwork.testing import PluginContract
 
 
 class TestPlugin(PluginContract):
-    distribution = "deepwork-dashboard"
+    plugin = "dashboard"

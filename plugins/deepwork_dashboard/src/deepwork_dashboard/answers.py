@@ -1,4 +1,4 @@
-"""What the API answers: JSON that is never cached, lists in pages, times in one form, and errors as people read them."""
+"""What the API answers: JSON, lists in pages, times in one form, and errors as people read them."""
 
 from __future__ import annotations
 

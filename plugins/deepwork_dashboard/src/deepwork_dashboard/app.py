@@ -1,22 +1,73 @@
-"""The application: the pages, the API and the live changes."""
+"""The application: the pages, the API below them, and the live changes."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-STATIC = Path(__file__).parent / "static"
+from deepwork import __version__
+from deepwork.api import DeepWorkError, Engine, PluginContext
+from deepwork_dashboard.answers import Mapped, endpoint, now
+from deepwork_dashboard.dashboard import Dashboard, principal_of
+from deepwork_dashboard.headers import SafeHeaders
+from deepwork_dashboard.inbox import InboxPages
+from deepwork_dashboard.places import STATIC
+from deepwork_dashboard.runs import Runs
+
+_WORTH_PACKING = 1000
 
 
-def dashboard_app() -> Starlette:
+def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     """Make the application of a project."""
+    dashboard = Dashboard(context, engine)
+    inbox, runs = InboxPages(dashboard), Runs(dashboard)
 
-    async def index(_request: Request) -> FileResponse:
-        return FileResponse(STATIC / "index.html")
+    async def session(request: Request) -> Mapped:
+        return {
+            "principal": principal_of(request),
+            "csrf": getattr(request.state, "csrf_token", None),
+            "version": __version__,
+            "project": context.project_root.name,
+            "store": engine.sessions.store_name,
+            "database": await _database(dashboard),
+            "views": dashboard.views,
+            "now": now(),
+        }
 
-    return Starlette(routes=[Route("/", index), Mount("/static", StaticFiles(directory=STATIC))])
+    api = {
+        "/session": session,
+        "/inbox": inbox.listed,
+        "/runs": runs.listed,
+        "/runs/{run}": runs.one,
+        "/runs/{run}/history": runs.history,
+        "/runs/{run}/preview": runs.preview,
+    }
+    routes = [Route(path, endpoint(view), methods=["GET"]) for path, view in api.items()]
+    routes += [Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"])]
+    return Starlette(
+        routes=[
+            Route("/", _index),
+            Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
+            Mount("/api", routes=routes),
+        ],
+        middleware=[Middleware(SafeHeaders), Middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=5)],
+    )
+
+
+async def _index(_request: Request) -> FileResponse:
+    return FileResponse(STATIC / "index.html")
+
+
+async def _database(dashboard: Dashboard) -> Mapped | None:
+    if not dashboard.has_database:
+        return None
+    try:
+        database = await dashboard.database()
+    except DeepWorkError as error:
+        return {"dialect": None, "problem": error.message}
+    return {"dialect": database.dialect, "problem": None}

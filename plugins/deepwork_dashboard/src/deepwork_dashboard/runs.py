@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from deepwork.api import ArgumentError, HistoryEntry, Session, SessionSummary, StepProgress
+from deepwork.api import Answerer, ArgumentError, HistoryEntry, Session, SessionSummary, StepProgress
 from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.previews import preview
@@ -42,17 +42,23 @@ class Runs:
             and matches(words, summary.session_id, summary.workflow, summary.step_id, summary.goal)
         ]
         rows = cut(found, limit, offset)
-        rows["items"] = [await self.row(summary) for summary in rows["items"]]
+        rows["items"] = await self.rows(principal, rows["items"])
         return rows
 
-    async def row(self, summary: SessionSummary) -> Mapped:
-        """Show a run in a list; one that is active with how far it is, and whether it waits for a person."""
-        session = await self._dashboard.run_of(summary) if summary.is_active else None
-        return {
-            **_head(summary),
-            "position": position(session) if session else None,
-            "waits": bool(session) and waits(session, self._dashboard.max_attempts),
-        }
+    async def rows(self, principal: str, summaries: list[SessionSummary]) -> list[Mapped]:
+        """Show runs in a list; those that are active with how far they are, and whether they wait for a person."""
+        waiting = await self._waiting(principal) if any(summary.is_active for summary in summaries) else set()
+        rows = []
+        for summary in summaries:
+            session = await self._dashboard.run_of(summary) if summary.is_active else None
+            place = position(session) if session else None
+            rows.append({**_head(summary), "position": place, "waits": summary.session_id in waiting})
+        return rows
+
+    async def _waiting(self, principal: str) -> set[str]:
+        contents = await self._dashboard.context.inbox().items(Answerer(principal=principal))
+        references = (item.reference for item in contents.items)
+        return {reference["id"] for reference in references if reference.get("kind") == "session"}
 
     async def one(self, request: Request) -> Mapped:
         """Show a run with its steps."""
@@ -66,7 +72,7 @@ class Runs:
             "goal": session.goal,
             "completed_at": iso_text(session.completed_at),
             "position": position(session),
-            "waits": waits(session, self._dashboard.max_attempts),
+            "waits": session.session_id in await self._waiting(principal),
             "instance_id": session.instance_id,
             "abort_reason": session.abort_reason,
             "branch_name": session.branch_name,
@@ -119,29 +125,6 @@ def position(session: Session) -> list[int] | None:
     entries = session.definition.workflow.entries
     number = len(entries) if session.status == "completed" else session.current_entry_index + 1
     return [min(number, len(entries)), len(entries)]
-
-
-def waits(session: Session, max_attempts: int | None) -> bool:
-    """Say whether a step has failed so often that only a person can say how it goes on, and nobody has."""
-    if not session.is_active or max_attempts is None:
-        return False
-    progress = session.step_progress.get(session.current_step_id)
-    if progress is None or progress.completed_at:
-        return False
-    is_exhausted = max(progress.quality_attempts, progress.runner_failures) >= max_attempts
-    return is_exhausted and not _is_permitted(session)
-
-
-def _is_permitted(session: Session) -> bool:
-    for entry in reversed(session.history):
-        if entry.kind == "reopened":
-            return False
-        if entry.step_id == session.current_step_id:
-            if entry.kind in ("step_begun", "step_completed"):
-                return False
-            if entry.kind == "override" and entry.detail.get("by") == "person":
-                return True
-    return False
 
 
 def steps(session: Session, max_attempts: int | None) -> list[Mapped]:
