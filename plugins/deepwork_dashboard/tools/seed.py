@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -33,6 +33,15 @@ from deepwork.api import (
     open_context,
 )
 from deepwork.testing import Agent, DeepworkProject, Refused, review, step
+from deepwork_orchestration import agents, messages, workflows
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import Plan
+from deepwork_orchestration.checkpoints import checkpoint_add
+from deepwork_orchestration.desk import Desk, open_desk
+from deepwork_orchestration.tasks import task_update_status
+
+if TYPE_CHECKING:
+    from deepwork_sql import Transaction
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -51,7 +60,14 @@ LONG = (
     "راجع كل الاختبارات ثم اكتب تقريرًا مفصلًا عن النتائج",
     "Ship it 🚀🚀🚀 👩‍👩‍👧‍👦",
 )
-PLAIN = ("Read the schema", "Write the importer", "Check the report", "Fix the flaky test", "Draw the diagram", "Measure")
+PLAIN = (
+    "Read the schema",
+    "Write the importer",
+    "Check the report",
+    "Fix the flaky test",
+    "Draw the diagram",
+    "Measure",
+)
 BATCH = 250
 
 
@@ -92,11 +108,13 @@ async def seed_runs(root: Path, count: int, chance: random.Random, store: str | 
     """Start runs of three workflows; most are completed, some stuck, some aborted."""
     project = DeepworkProject(root)
     steps = [step("gather"), step("write", reviews=[review("write.md")]), step("check"), step("publish")]
-    project.write_job("report", steps, {"main": ["gather", "write", ["check", "publish"]], "short": ["gather", "write"]})
+    project.write_job(
+        "report", steps, {"main": ["gather", "write", ["check", "publish"]], "short": ["gather", "write"]}
+    )
     project.write_job("release", [step(f"step{number:02}") for number in range(25)])
     options: dict[str, Any] = {"state_store": store} if store else {}
     async with project.agent(
-        extra_plugins={"seed": seed_plugin(chance)}, external_runner="seed", tools=["workflow"], **options
+        extra_plugins={"seed": seed_plugin(chance)}, external_runner="seed", tools=["core"], **options
     ) as agent:
         for number in range(count):
             workflow = ("report", "main") if number % 4 else ("release", "main")
@@ -124,83 +142,200 @@ async def _run(
         await agent.call("abort_workflow", explanation=name(number), session_id=session_id)
 
 
-async def seed_plans(root: Path, tasks: int, events: int, chance: random.Random) -> None:
-    """Make a plan of so many tasks in layers, agents that work on it, messages, and so many events."""
-    from deepwork_orchestration import agents, checkpoints, messages, workflows
-    from deepwork_orchestration import tasks as task_tools
-    from deepwork_orchestration.act import Act
-    from deepwork_orchestration.arguments import Plan
-    from deepwork_orchestration.desk import open_desk
+class Plans:
+    """Makes plans, agents that work on them, and messages."""
 
-    layers = max(1, tasks // 25)
-    names = [f"{name(number)[:180]} #{number}" for number in range(tasks)]
-    layer = [number * layers // tasks for number in range(tasks)]
-    plan = {
-        "summary": "A plan as large as they come",
-        "tasks": [
-            {
+    def __init__(self, desk: Desk, chance: random.Random) -> None:
+        self._desk = desk
+        self._chance = chance
+        self._agents: list[str] = []
+
+    async def make(self, tasks: int) -> None:
+        """Make a plan of so many tasks in layers, of which two in five are done."""
+        self._agents = await self._write(self._register)
+        workflow_id = await self._write(lambda act: self._plan(act, tasks))
+        done = 0
+        while done < tasks * 2 // 5 and (ready := await self._ready(workflow_id)):
+            for start in range(0, len(ready), BATCH):
+                batch, first = ready[start : start + BATCH], done + start
+                await self._write(lambda act, ids=batch, first=first: self._work(act, ids, first, ends=True))
+            done += len(ready)
+        running = await self._ready(workflow_id)
+        await self._write(lambda act: self._work(act, running[:5], done, ends=False))
+        await self._write(lambda act: self._talk(act, workflow_id))
+
+    async def fill_feed(self, events: int) -> None:
+        """Plan and replan a small task until the feed has so many events."""
+        import deepwork_sql
+
+        database = await deepwork_sql.database(self._desk.context)
+        workflow_id = await self._write(lambda act: self._plan(act, 3))
+        task_id = (await self._ready(workflow_id))[0]
+        missing = events - await database.read(_count_events)
+        for start in range(0, missing, BATCH):
+            number = min(BATCH, missing - start)
+            await self._write(lambda act, first=start, number=number: _beat(act, self._agents[0], first, number))
+        await self._write(lambda act: self._work(act, [task_id], 1, ends=True))
+
+    async def _write(self, work: Callable[[Act], Any]) -> Any:
+        return await self._desk.write(ToolCall(), work)
+
+    async def _ready(self, workflow_id: str) -> list[str]:
+        found = await self._desk.read(ToolCall(), lambda act: act.records.actionable(workflow_id, ["pending"]))
+        return [task.id for task in found if "human" not in (task.required_capabilities or ())]
+
+    def _register(self, act: Act) -> list[str]:
+        return [agents.agent_register(act, name(number)[:150], "claude")["id"] for number in range(12)]
+
+    def _plan(self, act: Act, tasks: int) -> str:
+        names = [f"{name(number)[:180]} #{number}" for number in range(tasks)]
+        layer = [number * max(1, tasks // 25) // tasks for number in range(tasks)]
+        by_layer: dict[int, list[str]] = {}
+        for number in range(tasks):
+            by_layer.setdefault(layer[number], []).append(names[number])
+
+        def task(number: int) -> dict[str, Any]:
+            above = by_layer.get(layer[number] - 1, [])
+            return {
                 "name": names[number],
-                "description": name(number) * 3,
+                "description": "\n".join(HOSTILE),
                 "sequence": layer[number] + 1,
                 "parallel_group": f"group-{layer[number]}",
-                "depends_on": _needed(names, layer, number, chance),
-                **({"required_capabilities": ["human"]} if number % 401 == 7 else {}),
+                "depends_on": self._chance.sample(above, min(2, len(above))),
+                "required_capabilities": ["human"] if number % 401 == 7 else None,
             }
-            for number in range(tasks)
-        ],
-    }
-    async with open_context("orchestration", root) as context:
-        desk = open_desk(context)
 
-        async def write(work: Callable[[Act], Any]) -> Any:
-            return await desk.write(ToolCall(), work)
+        plan = {
+            "summary": "As large as plans come",
+            "approach": HOSTILE[1],
+            "tasks": [task(number) for number in range(tasks)],
+        }
+        title = f"The great migration of {tasks} tasks {HOSTILE[0]}"
+        created = workflows.workflow_create(act, title, "text", "\n".join(HOSTILE), max_parallel_tasks=8)
+        workflows.workflow_set_plan(act, created["id"], Plan.model_validate(plan))
+        return str(created["id"])
 
-        agent_ids = [
-            (await write(lambda act, n=n: agents.agent_register(act, f"{name(n)[:150]}", "claude")))["id"]
-            for n in range(12)
-        ]
-        content = "Seeded by tools/seed.py\n" + "\n".join(HOSTILE)
-        created = await write(
-            lambda act: workflows.workflow_create(act, "The great migration", "text", content, max_parallel_tasks=8)
-        )
-        workflow_id = created["id"]
-        await write(lambda act: workflows.workflow_set_plan(act, workflow_id, Plan.model_validate(plan)))
-        for number in range(6):
-            await write(lambda act, n=number: workflows.workflow_create(act, name(n)[:180], "text", "small"))
-
-        def work_on(act: Act, task_id: str, number: int, *, ends: bool) -> None:
-            agent_id = agent_ids[number % len(agent_ids)]
+    def _work(self, act: Act, task_ids: list[str], first: int, *, ends: bool) -> None:
+        for number, task_id in enumerate(task_ids, start=first):
+            agent_id = self._agents[number % len(self._agents)]
             fence = agents.claim(act, task_id, agent_id)["fence"]
             who = {"fence": fence, "agent_id": agent_id}
-            task_tools.task_update_status(act, task_id, "planning", **who)
-            task_tools.task_update_status(act, task_id, "in_progress", **who)
-            for _ in range(3):
-                checkpoints.checkpoint_add(
-                    act, task_id, "progress", name(number), files_changed=[f"src/{number}.py"], **who
-                )
-            if not ends:
-                return
-            if number % 97 == 5:
-                task_tools.task_update_status(act, task_id, "failed", error=name(number), **who)
-            else:
-                task_tools.task_update_status(act, task_id, "completed", outcome=name(number), **who)
+            task_update_status(act, task_id, "planning", **who)
+            task_update_status(act, task_id, "in_progress", **who)
+            for _ in range(2):
+                checkpoint_add(act, task_id, "progress", name(number), files_changed=[f"src/{number}.py"], **who)
+            if ends and number % 97 == 5:
+                task_update_status(act, task_id, "failed", error=name(number), **who)
+            elif ends:
+                task_update_status(act, task_id, "completed", outcome=name(number), **who)
 
-        done = 0
-        while done < tasks * 2 // 5:
-            ready = [task.id for task in await desk.read(ToolCall(), lambda act: act.records.actionable(workflow_id, ["pending"]))]
-            if not ready:
-                break
+    def _talk(self, act: Act, workflow_id: str) -> None:
+        for number in range(300):
+            sender, recipient = self._chance.sample(self._agents, 2)
+            messages.message_send(
+                act, sender, recipient, "question", name(number), subject=name(number + 3), workflow_id=workflow_id
+            )
 
-            def batch(act: Act, ids: list[str] = ready[:BATCH], begin: int = done) -> None:
-                for number, task_id in enumerate(ids, start=begin):
-                    work_on(act, task_id, number, ends=True)
 
-            for start in range(0, len(ready), BATCH):
-                part = [
-                    task_id
-                    for task_id in ready[start : start + BATCH]
-                    if "human" not in (await desk.read(ToolCall(), lambda act, i=task_id: act.records.task(i))).__dict__.get("required_capabilities", None) or ()
-                ]
-                await write(lambda act, ids=part, begin=done: batch(act, ids, begin))
-                done += len(part)
-        print(done)
+def _count_events(transaction: Transaction) -> int:
+    from sqlalchemy import func, select
+
+    from deepwork_sql.tables import events
+
+    return int(transaction.execute(select(func.count()).select_from(events)).scalar_one())
+
+
+def _beat(act: Act, agent_id: str, first: int, number: int) -> None:
+    for counted in range(first, first + number):
+        agents.agent_update(act, agent_id, metadata={"counted": name(counted)})
+
+
+async def seed_plans(root: Path, tasks: int, events: int, chance: random.Random) -> None:
+    """Make a plan of so many tasks, and more events until there are so many."""
+    async with open_context("orchestration", root) as context:
+        plans = Plans(open_desk(context), chance)
+        await plans.make(tasks)
+        await plans.make(7)
+        await plans.fill_feed(events)
+
+
+async def seed_work(root: Path, count: int) -> None:
+    """Track workflows with phases, tasks with files, decisions, issues and milestones."""
+    project = DeepworkProject(root)
+    async with project.agent(tools=["tracking"]) as agent:
+        for number in range(count):
+            await _track(project, agent, number)
+
+
+async def _track(project: DeepworkProject, agent: Agent, number: int) -> None:
+    begun = await agent.call("start_workflow", name=name(number * 7 + 1), objective=name(number * 17 + 3))
+    workflow_id = begun["workflow_id"]
+    for phase in (1, 2):
+        begun = await agent.call("start_phase", workflow_id=workflow_id, number=phase, name=name(phase + number))
+        for place in range(4):
+            who = {
+                "caller_type": "subagent",
+                "agent_name": f"agent-{place}",
+                "name": name(place),
+                "goal": name(place + 17),
+            }
+            about = {"workflow_id": workflow_id, "phase_id": begun["phase_id"]}
+            task_id = (await agent.call("start_task", **about, **who))["task_id"]
+            for file in range(6):
+                project.write(f"work/{number}/{phase}/{place}/{file} <b>.txt", f"{number} {file}\n")
+            await _log(agent, task_id, number + place)
+            if phase == 1 or place:
+                await agent.call("complete_task", task_id=task_id, status="success", outcome={"summary": name(place)})
+        if phase == 1:
+            await agent.call("complete_phase", phase_id=begun["phase_id"], status="completed", summary=name(number))
+    if number % 2:
+        await agent.call("complete_workflow", workflow_id=workflow_id, status="completed", summary=name(number))
+
+
+async def _log(agent: Agent, task_id: str, number: int) -> None:
+    await agent.call("log_milestone", task_id=task_id, message=name(number), progress=number % 101)
+    await agent.call(
+        "log_decision", task_id=task_id, category="other", question=name(number), chosen=name(3), reasoning=name(20)
+    )
+    await agent.call(
+        "log_issue",
+        task_id=task_id,
+        type="other",
+        description=name(number),
+        resolution=name(number + 1),
+        requires_human_review=number % 5 == 0,
+    )
+
+
+async def seed(options: argparse.Namespace) -> None:
+    """Fill a project, and say how long it took."""
+    root, chance = options.project, random.Random(options.seed)
+    parts = (
+        ("runs", lambda: seed_runs(root, options.runs, chance, options.state_store)),
+        ("plans, agents, messages and events", lambda: seed_plans(root, options.tasks, options.events, chance)),
+        ("tracked work", lambda: seed_work(root, options.work)),
+    )
+    for label, part in parts:
+        began = time.monotonic()
+        await part()
+        print(f"{label}: {time.monotonic() - began:.1f} s", flush=True)
+
+
+def main() -> None:
+    """Read the options, and fill the project."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("project", help="the project's folder")
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--tasks", type=int, default=2000, help="of the large plan")
+    parser.add_argument("--events", type=int, default=10_000, help="in the feed of the database, at least")
+    parser.add_argument("--work", type=int, default=6, help="tracked workflows")
+    parser.add_argument("--state-store", help="where runs are kept (default: as the project says)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random numbers")
+    options = parser.parse_args()
+    options.project = Path(options.project).resolve()
+    options.project.joinpath(".deepwork").mkdir(parents=True, exist_ok=True)
+    anyio.run(seed, options)
+
+
+if __name__ == "__main__":
+    main()
