@@ -91,9 +91,9 @@ async def _index(_request: Request) -> FileResponse:
 
 
 async def _database(dashboard: Dashboard) -> Mapped | None:
-    if not dashboard.has_database:
-        return None
     try:
+        if not dashboard.has_database:
+            return None
         database = await dashboard.database()
     except DeepWorkError as error:
         return {"dialect": None, "problem": error.message}

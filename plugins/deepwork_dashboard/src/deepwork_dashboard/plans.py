@@ -37,7 +37,9 @@ class Plans:
     async def list_plans(self, **filters: Any) -> Mapped:
         """List plans that fit."""
         views = await self._views()
-        return _page(await self._read(lambda transaction: views.plans(transaction, **filters)), _plan, filters)
+        return _page(
+            await self._read(lambda transaction: views.plans(transaction, **filters), views.NOTHING), _plan, filters
+        )
 
     async def one(self, request: Request) -> Mapped:
         """Show a plan."""
@@ -65,7 +67,11 @@ class Plans:
             **{name: query.get(name) for name in ("status", "agent", "group")},
             **page_of(request),
         }
-        return _page(await self._read(lambda transaction: views.tasks(transaction, plan, **filters)), _task, filters)
+        return _page(
+            await self._read(lambda transaction: views.tasks(transaction, plan, **filters), views.NOTHING),
+            _task,
+            filters,
+        )
 
     async def task(self, request: Request) -> Mapped:
         """Show a task, and why it waits."""
@@ -101,7 +107,9 @@ class Plans:
     async def list_agents(self, **filters: Any) -> Mapped:
         """List agents that fit."""
         views = await self._views()
-        return _page(await self._read(lambda transaction: views.agents(transaction, **filters)), _agent, filters)
+        return _page(
+            await self._read(lambda transaction: views.agents(transaction, **filters), views.NOTHING), _agent, filters
+        )
 
     async def agent(self, request: Request) -> Mapped:
         """Show an agent."""
@@ -116,21 +124,28 @@ class Plans:
             **{name: query.get(name) for name in ("agent", "plan", "thread", "status")},
             **page_of(request),
         }
-        return _page(await self._read(lambda transaction: views.messages(transaction, **filters)), _message, filters)
+        return _page(
+            await self._read(lambda transaction: views.messages(transaction, **filters), views.NOTHING),
+            _message,
+            filters,
+        )
 
     async def counts(self) -> Mapped:
         """Count plans, tasks and agents by their status."""
-        return await self._read((await self._views()).counts)
+        return await self._read((await self._views()).counts, {})
 
     async def find_tasks(self, words: list[str], limit: int) -> list[Mapped]:
         """Find tasks of all plans."""
         views = await self._views()
-        return await self._read(lambda transaction: views.find_tasks(transaction, words, limit))
+        return await self._read(lambda transaction: views.find_tasks(transaction, words, limit), [])
 
     async def _views(self) -> Any:
         return await self._dashboard.module(PLUGIN, "deepwork_orchestration.views")
 
-    async def _read(self, query: Callable[[Transaction], T]) -> T:
+    async def _read(self, query: Callable[[Transaction], T], nothing: T | None = None) -> T:
+        """Read in one transaction; if there is no database yet, give what a list without rows is."""
+        if nothing is not None and not self._dashboard.has_database:
+            return nothing
         return await (await self._dashboard.database()).read(query)
 
 

@@ -33,7 +33,9 @@ class TrackedWork:
     async def list_work(self, **filters: Any) -> Mapped:
         """List tracked workflows that fit."""
         views = await self._views()
-        return _page(await self._read(lambda transaction: views.all_work(transaction, **filters)), _row, filters)
+        return _page(
+            await self._read(lambda transaction: views.all_work(transaction, **filters), views.NOTHING), _row, filters
+        )
 
     async def one(self, request: Request) -> Mapped:
         """Show a tracked workflow with its phases."""
@@ -53,7 +55,9 @@ class TrackedWork:
             **page_of(request),
         }
         return _page(
-            await self._read(lambda transaction: views.work_tasks(transaction, work, **filters)), _task, filters
+            await self._read(lambda transaction: views.work_tasks(transaction, work, **filters), views.NOTHING),
+            _task,
+            filters,
         )
 
     async def task(self, request: Request) -> Mapped:
@@ -68,7 +72,9 @@ class TrackedWork:
         async def listed(request: Request) -> Mapped:
             views = await self._views()
             work, filters = request.path_params["work"], page_of(request)
-            found = await self._read(lambda transaction: views.work_log(transaction, work, kind, **filters))
+            found = await self._read(
+                lambda transaction: views.work_log(transaction, work, kind, **filters), views.NOTHING
+            )
             return _page(found, _entry, filters)
 
         return listed
@@ -76,12 +82,15 @@ class TrackedWork:
     async def counts(self) -> dict[str, int]:
         """Count tracked workflows by their status."""
         views = await self._views()
-        return await self._read(views.work_counts)
+        return await self._read(views.work_counts, {})
 
     async def _views(self) -> Any:
         return await self._dashboard.module(PLUGIN, "deepwork_tracking.views")
 
-    async def _read(self, query: Callable[[Transaction], T]) -> T:
+    async def _read(self, query: Callable[[Transaction], T], nothing: T | None = None) -> T:
+        """Read in one transaction; if there is no database yet, give what a list without rows is."""
+        if nothing is not None and not self._dashboard.has_database:
+            return nothing
         return await (await self._dashboard.database()).read(query)
 
 

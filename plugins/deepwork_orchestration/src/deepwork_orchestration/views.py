@@ -49,6 +49,9 @@ class Rows(NamedTuple):
     total: int
 
 
+NOTHING = Rows([], 0)
+
+
 def plans(
     transaction: Transaction, *, status: str | None = None, words: Sequence[str] = (), limit: int = 50, offset: int = 0
 ) -> Rows:
