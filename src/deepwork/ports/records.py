@@ -200,10 +200,12 @@ class HttpApp:
     Attributes:
         app: Makes the application; called in a thread at its first request, so that it may import what it needs.
         public: Paths below the mount, `""` for the mount itself; one that ends with `/` stands for all that begin so.
+        beside: What runs as long as the server, beside the application; it is cancelled at the end.
     """
 
     app: Callable[[], Any]
     public: tuple[str, ...] = ()
+    beside: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True)

@@ -246,8 +246,9 @@ class Watch:
         """Tell of each event soon after its transaction, and begin again where it was if the database was away."""
         while True:
             try:
-                while not self._dashboard.has_database:
+                if not self._dashboard.has_database:
                     await anyio.sleep(POLL_SECONDS)
+                    continue
                 database = await self._dashboard.database()
                 if self._feed is None:
                     self._feed = await database.end_of_feed()

@@ -30,9 +30,6 @@ class Rows(NamedTuple):
     total: int
 
 
-NOTHING = Rows([], 0)
-
-
 class Log(NamedTuple):
     """One kind of what tasks log."""
 
