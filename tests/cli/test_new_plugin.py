@@ -55,7 +55,7 @@ def test_lint_and_format_are_right_at_once(tmp_path, tool, name, hooks):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_types_are_right_at_once(tmp_path, tool):
     plugin = make_plugin("acme", PARTS, tmp_path)
     code, complaints = tool("mypy", cwd=plugin, MYPYPATH=str(plugin / "src"))
@@ -63,7 +63,7 @@ def test_types_are_right_at_once(tmp_path, tool):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("hooks", [["tools"], *SEVERAL[:2], ["jobs"]], ids="+".join)
 def test_its_tests_pass_at_once(tmp_path, hooks):
     """Installed by hand, which is quicker; `test_openness.py` does it with wheels."""

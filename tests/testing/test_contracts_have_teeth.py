@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PLANTED = Path(__file__).parent / "planted"
 FILES = sorted(path.stem for path in PLANTED.glob("bad_*.py"))

@@ -20,7 +20,7 @@ from deepwork.testing import Agent, review, step
 
 ROOT = Path(__file__).parent.parent.parent
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
