@@ -27,7 +27,7 @@ def tool():
         if program is None:
             pytest.skip(f"{name} is not installed")
         ended = subprocess.run(
-            [program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=230, env={**os.environ, **more}
+            [program, *arguments], cwd=cwd, capture_output=True, text=True, timeout=870, env={**os.environ, **more}
         )
         return ended.returncode, ended.stdout + ended.stderr
 
@@ -78,7 +78,7 @@ def test_its_tests_pass_at_once(tmp_path, hooks):
         env={**os.environ, "PYTHONPATH": str(plugin / "src")},
         capture_output=True,
         text=True,
-        timeout=230,
+        timeout=870,
     )
     assert ran.returncode == 0, ran.stdout
 

@@ -48,7 +48,7 @@ def run_pytest(tmp_path):
             [sys.executable, "-m", "pytest", *options, *(f"{PLANTED / stem}.py{selection}" for selection in selected)],
             capture_output=True,
             text=True,
-            timeout=230,
+            timeout=870,
             cwd=PLANTED,
         )
         assert ran.returncode in (0, 1), ran.stdout + ran.stderr
