@@ -59,7 +59,7 @@ reference: $(READY)  ## Write the signatures of the code into docs/reference
 	$(BIN)/python tools/signatures.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
-	$(BIN)/python -m bench --check --report docs/benchmarks.md
+	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md
 	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py saves
 	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py claims
 
