@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-all lint types figures reference bench wheels clean
+.PHONY: help setup demo pictures test test-all test-load lint types figures reference bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,6 +38,9 @@ test: lint types  ## Lint, types and the tests, in some minutes
 
 test-all: $(READY)  ## The long tests besides: torture, installed plugins, clients from npm
 	$(BIN)/python -m pytest -m 'slow or external'
+
+test-load: $(READY)  ## The tests that watch processes, five times on a machine that is busy
+	$(BIN)/python tools/under_load.py
 
 lint: $(READY)  ## Style and mistakes
 	$(BIN)/ruff check .
