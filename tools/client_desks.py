@@ -45,6 +45,7 @@ class ClientDesk:
             "GEMINI_API_KEY": "stub",
             "GOOGLE_GEMINI_BASE_URL": url,
             "SCRIPTED_KEY": "stub",
+            "TERM": "xterm-256color",
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
         }
         desk = cls(client, project, environment)

@@ -38,6 +38,7 @@ Step = tuple[str, str]
 
 def _claude(folder: Path, programs: Path) -> Iterator[Step]:
     desk = Desk.make(folder, programs)
+    desk.run(PROGRAM, "connect", "claude", "--remove")
     yield "deepwork connect claude --hooks", desk.run(PROGRAM, "connect", "claude", "--hooks")
     yield "claude mcp list", desk.run("claude", "mcp", "list")
     yield 'claude -p "Start the project tour"', _conversation(desk.agent(START).messages)
@@ -75,6 +76,7 @@ def _other(client: str, command: str, folder: Path, programs: Path) -> Iterator[
     model = ForgetfulModel()
     try:
         desk = ClientDesk.make(client, folder, programs, model.url)
+        desk.run(PROGRAM, "connect", client, "--remove")
         yield f"deepwork connect {client} --hooks", desk.run(PROGRAM, "connect", client, "--hooks")
         yield f"{client} mcp list", desk.run(client, "mcp", "list")
         yield command, desk.work().replace("Do what the model says", "Start the project tour")
@@ -85,6 +87,7 @@ def _other(client: str, command: str, folder: Path, programs: Path) -> Iterator[
 
 def _opencode(folder: Path, programs: Path) -> Iterator[Step]:
     desk = ClientDesk.make("opencode", folder, programs)
+    desk.run(PROGRAM, "connect", "opencode", "--remove")
     yield "deepwork connect opencode", desk.run(PROGRAM, "connect", "opencode")
     yield "opencode mcp list", desk.run("opencode", "mcp", "list")
 
