@@ -195,6 +195,7 @@ def _store(act: Act, plans: PlanFile) -> None:
     repository_ids = _repository_ids(act, plans.repositories)
     done = {task.id for task in plans.tasks if task.status in DONE}
     open_counts: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for edge in plans.dependencies:
         if edge.type == "blocks" and edge.depends_on_id not in done:
             open_counts[edge.task_id] = open_counts.get(edge.task_id, 0) + 1
@@ -205,8 +206,11 @@ def _store(act: Act, plans: PlanFile) -> None:
                 row |= {"repository_id": repository_ids.get(row["repository_id"]), "principal": act.principal}
             elif section == "tasks":
                 row["open_dependencies"] = open_counts.get(row["id"], 0)
+                row["workflow_number"] = numbers[row["workflow_id"]]
         if section != "repositories":
             act.records.insert_all(section, rows)
+        if section == "workflows":
+            numbers = {row["id"]: act.records.workflow_number(row["id"]) for row in rows}
     for workflow in plans.workflows:
         act.emit("workflow:created", workflow.id, act.records.workflow(workflow.id).summary())
 
