@@ -30,8 +30,9 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 demo: $(READY)  ## Watch an agent work through a real server
 	@$(BIN)/python tools/demo.py
 
-pictures: $(READY)  ## Draw the pictures in the docs from what the demo prints
+pictures: $(READY)  ## Draw the pictures in the docs from what the demo and real clients print
 	$(BIN)/python tools/demo.py --picture docs/images/exchange.svg
+	$(BIN)/python tools/client_pictures.py
 
 test: lint types  ## Lint, types and the tests, in some minutes
 	$(BIN)/python -m pytest -m 'not slow and not external'
