@@ -39,17 +39,22 @@ from deepwork.errors import (
     StorageError,
     StrictRefusal,
     ToolError,
+    UnknownItem,
     UnknownJob,
     UnknownName,
     UnknownOutputs,
     UnknownSession,
     UnknownWorkflow,
 )
-from deepwork.files.folder import Folder
+from deepwork.files.folder import FileBeside, Folder
 from deepwork.files.git import Git
+from deepwork.files.locks import LockHeld
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.programs import find_program
+from deepwork.files.state_folder import StateFolder
+from deepwork.files.user_folders import user_state_dir
+from deepwork.files.work_queue import Piece, WorkQueue
 from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
@@ -83,6 +88,15 @@ from deepwork.models.sessions import (
 )
 from deepwork.ports.call import ClientInfo, ToolCall
 from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
+from deepwork.ports.inbox import (
+    Answerer,
+    Inbox,
+    InboxAction,
+    InboxContents,
+    InboxFailure,
+    InboxItem,
+    InboxSource,
+)
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     AgentMail,
@@ -91,6 +105,7 @@ from deepwork.ports.records import (
     Finding,
     HttpApp,
     Level,
+    PageAddress,
     PromptSpec,
     ResourceSpec,
     ReviewRunnerSpec,
@@ -99,7 +114,7 @@ from deepwork.ports.records import (
     ToolSpec,
 )
 from deepwork.ports.review_runner import ReviewRunner
-from deepwork.ports.state_store import StateStore
+from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.project.contexts import open_context
 from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
@@ -113,6 +128,7 @@ __all__ = [
     "AbortedWorkflow",
     "AgentMail",
     "AgentMessage",
+    "Answerer",
     "ArgumentError",
     "BadVerdict",
     "BeginStep",
@@ -127,6 +143,7 @@ __all__ = [
     "DocumentError",
     "EmptyWorkflow",
     "Engine",
+    "FileBeside",
     "Finding",
     "FinishedStep",
     "Folder",
@@ -135,6 +152,12 @@ __all__ = [
     "HandedBack",
     "HistoryEntry",
     "HttpApp",
+    "Inbox",
+    "InboxAction",
+    "InboxContents",
+    "InboxFailure",
+    "InboxItem",
+    "InboxSource",
     "Job",
     "JobError",
     "JobFile",
@@ -143,14 +166,17 @@ __all__ = [
     "JobSource",
     "JobSourceError",
     "Level",
+    "LockHeld",
     "MissingInstructions",
     "NameClash",
     "NeedsTrust",
     "NeedsWork",
     "NoActiveSession",
     "OutputError",
+    "PageAddress",
     "Passed",
     "PathRefused",
+    "Piece",
     "PluginContext",
     "PluginError",
     "PluginLoadError",
@@ -173,11 +199,13 @@ __all__ = [
     "RunnerTimeout",
     "RunnerUnavailable",
     "Session",
+    "SessionReader",
     "SessionStatus",
     "SessionSummary",
     "StaleSession",
     "StartedWorkflow",
     "StateError",
+    "StateFolder",
     "StateStore",
     "StateStoreSpec",
     "Step",
@@ -191,6 +219,7 @@ __all__ = [
     "ToolSet",
     "ToolSpec",
     "TrustedCommand",
+    "UnknownItem",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",
@@ -198,6 +227,7 @@ __all__ = [
     "UnknownWorkflow",
     "Usage",
     "Verdict",
+    "WorkQueue",
     "Workflow",
     "WorkflowList",
     "Workspace",
@@ -217,6 +247,7 @@ __all__ = [
     "same",
     "same_verdict",
     "serve_apps",
+    "user_state_dir",
     "verdict_schema",
     "visible",
     "visible_lines",

@@ -23,6 +23,7 @@ from deepwork_orchestration.models import (
     Workflow,
     Workspace,
 )
+from deepwork_orchestration.states import HUMAN
 from deepwork_sql import Transaction, new_id
 
 RowT = TypeVar("RowT", bound=Row)
@@ -279,6 +280,31 @@ class Records:
     ) -> list[Agent]:
         statement = st.agents(st.words(statuses), role, has_runtime=runtime is not None)
         return self._all(Agent, statement, **({} if runtime is None else {"runtime": runtime}))
+
+    def holders(self) -> set[str]:
+        """Give the agents that hold a task."""
+        return {row[0] for row in self._transaction.rows(st.HOLDERS)}
+
+    # What is for people.
+
+    def people(self) -> list[Agent]:
+        """Give the agents that are registered with `metadata.human: true`."""
+        return [agent for agent in self._all(Agent, st.PERHAPS_PEOPLE) if agent.is_human]
+
+    def tasks_for_people(self) -> list[Task]:
+        """Give the tasks that only a person can do, and that wait for no other task."""
+        tasks = self._all(Task, st.PERHAPS_FOR_PEOPLE)
+        return [task for task in tasks if HUMAN in (task.required_capabilities or ())]
+
+    def unread_of(self, agent_ids: Collection[str], limit: int) -> list[Message]:
+        """Give the unread messages to any of these agents, the newest first."""
+        messages = [message for agent_id in agent_ids for message in self.inbox(agent_id, status="unread", limit=limit)]
+        return sorted(messages, key=lambda message: message.created_at, reverse=True)[:limit]
+
+    def has_unread_query(self, sender_id: str, recipient_ids: Collection[str]) -> bool:
+        """Say whether one of these agents has not read a question of an agent."""
+        unread = self._transaction.rows(st.UNREAD_QUERIES, sender_id=sender_id, now=self._transaction.now)
+        return any(row[0] in recipient_ids for row in unread)
 
     # Workspaces and templates.
 

@@ -22,7 +22,7 @@ from deepwork_orchestration.models import (
     Workflow,
     Workspace,
 )
-from deepwork_orchestration.states import CLOSED, DONE
+from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
 from deepwork_sql.prepared import Prepared
 
 TABLES: dict[type[Row], sa.Table] = {
@@ -132,6 +132,11 @@ _OF_WORKFLOW = _T.workflow_id == bindparam("workflow_id")
 _BLOCKS = _D.type == "blocks"
 
 
+def _mentions(column: Any, word: str) -> Any:
+    """Choose rows whose JSON may have a word; whoever reads them looks closer."""
+    return sa.cast(column, sa.Text).like(f'%"{word}"%')
+
+
 def _in_order(query: sa.Select[Any]) -> sa.Select[Any]:
     return query.order_by(_T.sequence, _T.name, _T.number)
 
@@ -233,6 +238,17 @@ RUNNING_COUNT = Prepared(
 HELD_BY = Prepared(
     _select(Task).where(_T.assigned_agent_id == bindparam("agent_id")).order_by(_T.claimed_at, _T.fence, _T.number)
 )
+HOLDERS = Prepared(sa.select(_T.assigned_agent_id).where(_T.assigned_agent_id.is_not(None)).distinct())
+PERHAPS_FOR_PEOPLE = Prepared(
+    _in_order(
+        _select(Task).where(
+            _one_of(_T.status, ("pending", *BEGUN)),
+            _T.open_dependencies == 0,
+            _T.workflow_id.not_in(sa.select(_W.id).where(_one_of(_W.status, CLOSED))),
+            _mentions(_T.required_capabilities, HUMAN),
+        )
+    )
+)
 
 
 # Checkpoints.
@@ -280,6 +296,7 @@ NEWEST_SUMMARIES = _newest_summaries()
 # Agents.
 
 _A = t.agents.c
+PERHAPS_PEOPLE = Prepared(_select(Agent).where(_mentions(_A.metadata, HUMAN)).order_by(_A.number))
 
 
 @lru_cache(_REMEMBERED)
@@ -313,6 +330,12 @@ TEMPLATE_NAMED = Prepared(sa.select(_P.id).where(_P.name == bindparam("name")))
 _M = t.messages.c
 _IS_RECIPIENT = _M.recipient_id == bindparam("agent_id")
 _NOT_EXPIRED = sa.or_(_M.expires_at.is_(None), _M.expires_at > _NOW)
+
+UNREAD_QUERIES = Prepared(
+    sa.select(_M.recipient_id)
+    .where(_M.sender_id == bindparam("sender_id"), _M.message_type == "query", _M.status == "unread", _NOT_EXPIRED)
+    .distinct()
+)
 
 
 def newest_messages(query: sa.Select[Any]) -> Prepared:
