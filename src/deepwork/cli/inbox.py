@@ -90,7 +90,7 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
         _run(project, lambda: _watch(project, notify=notify, as_json=as_json))
         return
     contents = _looked(project)
-    say_notices(project.notices())
+    say_notices(project.ignored)
     if as_json:
         say_json(_as_data(contents))
         return
@@ -99,7 +99,7 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
     _say_failures(contents.failures)
     if not contents.items:
         say("Nothing waits for a person.", err=True)
-    else:
+    elif any(item.actions for item in contents.items):
         say("deepwork inbox answer ID ACTION answers one, `inbox show ID` shows all of it.", err=True)
 
 
