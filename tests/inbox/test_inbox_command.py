@@ -387,6 +387,24 @@ async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):
     assert await inbox.answer("good:1", "reply", "Green", Answerer()) == "reply done"
 
 
+async def test_a_plugin_has_one_source_and_no_name_of_the_core(project):
+    class Two:
+        @hookimpl
+        def deepwork_inbox(self):
+            yield Source([question()])
+            yield Source([question(id="2")])
+
+    class Sessions:
+        @hookimpl
+        def deepwork_inbox(self):
+            yield Source([question()])
+
+    plugins = project._plugins({"acme": Two(), "sessions": Sessions()})
+    contents = await Project(project.root, plugins=plugins).inbox.items(Answerer())
+    assert [item.id for item in contents.items] == ["acme:1"]
+    assert [failure.source for failure in contents.failures] == ["acme", "sessions"]
+
+
 async def test_a_session_is_seen_and_answered_by_its_principal_alone(inbox_of):
     source = Source([question(principal="ada"), question(id="2")])
     inbox = inbox_of(acme=source)
