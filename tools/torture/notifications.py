@@ -195,8 +195,8 @@ def _kill_senders(scene: Scene, count: int, chance: random.Random, report: Repor
 def _measure(scene: Scene, within: float, report: Report) -> None:
     """Measure, with one sender in peace, how long after an event its notification comes."""
     sender = scene.sender()
-    scene.wait()
-    time.sleep(2.0)  # until the sender has the lease and looks once a second
+    scene.event()
+    scene.wait()  # until the sender is there
     scene.receiver.told.clear()
     scene.events.clear()
     for number in range(CALM_EVENTS):
