@@ -24,7 +24,7 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(BIN)/python tools/install.py --editable '.[dev]' \
 		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review \
 		--editable plugins/deepwork_sql --editable plugins/deepwork_orchestration \
-		--editable plugins/deepwork_tracking
+		--editable plugins/deepwork_tracking --editable plugins/deepwork_dashboard
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server

@@ -106,6 +106,10 @@ class PluginContext(ABC):
     def of(self, plugin: str) -> PluginContext:
         """Give the context of another plugin of the same server or command, with that plugin's settings."""
 
+    def has(self, plugin: str) -> bool:
+        """Say whether another plugin is loaded, for what is offered only beside it."""
+        raise NotImplementedError
+
     @abstractmethod
     def trusts(self, label: str, content: Any) -> bool:
         """Say whether the user has trusted this content of a file of the repository, such as a command.

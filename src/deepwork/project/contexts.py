@@ -53,6 +53,7 @@ class ProjectContext(PluginContext):
     _shared: SharedObjects
     _context_of: ContextOf
     _inbox: Callable[[], Inbox]
+    _has: Callable[[str], bool]
 
     @property
     def user_dir(self) -> Path:
@@ -73,6 +74,9 @@ class ProjectContext(PluginContext):
 
     def of(self, plugin: str) -> PluginContext:
         return self._context_of(plugin)
+
+    def has(self, plugin: str) -> bool:
+        return self._has(plugin)
 
     def trusts(self, label: str, content: Any) -> bool:
         full_label = f"{self.plugin}: {label}"
@@ -105,7 +109,11 @@ class ProjectContext(PluginContext):
 
 
 def contexts(
-    loaded: LoadedConfig, shared: SharedObjects, inbox: Callable[[], Inbox], platform: str | None = None
+    loaded: LoadedConfig,
+    shared: SharedObjects,
+    inbox: Callable[[], Inbox],
+    has: Callable[[str], bool],
+    platform: str | None = None,
 ) -> Callable[[str], ProjectContext]:
     """Give the function that makes a plugin's context of its name."""
     review_commands = _review_commands(loaded)
@@ -123,6 +131,7 @@ def contexts(
             _shared=shared,
             _context_of=context_of,
             _inbox=inbox,
+            _has=has,
         )
 
     return context_of
@@ -139,15 +148,22 @@ class CommandHost:
 
     def inbox(self) -> Inbox:
         """Give the inbox of the project."""
-        if self._project is None:
-            from deepwork.project.project import Project
+        return self._opened().inbox
 
-            self._project = Project(self._root, platform=self._platform, shared=self.shared)
-        return self._project.inbox
+    def has(self, plugin: str) -> bool:
+        """Say whether a plugin is loaded."""
+        return self._opened().plugins.has(plugin)
 
     async def close(self) -> None:
         """Close what was opened."""
         await (self._project or self.shared).close()
+
+    def _opened(self) -> Project:
+        if self._project is None:
+            from deepwork.project.project import Project
+
+            self._project = Project(self._root, platform=self._platform, shared=self.shared)
+        return self._project
 
 
 @dataclass(frozen=True)
@@ -178,7 +194,7 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
     """
     folder = resolve_root(root)
     host = CommandHost(folder, platform)
-    context = contexts(load_config(folder, os.environ), host.shared, host.inbox, platform)(plugin)
+    context = contexts(load_config(folder, os.environ), host.shared, host.inbox, host.has, platform)(plugin)
     return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)}, _host=host)
 
 

@@ -105,7 +105,7 @@ class Project:
         self.ignored = loaded.ignored
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = shared or SharedObjects()
-        self._contexts = contexts(loaded, self.shared, lambda: self.inbox, platform)
+        self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
         self._sessions: StateManager | None = None
         self._gate: QualityGate | None = None

@@ -19,11 +19,10 @@ from deepwork.api import (
     StaleSession,
     UnknownSession,
 )
+from deepwork_sql.events import CORE
 from deepwork_sql.prepared import Prepared
 from deepwork_sql.tables import sessions
 from deepwork_sql.transaction import Transaction
-
-SOURCE = "core"
 
 _EXPECTED = and_(
     sessions.c.machine == bindparam("machine_"),
@@ -207,7 +206,7 @@ def _reason(error: ValidationError) -> str:
 
 def _event(session: Session, entry: Any) -> dict[str, Any]:
     return {
-        "source": SOURCE,
+        "source": CORE,
         "event": f"session:{entry.kind}",
         "workflow_id": session.session_id,
         "data": entry.model_dump(mode="json"),

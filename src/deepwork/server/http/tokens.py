@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from deepwork.errors import ConfigError
@@ -31,6 +32,14 @@ class Tokens:
             if hmac.compare_digest(valid_token, token):
                 owner = name
         return owner
+
+    def derived(self, derive: Callable[[bytes], str]) -> Tokens:
+        """Give what is computed of each token, with the same names."""
+        return Tokens({derive(token): name for token, name in self._names})
+
+    def only(self) -> str | None:
+        """Give the token if there is one only."""
+        return self._names[0][0].decode() if len(self._names) == 1 else None
 
 
 def read_tokens(path: Path) -> Tokens:
