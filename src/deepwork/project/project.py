@@ -142,6 +142,8 @@ class Project:
 
     async def close(self) -> None:
         """Close the sessions and what plugins share, for commands as for servers."""
+        if "inbox" in vars(self):
+            await self.inbox.close()
         if self._sessions:
             await self._sessions.close()
         await self.shared.close()
