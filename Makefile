@@ -30,8 +30,9 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 demo: $(READY)  ## Watch an agent work through a real server
 	@$(BIN)/python tools/demo.py
 
-pictures: $(READY)  ## Draw the pictures in the docs from what the demo prints
+pictures: $(READY)  ## Draw the pictures in the docs from what the demo and real clients print
 	$(BIN)/python tools/demo.py --picture docs/images/exchange.svg
+	$(BIN)/python tools/client_pictures.py
 
 test: lint types  ## Lint, types and the tests, in some minutes
 	$(BIN)/python -m pytest -m 'not slow and not external'
@@ -62,7 +63,7 @@ reference: $(READY)  ## Write the signatures of the code into docs/reference
 	$(BIN)/python tools/signatures.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
-	$(BIN)/python -m bench --check --report docs/benchmarks.md
+	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md
 	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py saves
 	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py claims
 
