@@ -40,7 +40,7 @@ def new_plugin(project):
 
     def new_plugin(*arguments):
         command = [sys.executable, "-m", "deepwork", "new-plugin", *arguments]
-        ended = subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=240)
         return ended.returncode, ended.stdout, ended.stderr
 
     return new_plugin

@@ -42,7 +42,7 @@ def environment(tmp_path):
 
     def environment(*wheels):
         home, libraries = tmp_path / "environment", tmp_path / "libraries"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=60)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=240)
         libraries.mkdir()
         for installed in Path(sysconfig.get_path("purelib")).iterdir():
             if installed.suffix != ".pth" and not installed.name.startswith(FOREIGN):

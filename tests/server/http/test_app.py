@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_a_clear_error(start, transport):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         process = start("--transport", transport, "--port", str(port))
-        assert process.wait(30) == 1
+        assert process.wait(100) == 1
     assert process.stderr.read() == (
         f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
         "Hint: Choose another address with --host and --port; port 0 takes a free one.\n"
