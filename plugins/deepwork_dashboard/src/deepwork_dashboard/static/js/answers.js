@@ -1,0 +1,110 @@
+// Answering what waits for a person, wherever it is shown: in the inbox, on a run, in the overview.
+
+import {html, nothing} from '../vendor/lit-html/lit-html.js';
+import {act} from './api.js';
+import {icon} from './icons.js';
+import {announce, note, setNote} from './page.js';
+import {copyable, prose, thingHref, time} from './parts.js';
+import {invalidate} from './resources.js';
+
+const KINDS = {
+  gate: ['Failed review', 'reviews'], override: ['Override', 'hand'], damaged: ['Damaged run', 'alert'], runner: ['Reviewer unavailable', 'alert'],
+  blocker: ['Blocker', 'alert'], task: ['Task for a person', 'hand'], human_task: ['Task for a person', 'hand'], message: ['Message', 'messages'],
+};
+
+export function kindWords(kind) {
+  return KINDS[kind]?.[0] ?? kind;
+}
+
+// Which action of which item is open, with its text and what came of it, is a note of the page under these keys.
+const openKey = (item) => `answer ${item.id}`;
+const textKey = (item, action) => `answer ${item.id} ${action.name}`;
+
+export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {}) {
+  const open = note(openKey(item));
+  const action = item.actions.find(({name}) => name === open?.action);
+  const address = withLink ? thingHref(item.thing) : null;
+  const title = address ? html`<a href=${address} data-row>${item.title}</a>` : html`<span tabindex="0" data-row>${item.title}</span>`;
+  return html`<article class=${chosen ? 'inbox-item is-chosen' : 'inbox-item'} data-row-group data-kind=${item.kind} aria-label=${item.title}>
+    <div class="inbox-icon tone-${item.kind === 'message' || item.kind.includes('task') ? 'run' : 'warn'}">${icon(KINDS[item.kind]?.[1] ?? 'alert')}</div>
+    <div class="inbox-body">
+      <p class="inbox-meta"><span>${kindWords(item.kind)}</span>${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}<span>waits since ${time(item.since, {focusable: true})}</span></p>
+      ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
+      ${prose(item.text)}
+      <div class="actions">${item.actions.map((offered) => html`
+        <button type="button" class=${buttonClass(offered, item, open)} aria-expanded=${String(offered === action)} ?disabled=${Boolean(open?.busy)}
+          @click=${() => choose(item, offered)}>${offered.label}</button>`)}
+        ${item.command ? html`<details class="in-terminal"><summary>In the terminal</summary>${copyable(item.command, {label: 'Copy the command'})}</details>` : nothing}
+      </div>
+      ${action ? form(item, action, open) : nothing}
+      ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
+    </div></article>`;
+}
+
+function buttonClass(action, item, open) {
+  if (open?.action === action.name) return 'button is-open';
+  if (action.dangerous) return 'button dangerous';
+  return action === item.actions.find((offered) => !offered.dangerous) ? 'button primary' : 'button';
+}
+
+// An action that needs no words and does no harm is done at once; any other opens a form.
+function choose(item, action) {
+  if (note(openKey(item))?.action === action.name) close(item);
+  else if (action.text === 'none' && !action.dangerous) send(item, action, null);
+  else open(item, action);
+}
+
+function open(item, action) {
+  setNote(openKey(item), {action: action.name});
+  requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector('.answer textarea, .answer button')?.focus()));
+}
+
+function close(item) {
+  setNote(openKey(item), undefined);
+}
+
+function form(item, action, state) {
+  const submit = (event) => {
+    event.preventDefault();
+    const text = note(textKey(item, action), '').trim();
+    send(item, action, action.text === 'none' ? null : text || null);
+  };
+  const onKey = (event) => {
+    if (event.key === 'Escape') close(item);
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+  };
+  return html`<form class="answer" @submit=${submit} @keydown=${onKey}>
+    ${action.text === 'none' ? html`<p>${action.label}: this cannot be undone.</p>` : html`
+      <label>${action.text_label ?? 'Text'}${action.text === 'optional' ? ' (may be empty)' : nothing}
+        <textarea rows="3" ?required=${action.text === 'required'} .value=${note(textKey(item, action), '')}
+          @input=${(event) => setNote(textKey(item, action), event.target.value)}></textarea></label>`}
+    <div class="actions"><button class=${action.dangerous ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>${state.busy ? 'Sending…' : action.label}</button>
+      <button type="button" class="button" @click=${() => close(item)}>Cancel</button>
+      ${action.text === 'none' ? nothing : html`<span class="quiet hint">Ctrl + Enter sends</span>`}</div></form>`;
+}
+
+async function send(item, action, text) {
+  setNote(openKey(item), {action: action.text === 'none' && !action.dangerous ? null : action.name, busy: true});
+  try {
+    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, ...(text !== null && {text})});
+    setNote(textKey(item, action), undefined);
+    setNote(openKey(item), undefined);
+    told(done);
+  } catch (error) {
+    setNote(openKey(item), {action: note(openKey(item))?.action, error});
+  }
+  invalidate((path) => /^api\/(inbox|overview|runs|plans|tasks|work|messages)/.test(path));
+}
+
+// What was done is shown for a while, and told to readers of the screen.
+function told(text) {
+  announce(text);
+  setNote('done', text);
+  setTimeout(() => note('done') === text && setNote('done', undefined), 8000);
+}
+
+export function doneNotice() {
+  const text = note('done');
+  return text ? html`<div class="toast">${icon('check')}<span>${text}</span>
+    <button type="button" class="icon-button small" aria-label="Close" @click=${() => setNote('done', undefined)}>${icon('cross')}</button></div>` : nothing;
+}
