@@ -4,16 +4,25 @@ import {html, nothing} from '../vendor/lit-html/lit-html.js';
 import {act} from './api.js';
 import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
+import {words} from './format.js';
 import {copyable, prose, thingHref, time} from './parts.js';
 import {invalidate} from './resources.js';
 
 const KINDS = {
-  gate: ['Failed review', 'reviews'], override: ['Override', 'hand'], damaged: ['Damaged run', 'alert'], runner: ['Reviewer unavailable', 'alert'],
-  blocker: ['Blocker', 'alert'], task: ['Task for a person', 'hand'], human_task: ['Task for a person', 'hand'], message: ['Message', 'messages'],
+  'failed-gate': ['Failed review', 'reviews', 'warn'],
+  'no-verdict': ['Review without a verdict', 'alert', 'warn'],
+  'runner': ['Reviewer unavailable', 'alert', 'warn'],
+  'override': ['Wish for an override', 'hand', 'warn'],
+  'damaged-session': ['Damaged run', 'alert', 'bad'],
+  'blocker': ['Blocker', 'alert', 'warn'],
+  'human-task': ['Task for a person', 'hand', 'run'],
+  'message': ['Message', 'messages', 'run'],
 };
+// Actions that end something. They look like it, and are never the first that is offered.
+const ENDING = ['abort', 'delete', 'remove', 'skip'];
 
 export function kindWords(kind) {
-  return KINDS[kind]?.[0] ?? kind;
+  return KINDS[kind]?.[0] ?? words(kind.replaceAll('-', ' '));
 }
 
 // Which action of which item is open, with its text and what came of it, is a note of the page under these keys.
@@ -26,9 +35,9 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
   const address = withLink ? thingHref(item.thing) : null;
   const title = address ? html`<a href=${address} data-row>${item.title}</a>` : html`<span tabindex="0" data-row>${item.title}</span>`;
   return html`<article class=${chosen ? 'inbox-item is-chosen' : 'inbox-item'} data-row-group data-kind=${item.kind} aria-label=${item.title}>
-    <div class="inbox-icon tone-${item.kind === 'message' || item.kind.includes('task') ? 'run' : 'warn'}">${icon(KINDS[item.kind]?.[1] ?? 'alert')}</div>
+    <div class="inbox-icon tone-${KINDS[item.kind]?.[2] ?? 'warn'}">${icon(KINDS[item.kind]?.[1] ?? 'alert')}</div>
     <div class="inbox-body">
-      <p class="inbox-meta"><span>${kindWords(item.kind)}</span>${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}<span>waits since ${time(item.since, {focusable: true})}</span></p>
+      <p class="inbox-meta"><span>${kindWords(item.kind)}</span>${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}${item.since ? html`<span>waits for ${time(item.since, {focusable: true, age: true})}</span>` : nothing}</p>
       ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
       ${prose(item.text)}
       <div class="actions">${item.actions.map((offered) => html`
@@ -43,14 +52,18 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
 
 function buttonClass(action, item, open) {
   if (open?.action === action.name) return 'button is-open';
-  if (action.dangerous) return 'button dangerous';
-  return action === item.actions.find((offered) => !offered.dangerous) ? 'button primary' : 'button';
+  if (isEnding(action)) return 'button dangerous';
+  return action === item.actions.find((offered) => !isEnding(offered)) ? 'button primary' : 'button';
 }
 
-// An action that needs no words and does no harm is done at once; any other opens a form.
+function isEnding({name}) {
+  return ENDING.includes(name);
+}
+
+// An action that needs no text and ends nothing is done at once; any other opens a form.
 function choose(item, action) {
   if (note(openKey(item))?.action === action.name) close(item);
-  else if (action.text === 'none' && !action.dangerous) send(item, action, null);
+  else if (!action.text && !isEnding(action)) send(item, action, null);
   else open(item, action);
 }
 
@@ -66,32 +79,31 @@ function close(item) {
 function form(item, action, state) {
   const submit = (event) => {
     event.preventDefault();
-    const text = note(textKey(item, action), '').trim();
-    send(item, action, action.text === 'none' ? null : text || null);
+    send(item, action, action.text && note(textKey(item, action), '').trim());
   };
   const onKey = (event) => {
     if (event.key === 'Escape') close(item);
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   };
   return html`<form class="answer" @submit=${submit} @keydown=${onKey}>
-    ${action.text === 'none' ? html`<p>${action.label}: this cannot be undone.</p>` : html`
-      <label>${action.text_label ?? 'Text'}${action.text === 'optional' ? ' (may be empty)' : nothing}
-        <textarea rows="3" ?required=${action.text === 'required'} .value=${note(textKey(item, action), '')}
-          @input=${(event) => setNote(textKey(item, action), event.target.value)}></textarea></label>`}
-    <div class="actions"><button class=${action.dangerous ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>${state.busy ? 'Sending…' : action.label}</button>
+    ${action.text ? html`<label>${words(action.text)}
+        <textarea rows="3" required .value=${note(textKey(item, action), '')} @input=${(event) => setNote(textKey(item, action), event.target.value)}></textarea></label>`
+      : html`<p>${action.label}: this cannot be undone.</p>`}
+    <div class="actions"><button class=${isEnding(action) ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>${state.busy ? 'Sending…' : action.label}</button>
       <button type="button" class="button" @click=${() => close(item)}>Cancel</button>
-      ${action.text === 'none' ? nothing : html`<span class="quiet hint">Ctrl + Enter sends</span>`}</div></form>`;
+      ${action.text ? html`<span class="quiet hint">Ctrl + Enter sends</span>` : nothing}</div></form>`;
 }
 
 async function send(item, action, text) {
-  setNote(openKey(item), {action: action.text === 'none' && !action.dangerous ? null : action.name, busy: true});
+  const shownAction = text === null ? undefined : action.name;
+  setNote(openKey(item), {action: shownAction, busy: true});
   try {
-    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, ...(text !== null && {text})});
+    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, text, state: item.state});
     setNote(textKey(item, action), undefined);
     setNote(openKey(item), undefined);
     told(done);
   } catch (error) {
-    setNote(openKey(item), {action: note(openKey(item))?.action, error});
+    setNote(openKey(item), {action: shownAction, error});
   }
   invalidate((path) => /^api\/(inbox|overview|runs|plans|tasks|work|messages)/.test(path));
 }

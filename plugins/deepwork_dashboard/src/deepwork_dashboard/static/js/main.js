@@ -2,6 +2,7 @@
 
 import {html, nothing, render} from '../vendor/lit-html/lit-html.js';
 import {keyed} from '../vendor/lit-html/directives/keyed.js';
+import {doneNotice} from './answers.js';
 import {login, session, whenSignedOut} from './api.js';
 import {icon} from './icons.js';
 import {startKeys, helpDialog} from './keyboard.js';
@@ -39,6 +40,7 @@ function frame() {
       </div>
     </div>
     ${helpDialog()}
+    ${doneNotice()}
     <div class="visually-hidden" role="status" aria-live="polite">${announced()}</div>`;
 }
 

@@ -31,10 +31,11 @@ export function pill(status, text = words(status)) {
 }
 
 // A relative time, with the exact one on hover and on focus. In a row that has the focus it is shown too.
-export function time(value, {focusable = false} = {}) {
+export function time(value, {focusable = false, age = false} = {}) {
   if (!value) return html`<span class="quiet">–</span>`;
+  const text = age ? relative(value).replace(/ ago$/, '') : relative(value);
   return html`<time class="when" datetime=${isoTime(value)} data-exact=${exact(value)}
-    tabindex=${focusable ? '0' : nothing} aria-label=${focusable ? `${relative(value)}, ${exact(value)}` : nothing}>${relative(value)}</time>`;
+    tabindex=${focusable ? '0' : nothing} aria-label=${focusable ? `${text}, ${exact(value)}` : nothing}>${text}</time>`;
 }
 
 export {clock, duration};

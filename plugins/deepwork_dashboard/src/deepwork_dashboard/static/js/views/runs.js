@@ -88,7 +88,7 @@ function stepRow(run, step, isChosen) {
 }
 
 function stepLength(step) {
-  if (step.seconds !== null && step.seconds !== undefined) return duration(step.seconds * 1000);
+  if (step.completed_at) return duration(toMilliseconds(step.completed_at) - toMilliseconds(step.started_at));
   if (step.started_at && ['current', 'open'].includes(step.state)) return duration(now() - toMilliseconds(step.started_at));
   return '';
 }
@@ -119,7 +119,7 @@ function stepDetail(run, step) {
   const attempts = attemptsOf(step).reverse();
   const loose = step.reviews.filter(({attempt}) => attempt === null);
   return html`<header class="detail-head"><h2 id="step-title">${step.name || step.id}</h2>
-      <p class="meta">${pill(step.state)}<code class="cut">${step.id}</code>
+      <p class="meta">${pill(step.state === 'current' && run.waits ? 'waits' : step.state, step.state === 'current' && run.waits ? 'Waits for a person' : undefined)}<code class="cut">${step.id}</code>
         ${step.started_at ? html`<span class="quiet">began ${time(step.started_at, {focusable: true})}</span>` : nothing}
         ${stepLength(step) ? html`<span class="quiet">${step.completed_at ? 'took' : 'for'} ${stepLength(step)}</span>` : nothing}
         ${step.attempts ? html`<span class="quiet">${step.max_attempts ? `attempt ${step.attempts} of ${step.max_attempts}` : countOf(step.attempts, 'attempt')}</span>` : nothing}
@@ -150,7 +150,13 @@ function reviewCard(review) {
     ${review.error ? html`<p class="notice tone-warn">${icon('alert')}<span>${review.error}</span></p>` : nothing}
     ${review.criteria.length ? html`<ul class="criteria">${review.criteria.map((criterion) => html`<li>${statusIcon(criterion.passed ? 'passed' : 'failed')}<div>
       <p>${criterion.question ? html`${criterion.question} <code class="quiet">${criterion.criterion}</code>` : html`<code>${criterion.criterion}</code>`}</p>${criterion.feedback ? html`<p class="prose quiet">${criterion.feedback}</p>` : nothing}</div></li>`)}</ul>` : nothing}
-    ${review.feedback && !review.criteria.some(({feedback}) => feedback === review.feedback) ? html`<blockquote class="prose">${review.feedback}</blockquote>` : nothing}</article>`;
+    ${saysMore(review) ? html`<blockquote class="prose">${review.feedback}</blockquote>` : nothing}</article>`;
+}
+
+// Many reviewers repeat in their feedback what they say of each criterion.
+function saysMore({feedback, criteria}) {
+  const rest = criteria.reduce((text, criterion) => (criterion.feedback ? text.replace(criterion.feedback, '') : text), feedback ?? '');
+  return /\w/.test(rest);
 }
 
 function outputItem(run, step, output) {
@@ -184,7 +190,14 @@ function history(run, query) {
     ${shown(list, (entries) => html`<ol class="history">${repeat(entries, ({number: position}) => position, (entry) => html`<li>
       <span class="history-kind">${historyIcon(entry)}<b>${words(entry.kind)}</b></span>${entry.step ? html`<a class="cut" href=${withQuery({tab: '', step: entry.step})}>${entry.step}</a>` : html`<span></span>`}
       <span class="push">${time(entry.at, {focusable: true})}</span>
-      ${isEmpty(entry.detail) ? nothing : html`<details><summary>Details</summary>${json(entry.detail)}</details>`}</li>`)}</ol>${moreButton(list)}`)}`;
+      ${isEmpty(entry.detail) ? nothing : html`<details><summary>${historyWords(entry) || 'Details'}</summary>${json(entry.detail)}</details>`}</li>`)}</ol>${moreButton(list)}`)}`;
+}
+
+// The one thing of an entry that is worth reading without opening it.
+function historyWords({kind, detail}) {
+  if (kind === 'verdict') return [detail.runner, detail.passed ? 'passed' : 'needs work', detail.reused && 'reused', detail.feedback].filter(Boolean).join(' · ');
+  if (kind === 'attempt') return `Attempt ${detail.number}`;
+  return [detail.reason, detail.explanation, detail.error].find((text) => typeof text === 'string') ?? '';
 }
 
 function historyIcon({kind, detail}) {
