@@ -87,6 +87,11 @@ def offset_of(request: Request) -> int:
     return int(text)
 
 
+def page_of(request: Request) -> Mapped:
+    """Read what lists are asked by: their words and their page."""
+    return {"words": words_of(request), "limit": limit_of(request), "offset": offset_of(request)}
+
+
 def words_of(request: Request) -> list[str]:
     """Read the words of a search, in one case."""
     return request.query_params.get("q", "")[:500].casefold().split()
@@ -101,15 +106,15 @@ def matches(words: Iterable[str], *texts: Any) -> bool:
 # Parts of answers
 
 
-def page(items: list[Any], limit: int, offset: int, total: int | None = None) -> Mapped:
-    """Give one page of a whole list, or of one that goes on if there is more than `limit`."""
-    more = len(items) > limit
-    return {"items": items[:limit], "next": str(offset + limit) if more else None, "total": total}
+def page(items: list[Any], total: int, limit: int, offset: int) -> Mapped:
+    """Give one page of a list of which the length is known."""
+    end = offset + limit
+    return {"items": items, "next": str(end) if end < total else None, "total": total}
 
 
 def cut(items: list[Any], limit: int, offset: int) -> Mapped:
     """Give one page of a list that is all there."""
-    return page(items[offset : offset + limit + 1], limit, offset, len(items))
+    return page(items[offset : offset + limit], len(items), limit, offset)
 
 
 def iso(milliseconds: int | None) -> str | None:

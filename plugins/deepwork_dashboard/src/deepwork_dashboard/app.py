@@ -17,7 +17,9 @@ from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.headers import SafeHeaders
 from deepwork_dashboard.inbox import InboxPages
 from deepwork_dashboard.places import STATIC
+from deepwork_dashboard.plans import Plans
 from deepwork_dashboard.runs import Runs
+from deepwork_dashboard.work import TrackedWork
 
 _WORTH_PACKING = 1000
 
@@ -26,6 +28,7 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     """Make the application of a project."""
     dashboard = Dashboard(context, engine)
     inbox, runs = InboxPages(dashboard), Runs(dashboard)
+    plans, work = Plans(dashboard), TrackedWork(dashboard)
 
     async def session(request: Request) -> Mapped:
         return {
@@ -46,6 +49,19 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         "/runs/{run}": runs.one,
         "/runs/{run}/history": runs.history,
         "/runs/{run}/preview": runs.preview,
+        "/plans": plans.listed,
+        "/plans/{plan}": plans.one,
+        "/plans/{plan}/graph": plans.graph,
+        "/plans/{plan}/tasks": plans.tasks,
+        "/tasks/{task}": plans.task,
+        "/agents": plans.agents,
+        "/agents/{agent}": plans.agent,
+        "/messages": plans.messages,
+        "/work": work.listed,
+        "/work/{work}": work.one,
+        "/work/{work}/tasks": work.tasks,
+        "/work/{work}/tasks/{task}": work.task,
+        **{f"/work/{{work}}/{kind}": work.log(kind) for kind in ("decisions", "issues", "milestones")},
     }
     routes = [Route(path, endpoint(view), methods=["GET"]) for path, view in api.items()]
     routes += [Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"])]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from anyio import to_thread
 from starlette.requests import Request
 
 from deepwork.api import CorruptSession, Engine, PluginContext, Session, SessionSummary, StateStore
@@ -73,6 +75,15 @@ class Dashboard:
         if not self.context.has(plugin):
             raise NotThere(f"the plugin {plugin!r} is not installed, or blocked", hint=f"Install deepwork-{plugin}.")
         return self.context.of(plugin)
+
+    async def module(self, plugin: str, name: str) -> Any:
+        """Import what a plugin has for people who look, beside the event loop: it may import a large library.
+
+        Raises:
+            NotThere: It is not installed.
+        """
+        self.demand(plugin)
+        return await to_thread.run_sync(import_module, name)
 
     # Runs, each for its principal alone.
 

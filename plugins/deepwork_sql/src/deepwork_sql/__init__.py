@@ -9,7 +9,7 @@ from __future__ import annotations
 from deepwork.api import PluginContext
 from deepwork_sql.access import Database
 from deepwork_sql.errors import DatabaseError, LeaseLost, RequestConflict, UnstorableText
-from deepwork_sql.events import Event
+from deepwork_sql.events import Event, Viewer
 from deepwork_sql.ids import new_id
 from deepwork_sql.text import check_json, check_text
 from deepwork_sql.transaction import Transaction
@@ -22,6 +22,7 @@ __all__ = [
     "RequestConflict",
     "Transaction",
     "UnstorableText",
+    "Viewer",
     "check_json",
     "check_text",
     "database",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from deepwork_sql.events import Event
+from deepwork_sql.events import Event, Viewer
 from deepwork_sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -95,6 +95,39 @@ class Database:
         from deepwork_sql import feed
 
         return await self.read(lambda transaction: feed.read(transaction, after, limit, source, workflow_id))
+
+    async def history(
+        self,
+        before: str | None = None,
+        *,
+        limit: int = 100,
+        source: str | None = None,
+        event: str | None = None,
+        workflow_id: str | None = None,
+        viewer: Viewer | None = None,
+    ) -> list[Event]:
+        """Read the events before a cursor, the newest first; without a cursor from the newest that there is.
+
+        For people who look back. An event may come in between that is committed later: who must miss none follows.
+
+        Args:
+            before: The `id` of an event.
+            limit: At most this many.
+            source: Only those of this plugin.
+            event: Only those whose name begins so.
+            workflow_id: Only those of this workflow.
+            viewer: Without what they may not see of sessions.
+
+        Raises:
+            ArgumentError: The cursor is none.
+        """
+        from deepwork_sql import feed
+
+        return await self.read(
+            lambda transaction: feed.read_back(
+                transaction, before, limit, source=source, event=event, workflow_id=workflow_id, viewer=viewer
+            )
+        )
 
     async def end_of_feed(self) -> str:
         """Give the cursor of now: after it come the events that nobody can have read yet."""

@@ -19,10 +19,9 @@ from deepwork.api import (
     StaleSession,
     UnknownSession,
 )
+from deepwork_sql.events import CORE
 from deepwork_sql.tables import sessions
 from deepwork_sql.transaction import Transaction
-
-SOURCE = "core"
 
 # The statements of a save are made once: making them takes SQLAlchemy longer than running them.
 _EXPECTED = and_(
@@ -204,7 +203,7 @@ def _reason(error: ValidationError) -> str:
 
 def _event(session: Session, entry: Any) -> dict[str, Any]:
     return {
-        "source": SOURCE,
+        "source": CORE,
         "event": f"session:{entry.kind}",
         "workflow_id": session.session_id,
         "data": entry.model_dump(mode="json"),
