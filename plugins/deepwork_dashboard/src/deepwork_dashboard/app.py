@@ -14,11 +14,15 @@ from deepwork import __version__
 from deepwork.api import DeepWorkError, Engine, PluginContext
 from deepwork_dashboard.answers import Mapped, endpoint, now
 from deepwork_dashboard.dashboard import Dashboard, principal_of
+from deepwork_dashboard.events import Events
 from deepwork_dashboard.headers import SafeHeaders
 from deepwork_dashboard.inbox import InboxPages
+from deepwork_dashboard.overview import Overview
 from deepwork_dashboard.places import STATIC
 from deepwork_dashboard.plans import Plans
+from deepwork_dashboard.reviews import Reviews
 from deepwork_dashboard.runs import Runs
+from deepwork_dashboard.search import Search
 from deepwork_dashboard.work import TrackedWork
 
 _WORTH_PACKING = 1000
@@ -28,7 +32,7 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     """Make the application of a project."""
     dashboard = Dashboard(context, engine)
     inbox, runs = InboxPages(dashboard), Runs(dashboard)
-    plans, work = Plans(dashboard), TrackedWork(dashboard)
+    plans, work, reviews = Plans(dashboard), TrackedWork(dashboard), Reviews(dashboard)
 
     async def session(request: Request) -> Mapped:
         return {
@@ -45,6 +49,7 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     api = {
         "/session": session,
         "/inbox": inbox.listed,
+        "/overview": Overview(dashboard, inbox, runs, plans, work).shown,
         "/runs": runs.listed,
         "/runs/{run}": runs.one,
         "/runs/{run}/history": runs.history,
@@ -62,6 +67,10 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         "/work/{work}/tasks": work.tasks,
         "/work/{work}/tasks/{task}": work.task,
         **{f"/work/{{work}}/{kind}": work.log(kind) for kind in ("decisions", "issues", "milestones")},
+        "/reviews/rules": reviews.rules,
+        "/reviews/passes": reviews.passes,
+        "/events": Events(dashboard).listed,
+        "/search": Search(dashboard, plans, work).found,
     }
     routes = [Route(path, endpoint(view), methods=["GET"]) for path, view in api.items()]
     routes += [Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"])]

@@ -179,14 +179,16 @@ def agents(
     *,
     status: str | None = None,
     role: str | None = None,
+    is_online: bool = False,
     words: Sequence[str] = (),
     limit: int = 50,
     offset: int = 0,
     conditions: Iterable[Condition] = (),
 ) -> Rows:
     """List agents with the tasks that they hold and until when, those online first."""
+    online = [_A.status != "offline"] if is_online else []
     query = sa.select(t.agents).where(
-        *conditions, *_equal((_A.status, status), (_A.role, role)), *_has_words(words, _A.id, _A.name)
+        *conditions, *online, *_equal((_A.status, status), (_A.role, role)), *_has_words(words, _A.id, _A.name)
     )
     order = (sa.case((_A.status == "offline", 1), else_=0), _A.last_heartbeat.desc(), _A.number)
     found = _page(transaction, query, order, limit, offset)
