@@ -16,7 +16,6 @@ export function connectionMark() {
 
 export function staleNotice() {
   if (connection.state !== 'lost') return nothing;
-  return html`<div class="stale" role="note">${icon('alert')}<span>Not connected since ${clock(connection.since)}. What you see may be old;
-    it is brought up to date once the server answers.</span>
+  return html`<div class="stale" role="note">${icon('alert')}<span>Not connected since ${clock(connection.since)}. What you see may be old.</span>
     <button type="button" class="button small" @click=${reconnectNow}>Try now</button></div>`;
 }

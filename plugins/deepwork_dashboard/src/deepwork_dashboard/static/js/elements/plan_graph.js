@@ -10,12 +10,15 @@ import {announce} from '../page.js';
 import {tone} from '../parts.js';
 
 const LARGEST = 2;
-const NAMES_FROM = 0.42;
+const NAMES_FROM = 0.32;
+// So few are drawn with their names however far away they are.
+const FEW = 100;
+const READABLE = 0.85;
 const ZOOM_STEP = 1.25;
 const FIT_MARGIN = 24;
 // What is drawn reaches this part of the sight beyond it, so that a short move draws nothing anew.
 const BEYOND = 0.5;
-const NAME_LENGTH = 23;
+const NAME_LENGTH = 21;
 
 class PlanGraph extends HTMLElement {
   #graph = null;
@@ -31,6 +34,7 @@ class PlanGraph extends HTMLElement {
   #moved = 0;
   #scheduled = false;
   #isFitted = true;
+  #isPlaced = false;
   #observer = new ResizeObserver(() => this.#resize());
 
   connectedCallback() {
@@ -58,7 +62,8 @@ class PlanGraph extends HTMLElement {
       this.#structure = structure;
       this.#layout = layout(graph.rows.length, graph.edges);
       this.#line = null;
-      if (this.isConnected && this.clientWidth) this.fit();
+      this.style.setProperty('--wanted', `${Math.ceil(this.#layout.height) + FIT_MARGIN * 2}px`);
+      if (this.#isPlaced && this.#isFitted) this.fit();
     }
     this.#drawnFor = null;
     this.#schedule();
@@ -104,9 +109,28 @@ class PlanGraph extends HTMLElement {
 
   #resize() {
     if (!this.#layout || !this.clientWidth) return;
-    if (this.#isFitted) this.fit();
+    const chosen = this.#positionOf(this.#selected);
+    if (!this.#isPlaced) this.#placeFirst(chosen);
+    else if (chosen >= 0) this.#reveal(chosen);
+    else if (this.#isFitted) this.fit();
     this.#drawnFor = null;
     this.#schedule();
+  }
+
+  // At first the whole plan is shown; a task that is chosen, or on a small screen what is at work, so that it can be read.
+  #placeFirst(chosen) {
+    this.#isPlaced = true;
+    this.fit();
+    const isTiny = this.#sight.scale < NAMES_FROM && this.#rows.length <= FEW;
+    const first = chosen < 0 && isTiny ? this.#begin() : chosen;
+    if (first < 0 || this.#sight.scale >= READABLE) return;
+    const {x, y} = this.#layout.nodes[first];
+    this.#sight = {scale: READABLE, x: this.clientWidth / 2 - (x + NODE.width / 2) * READABLE, y: this.clientHeight / 2 - (y + NODE.height / 2) * READABLE};
+    this.#isFitted = false;
+  }
+
+  #begin() {
+    return Math.max(0, this.#rows.findIndex(({status}) => status === 'in_progress'));
   }
 
   #positionOf(id) {
@@ -150,7 +174,7 @@ class PlanGraph extends HTMLElement {
     const world = this.querySelector('.world');
     const {x, y, scale} = this.#sight;
     world.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
-    const near = scale >= NAMES_FROM;
+    const near = scale >= NAMES_FROM || this.#rows.length <= FEW;
     const drawn = this.#drawnFor;
     const seen = {left: -x / scale, top: -y / scale, right: (this.clientWidth - x) / scale, bottom: (this.clientHeight - y) / scale};
     if (drawn && drawn.near === near && (!near || contains(drawn.area, seen))) return;
@@ -205,7 +229,7 @@ class PlanGraph extends HTMLElement {
       <rect class="node-box" width=${NODE.width} height=${NODE.height} rx="8"></rect>
       <rect class="node-mark" x="0" y="0" width="5" height=${NODE.height} rx="2.5"></rect>
       <text class="node-name" x="16" y="19">${cut(name)}</text>
-      <text class="node-detail" x="16" y="35">${cut(agent ? `${words(status)} · ${agent}` : words(status), 29)}</text></g>`;
+      <text class="node-detail" x="16" y="35">${cut(agent ? `${words(status)} · ${agent}` : words(status), 26)}</text></g>`;
   }
 
   #isDim(position) {
@@ -287,7 +311,7 @@ class PlanGraph extends HTMLElement {
   #go(direction) {
     const {nodes} = this.#layout;
     const from = this.#positionOf(this.#selected);
-    const next = from < 0 ? Math.max(0, this.#rows.findIndex(({status}) => status === 'in_progress')) : nearest(nodes, from, direction);
+    const next = from < 0 ? this.#begin() : nearest(nodes, from, direction);
     if (next < 0) return;
     announce(`${this.#rows[next].name}, ${words(this.#rows[next].status)}`);
     this.#choose(next);

@@ -1,7 +1,7 @@
 // Where the tasks of a plan stand: in layers from left to right, each right of all that it needs.
 
-export const NODE = {width: 208, height: 46};
-const GAP = {column: 64, row: 14, block: 40};
+export const NODE = {width: 184, height: 46};
+const GAP = {column: 46, row: 14, block: 40};
 const SWEEPS = 6;
 
 // `edges` are pairs of positions: the first is needed by the second. Gives `nodes` ({x, y, layer} by position),

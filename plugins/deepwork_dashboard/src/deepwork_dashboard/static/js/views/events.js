@@ -3,14 +3,17 @@
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {apiPath} from '../api.js';
 import '../elements/virtual_rows.js';
-import {clock, exact, number} from '../format.js';
+import {exact, number} from '../format.js';
 import {icon} from '../icons.js';
 import {choices, empty, filterBox, json, shown, thingHref, time} from '../parts.js';
 import {useList} from '../resources.js';
 import {setQuery, withQuery} from '../router.js';
 
 const SOURCES = [['', 'All'], ['core', 'Runs'], ['orchestration', 'Plans'], ['tracking', 'Tracked work']];
+const SHAPES = {core: 'run', orchestration: 'plan', tracking: 'tracked'};
 const PAGE = 200;
+// On a small screen a row has two lines.
+const isNarrow = matchMedia('(max-width: 820px)');
 const HEADS = ['When', 'Event', 'Of', 'By'];
 
 export function eventsView({query, session}) {
@@ -36,14 +39,14 @@ function table(list, query) {
   return html`<div class=${chosen ? 'plan-area has-task' : 'plan-area'}><div class="plan-main">
     <div class="vtable columns-events" role="table" aria-label="Events" aria-rowcount=${list.next ? -1 : list.items.length + 1}>
       <div class="vhead" role="row" aria-rowindex="1">${HEADS.map((head) => html`<span role="columnheader">${head}</span>`)}</div>
-      <virtual-rows role="rowgroup" .rowHeight=${40} .rows=${list.items} .row=${(event) => cells(event, query)} .onend=${() => list.more()}></virtual-rows></div>
+      <virtual-rows role="rowgroup" .rowHeight=${isNarrow.matches ? 54 : 40} .rows=${list.items} .row=${(event) => cells(event, query)} .onend=${() => list.more()}></virtual-rows></div>
     <p class="quiet centred">${list.next ? `${number(list.items.length)} read, older ones follow.` : `${number(list.items.length)} events, that is all.`}</p></div>
     ${chosen ? panel(chosen) : nothing}</div>`;
 }
 
 function cells(event, query) {
   return html`<span role="cell">${time(event.at)}</span>
-    <span role="cell" class="cut"><a class="stretched" href=${withQuery({id: event.id})} aria-current=${query.get('id') === event.id ? 'true' : nothing}><code>${event.event}</code></a></span>
+    <span role="cell" class="cut"><a class="stretched" href=${withQuery({id: event.id})} aria-current=${query.get('id') === event.id ? 'true' : nothing}>${icon(SHAPES[event.source] ?? 'events')} <code>${event.event}</code></a></span>
     <span role="cell" class="cut">${event.title ?? html`<span class="quiet">–</span>`}</span><span role="cell" class="cut quiet">${event.principal ?? ''}</span>`;
 }
 

@@ -2,9 +2,9 @@
 
 import {html, nothing, svg} from '../../vendor/lit-html/lit-html.js';
 import {inboxItem} from '../answers.js';
-import {duration, money, now, number, short, toMilliseconds, words} from '../format.js';
+import {duration, money, now, number, short} from '../format.js';
 import {icon} from '../icons.js';
-import {countOf, empty, progressBar, shown, time} from '../parts.js';
+import {countOf, empty, shown} from '../parts.js';
 import {use, useList} from '../resources.js';
 import {href} from '../router.js';
 import {agentCard} from './agents.js';
@@ -15,7 +15,7 @@ import {workRow} from './work.js';
 const WAITING_SHOWN = 3;
 
 export function overviewView({session}) {
-  return html`<header class="head"><div><h1 tabindex="-1">Overview</h1><p class="quiet">${session.project}</p></div></header>
+  return html`<header class="head"><div><h1 tabindex="-1">Overview</h1><p class="quiet">What runs, what is stuck, and what it costs.</p></div></header>
     ${session.database?.problem ? html`<p class="notice tone-warn">${icon('alert')}<span>${session.database.problem}</span></p>` : nothing}
     ${shown(use('api/overview'), (overview) => html`${tiles(overview)}${isIdle(overview) ? first() : board(overview)}`)}`;
 }

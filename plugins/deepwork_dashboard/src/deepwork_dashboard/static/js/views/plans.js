@@ -58,10 +58,10 @@ export function planView({parts, query}) {
   const graph = use(apiPath(['plans', id, 'graph']));
   return html`<a class="up" href="#/plans">${icon('chevron')}Plans</a>
     ${shown(plan, (data) => html`${planHead(data, query)}
-      ${tabs([['', 'Graph'], ['table', 'Table', data.total], ['messages', 'Messages'], ['about', 'About']], tab, (value) => href(['plans', id], {tab: value, status: query.get('status'), q: query.get('q'), task: query.get('task')}))}
+      <div class="bar-of-tabs">${tabs([['', 'Graph'], ['table', 'Table', data.total], ['messages', 'Messages'], ['about', 'About']], tab, (value) => href(['plans', id], {tab: value, status: query.get('status'), q: query.get('q'), task: query.get('task')}))}${tab === '' || tab === 'table' ? planFilters(query) : nothing}</div>
       ${tab === 'about' ? about(data) : tab === 'messages' ? messageList(apiPath(['messages'], {plan: id}), query)
         : html`<div class=${query.get('task') ? 'plan-area has-task' : 'plan-area'}>
-          <div class="plan-main">${planFilters(query)}${tab === 'table' ? shown(graph, (tasks) => table(id, tasks, query)) : shown(graph, (tasks) => drawing(tasks, query))}</div>
+          <div class="plan-main">${tab === 'table' ? shown(graph, (tasks) => table(id, tasks, query)) : shown(graph, (tasks) => drawing(tasks, query))}</div>
           ${query.get('task') ? taskPanel(query.get('task')) : nothing}</div>`}`)}`;
 }
 
@@ -89,8 +89,8 @@ function hints(plan) {
 }
 
 function planFilters(query) {
-  return html`<div class="filters">${filterBox(query, {label: 'Find tasks by name, id or agent'})}
-    ${query.get('status') ? html`<button type="button" class="chip" @click=${() => setQuery({status: ''})}>only ${words(query.get('status')).toLowerCase()}${icon('cross', 'remove this filter')}</button>` : nothing}</div>`;
+  return html`<div class="filters">${query.get('status') ? html`<button type="button" class="chip" @click=${() => setQuery({status: ''})}>only ${words(query.get('status')).toLowerCase()}${icon('cross', 'remove this filter')}</button>` : nothing}
+    ${filterBox(query, {label: 'Find tasks by name, id or agent'})}</div>`;
 }
 
 // The rows of the graph as objects, made once for each answer.
