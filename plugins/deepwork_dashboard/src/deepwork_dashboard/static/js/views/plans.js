@@ -78,14 +78,15 @@ function planHead(plan, query) {
 
 // Why it does not go on, or what could be begun: the first of what a person can do something about.
 function hints(plan) {
+  const forPeople = new Set(plan.human_tasks.map(({id}) => id));
   const groups = [
-    ['failed_tasks', 'Failed', 'bad', 'cross'],
-    ['human_tasks', 'Wait for a person', 'warn', 'hand'],
-    ['next_tasks', 'Can be started now', 'run', 'run'],
-  ].filter(([name]) => plan[name]?.length);
-  return groups.length ? html`<ul class="hints">${groups.map(([name, text, colour, shape]) => html`<li><span class="tone-${colour}">${icon(shape)}${text}</span>
-    ${plan[name].slice(0, 3).map((task) => html`<a class="chip" href=${withQuery({task: task.id})}>${task.name}</a>`)}
-    ${plan[name].length > 3 ? html`<span class="quiet">and ${number(plan[name].length - 3)} more</span>` : nothing}</li>`)}</ul>` : nothing;
+    ['Failed', 'bad', 'cross', plan.failed_tasks],
+    ['Wait for a person', 'warn', 'hand', plan.human_tasks],
+    ['Can be started now', 'run', 'run', plan.next_tasks.filter(({id}) => !forPeople.has(id))],
+  ].filter(([, , , tasks]) => tasks.length);
+  return groups.length ? html`<ul class="hints">${groups.map(([text, colour, shape, tasks]) => html`<li><span class="tone-${colour}">${icon(shape)}${text}</span>
+    ${tasks.slice(0, 3).map((task) => html`<a class="chip" href=${withQuery({task: task.id})}>${task.name}</a>`)}
+    ${tasks.length > 3 ? html`<span class="quiet">and ${number(tasks.length - 3)} more</span>` : nothing}</li>`)}</ul>` : nothing;
 }
 
 function planFilters(query) {
