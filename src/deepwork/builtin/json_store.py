@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -40,6 +42,8 @@ from deepwork.builtin.session_files import (
 _LOCKS = 16
 _CACHED_SESSIONS = 32
 _ARCHIVE = "archive"
+# Longer than any clock of a file system takes from one time to the next.
+_TICK_NS = 2_500_000_000
 
 
 class JsonStore(StateStore):
@@ -52,6 +56,8 @@ class JsonStore(StateStore):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._cache = SessionCache(_CACHED_SESSIONS)
+        self._seen_stamps: Mapping[str, Hashable] = {}
+        self._seen_mtime: int | None = None
 
     async def load(self, session_id: str) -> Session | None:
         """Read the file of a session."""
@@ -75,6 +81,10 @@ class JsonStore(StateStore):
         """Name the files that could not be read and were set aside."""
         names = damaged_files(await to_thread.run_sync(self._names))
         return [self._workspace.shown(self._workspace.state_dir / name) for name in names]
+
+    async def stamps(self) -> Mapping[str, Hashable]:
+        """Look at the times of the files, and only if the folder has changed: every save puts a new file into it."""
+        return await to_thread.run_sync(self._stamps)
 
     async def archive(self, session_id: str) -> None:
         """Move the files of a session to the folder `archive`."""
@@ -191,6 +201,25 @@ class JsonStore(StateStore):
                 return folder.names()
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise _unlisted(error) from error
+
+    def _stamps(self) -> Mapping[str, Hashable]:
+        try:
+            with self._open() as folder:
+                status, now = os.fstat(folder.descriptor), time.time_ns()
+                if status.st_mtime_ns != self._seen_mtime:
+                    self._seen_stamps = {
+                        session_id: stamp
+                        for session_id in stored_ids(folder)
+                        if (stamp := _stamp_or_none(folder, session_id))
+                    }
+                    # In the same tick of the clock another file could still come.
+                    is_old = abs(now - status.st_mtime_ns) > _TICK_NS
+                    self._seen_mtime = status.st_mtime_ns if is_old else None
+                return self._seen_stamps
+        except FileNotFoundError:
+            return {}
         except OSError as error:
             raise _unlisted(error) from error
 

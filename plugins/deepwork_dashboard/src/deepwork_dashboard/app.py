@@ -7,7 +7,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from deepwork import __version__
@@ -17,6 +17,7 @@ from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.events import Events
 from deepwork_dashboard.headers import SafeHeaders
 from deepwork_dashboard.inbox import InboxPages
+from deepwork_dashboard.live import Live
 from deepwork_dashboard.overview import Overview
 from deepwork_dashboard.places import STATIC
 from deepwork_dashboard.plans import Plans
@@ -79,6 +80,7 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
             Route("/", _index),
             Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
             Mount("/api", routes=routes),
+            WebSocketRoute("/live", Live(dashboard).serve),
         ],
         middleware=[Middleware(SafeHeaders), Middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=5)],
     )
