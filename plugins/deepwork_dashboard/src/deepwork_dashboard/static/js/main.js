@@ -48,7 +48,7 @@ function sidebar(parts) {
   const waiting = use('api/inbox?limit=100').data?.total;
   const links = NAVIGATION.filter(({name}) => page.session.views.includes(name));
   const chosen = parts[0] === 'tasks' ? 'plans' : parts[0] === 'messages' ? 'agents' : parts[0] || 'inbox';
-  return html`<div class=${page.menuOpen ? 'sidebar is-open' : 'sidebar'}>
+  return html`<aside class=${page.menuOpen ? 'sidebar is-open' : 'sidebar'} aria-label="Sidebar">
     <a class="brand" href="#/overview" title=${page.session.project}>
       <svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M9 10h8a6 6 0 0 1 0 12H9z"/><circle cx="25" cy="9" r="3"/></svg>
       <span class="brand-words"><strong>deepwork</strong><span class="quiet">${page.session.project}</span></span></a>
@@ -62,7 +62,7 @@ function sidebar(parts) {
       <button type="button" class="nav-link" @click=${openHelp}>${icon('keyboard')}<span>Shortcuts</span><kbd>?</kbd></button>
       <p class="quiet version">${page.session.version} · ${page.session.principal}</p>
     </div>
-  </div>
+  </aside>
   ${page.menuOpen ? html`<button class="veil" type="button" aria-label="Close the menu" @click=${closeMenu}></button>` : nothing}`;
 }
 

@@ -80,7 +80,7 @@ function messageItem(message) {
     <p class="review-meta">${message.from ? thingLink(message.from.thing, message.from.name) : html`<b>the server</b>`}<span aria-label="to">→</span>${message.to ? thingLink(message.to.thing, message.to.name) : nothing}
       <span class="mini">${words(message.type)}</span>${['high', 'urgent'].includes(message.priority) ? html`<span class="mini tone-warn">${message.priority}</span>` : nothing}
       ${message.status === 'unread' ? html`<span class="mini tone-run">unread</span>` : nothing}<span class="push">${time(message.at, {focusable: true})}</span></p>
-    ${message.subject ? html`<h3>${message.subject}</h3>` : nothing}
+    ${message.subject ? html`<p class="subject">${message.subject}</p>` : nothing}
     ${typeof message.body === 'string' ? prose(message.body) : json(message.body)}
     <p class="quiet log-foot">${message.task ? html`<a href=${href(['tasks', message.task])}>task</a>` : nothing}<a href=${withQuery({thread: message.thread_id})}>thread</a></p></li>`;
 }

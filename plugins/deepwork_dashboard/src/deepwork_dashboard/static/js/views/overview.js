@@ -13,6 +13,7 @@ import {runRow} from './runs.js';
 import {workRow} from './work.js';
 
 const WAITING_SHOWN = 3;
+const AGENTS_SHOWN = 6;
 
 export function overviewView({session}) {
   return html`<header class="head"><div><h1 tabindex="-1">Overview</h1><p class="quiet">What runs, what is stuck, and what it costs.</p></div></header>
@@ -65,9 +66,14 @@ function board({runs, plans, work, agents, spent}) {
       ${work?.length ? html`<section aria-labelledby="tracked"><h2 id="tracked">Tracked work</h2><ul class="rows">${work.map(workRow)}</ul></section>` : nothing}
     </div><div class="board-side">
       ${agents ? html`<section aria-labelledby="agents"><h2 id="agents">Agents</h2>
-        ${agents.length ? html`<ul class="cards">${agents.map((agent) => agentCard(agent))}</ul>` : html`<p class="quiet">No agent is online.</p>`}</section>` : nothing}
+        ${agents.length ? html`<ul class="cards">${atWorkFirst(agents).slice(0, AGENTS_SHOWN).map((agent) => agentCard(agent))}</ul>` : html`<p class="quiet">No agent is online.</p>`}
+        ${agents.length > AGENTS_SHOWN ? html`<p class="more"><a href="#/agents">All agents</a></p>` : nothing}</section>` : nothing}
       ${spent ? spending(spent) : nothing}
     </div></div>`;
+}
+
+function atWorkFirst(agents) {
+  return [...agents].sort((left, right) => right.tasks.length - left.tasks.length);
 }
 
 function spending(spent) {
