@@ -45,7 +45,7 @@ ROOMS = {
 
 # An outside library lives in these rooms.
 HOMES = {
-    "anyio": "builtin cli clients engine files gate plugin_template ports project server sessions testing",
+    "anyio": "builtin cli clients engine files gate inbox plugin_template ports project server sessions testing",
     "click": "cli plugin_template testing",
     "deepwork_acme": "plugin_template",
     "fastmcp": "server testing",

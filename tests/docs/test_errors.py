@@ -231,7 +231,7 @@ async def _(project):
 async def _(project):
     async with api.open_context("acme", project.root) as context:
         with pytest.raises(api.UnknownItem) as error:
-            await context.inbox().answer("core:1", "override", "It is fine.", api.Answerer())
+            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer())
     return str(error.value)
 
 

@@ -185,7 +185,7 @@ class Plans:
         return [task.id for task in found if "human" not in (task.required_capabilities or ())]
 
     def _register(self, act: Act) -> list[str]:
-        return [agents.agent_register(act, name(number)[:150], "claude")["id"] for number in range(12)]
+        return [agents.agent_register(act, name(number)[:150], "claude_code")["id"] for number in range(12)]
 
     def _plan(self, act: Act, tasks: int) -> str:
         names = [f"{name(number)[:180]} #{number}" for number in range(tasks)]

@@ -35,6 +35,12 @@ def say_text(text: str, *before: str | Styled, err: bool = False) -> None:
     click.echo("\n".join(lines), err=err)
 
 
+def redraw(lines: Iterable[tuple[str | Styled, ...]]) -> None:
+    """Clear the terminal, and print these lines."""
+    click.clear()
+    click.echo("\n".join("".join(map(_drawn, parts)) for parts in lines))
+
+
 def say_json(data: Any) -> None:
     """Print JSON for programs: every text exactly, in ASCII."""
     click.echo(json.dumps(data, indent=2))

@@ -151,6 +151,15 @@ class QualityGate:
                 return error
         return None
 
+    async def broken_reviewers(self) -> dict[str, RunnerUnavailable]:
+        """Say of each reviewer that gives verdicts and cannot work now why."""
+        errors = {
+            reviewer.name: await reviewer.runner.unavailable(self._workspace.root)
+            for reviewer in self._routing.reviewers
+            if reviewer.gives_verdicts
+        }
+        return {name: error for name, error in errors.items() if error}
+
     async def read(self, work: Work) -> Work:
         """Read the files of the work, so that a verdict holds for these contents and no others."""
         return replace(work, fingerprints=await self._fingerprints(work))

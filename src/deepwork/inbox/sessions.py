@@ -51,16 +51,23 @@ class SessionInbox(InboxSource):
         self._sessions = sessions
         self._interventions = interventions
         self._limits = limits
+        # The items of each active session, and when it was changed last: most have not changed since the last look.
+        self._known: dict[str, tuple[str, list[InboxItem]]] = {}
 
     async def items(self) -> list[InboxItem]:
-        """Read the active sessions, and the names of damaged ones."""
+        """Read those of the active sessions that have changed, and the names of damaged ones."""
         store = await self._sessions.store()
-        items: list[InboxItem] = []
-        for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
-            with suppress(CorruptSession):  # it is named among the damaged from now on
-                session = await store.load(summary.session_id)
-                items += self._items_of(session) if session else []
-        return [*items, *map(_damaged, await store.damaged())]
+        summaries = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
+        known: dict[str, tuple[str, list[InboxItem]]] = {}
+        for summary in summaries:
+            updated_at, items = self._known.get(summary.session_id, ("", []))
+            if updated_at != summary.updated_at:
+                with suppress(CorruptSession):  # it is named among the damaged from now on
+                    session = await store.load(summary.session_id)
+                    items = [*self._items_of(session)] if session else []
+            known[summary.session_id] = summary.updated_at, items
+        self._known = known
+        return [*(item for _, items in known.values() for item in items), *map(_damaged, await store.damaged())]
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what `deepwork sessions override`, `reopen` and `abort` do."""

@@ -32,7 +32,7 @@ class InboxItem:
             the plugin before it: `tracking:iss_1`.
         kind: What sort of thing it is, such as `failed-gate`.
         what: What is wanted, in a line; more than 200 characters are cut.
-        since: From when on it waits: ISO 8601 in UTC.
+        since: From when on it waits: ISO 8601 in UTC; empty if nobody knows.
         state: A text that differs as soon as the item has changed in a way of which people should be told again. `id`
             and `state` together are what a receiver of notifications drops repeats by.
         who: The agent, or whoever waits.
@@ -40,6 +40,7 @@ class InboxItem:
         reference: What it is about, for links: `{"kind": "session", "id": …, "step_id": …}`. The kind says which page
             shows it, and `id` what of that page.
         principal: Who alone may see it and answer; None: everybody who may see the project.
+        held_by: Who has it in hand; nobody is notified of it then.
         actions: What can be done, the most usual first.
         source: The plugin that it comes from. The inbox fills it in.
     """
@@ -53,6 +54,7 @@ class InboxItem:
     detail: str = ""
     reference: Mapping[str, str] = field(default_factory=dict)
     principal: str | None = None
+    held_by: str | None = None
     actions: tuple[InboxAction, ...] = ()
     source: str = ""
 
@@ -158,4 +160,15 @@ class Inbox(ABC):
             UnknownItem: Nothing waits under this id, or it is not theirs.
             ArgumentError: It has no such action, the text is missing, or it has changed.
             DeepWorkError: The source has refused; nothing was changed.
+        """
+
+    @abstractmethod
+    async def notify(self) -> None:
+        """Send notifications of what waits, as the user has configured, until it is cancelled.
+
+        Run it in a task of its own beside whatever shows the inbox. One process sends for a project at a time; the
+        others wait, and go on when it ends. It returns at once if the user has configured nobody.
+
+        Raises:
+            ConfigError: What is configured cannot be used.
         """

@@ -174,11 +174,14 @@ class AgentMail:
     Attributes:
         unread: Gives the unread messages to an agent, by its id, those first that are to be read first.
         mark_delivered: Takes the ids of messages that were handed over. Until then they are unread.
+        waits_for_person: Says whether an agent, by its id, can do nothing before a person acts: it is not reminded of
+            its open steps then.
     """
 
     name: str
     unread: Callable[[str], Awaitable[Sequence[AgentMessage]]]
     mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
+    waits_for_person: Callable[[str], Awaitable[bool]] | None = None
 
 
 @dataclass(frozen=True)
@@ -197,10 +200,12 @@ class HttpApp:
     Attributes:
         app: Makes the application; called in a thread at its first request, so that it may import what it needs.
         public: Paths below the mount, `""` for the mount itself; one that ends with `/` stands for all that begin so.
+        beside: What runs as long as the server, beside the application; it is cancelled at the end.
     """
 
     app: Callable[[], Any]
     public: tuple[str, ...] = ()
+    beside: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import anyio
 
 from deepwork import __version__
 from deepwork.errors import ArgumentError, DeepWorkError, PluginLoadError, UnknownItem
+from deepwork.inbox.notifier import Notifier
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import fault, hint_to_block, told_as_fault
 from deepwork.loading.manager import Answers, Provided
@@ -26,22 +28,39 @@ from deepwork.text.suggest import nearest
 
 # A source that takes longer is shown as one that fails; the others are not held up.
 SECONDS = 5.0
-CORE = Candidate("core", "deepwork", __version__, lambda: None, builtin=True)
 MAX_ITEMS = 1000
 MAX_WHAT = 200
 MAX_DETAIL = 4000
 MAX_TEXT = 10_000
 
 
-class ProjectInbox(Inbox):
-    """The sources of one project."""
+def of_core(name: str, source: InboxSource) -> Provided[InboxSource]:
+    """Mark a source as the core's."""
+    return Provided(source, Candidate(name, "deepwork", __version__, lambda: None, builtin=True))
 
-    def __init__(self, answers: Answers[InboxSource], core: Provided[InboxSource]) -> None:
+
+class ProjectInbox(Inbox):
+    """The sources of one project.
+
+    Args:
+        answers: Those of the plugins.
+        core: Those of the core, whose names no plugin can take.
+        notifier: Gives what sends notifications; None if the user has configured no receiver.
+    """
+
+    def __init__(
+        self,
+        answers: Answers[InboxSource],
+        core: Iterable[Provided[InboxSource]],
+        notifier: Callable[[], Notifier | None],
+    ) -> None:
+        self._notifier = notifier
         self._failures = [_failure(failure.by, failure.item) for failure in answers.failures]
         self._sources: dict[str, Provided[InboxSource]] = {}
-        for source in (core, *answers.items):
+        for source in (*core, *answers.items):
             if source.by.name in self._sources:
-                error = PluginLoadError(f"{source.by} offers a second InboxSource", hint=hint_to_block(source.by))
+                text = f"{source.by} offers a second InboxSource, or one under a name of the core's"
+                error = PluginLoadError(text, hint=hint_to_block(source.by))
                 self._failures.append(_failure(source.by, error))
             else:
                 self._sources[source.by.name] = source
@@ -86,6 +105,12 @@ class ProjectInbox(Inbox):
         chosen = _chosen(item, action)
         with told_as_fault(source.by, f"answer {action!r}"):
             return one_line(await source.item.answer(own_id, chosen.name, _checked_text(chosen, text), by), MAX_WHAT)
+
+    async def notify(self) -> None:
+        """Run the notifier, if there is one."""
+        notifier = self._notifier()
+        if notifier:
+            await notifier.run()
 
 
 async def _items(name: str, source: Provided[InboxSource]) -> list[InboxItem]:

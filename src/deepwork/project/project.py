@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepwork.errors import ConfigError, PathRefused
+from deepwork.errors import ConfigError, PathRefused, RunnerUnavailable
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
+    from deepwork.inbox.notifier import Notifier
     from deepwork.inbox.sessions import Limits
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
@@ -101,6 +102,7 @@ class Project:
         loaded = load_config(resolve_root(root), os.environ)
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
         self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
+        self._ignored = loaded.ignored
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = shared or SharedObjects()
         self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
@@ -110,11 +112,15 @@ class Project:
 
     def notices(self) -> list[str]:
         """Say what of the configuration has no effect, as far as the plugins were asked."""
-        untrusted = sorted({*self.trust.refusals, *self.waiting_commands()})
         return [
-            *(f"{label} of this project has no effect until you run `deepwork trust`" for label in untrusted),
+            *(f"{label} of this project has no effect until you run `deepwork trust`" for label in self.untrusted()),
+            *self._ignored,
             *self.unknown_sections(),
         ]
+
+    def untrusted(self) -> list[str]:
+        """Name what has no effect until the user trusts it, as far as the plugins were asked."""
+        return sorted({*self.trust.refusals, *self.waiting_commands()})
 
     def unknown_sections(self) -> list[str]:
         """Name the settings of plugins that there are not."""
@@ -285,10 +291,31 @@ class Project:
     def inbox(self) -> ProjectInbox:
         """What waits for people, of the core and all plugins."""
         from deepwork.inbox.sessions import SessionInbox
-        from deepwork.project.inbox import CORE, ProjectInbox
+        from deepwork.inbox.setup import SetupInbox
+        from deepwork.project.inbox import ProjectInbox, of_core
 
-        source = SessionInbox(self.sessions(), self.interventions(), self._limits)
-        return ProjectInbox(self.inbox_sources, Provided(source, CORE))
+        sessions = SessionInbox(self.sessions(), self.interventions(), self._limits)
+        setup = SetupInbox(self._broken_reviewers, self.untrusted)
+        core = [of_core("sessions", sessions), of_core("setup", setup)]
+        return ProjectInbox(self.inbox_sources, core, lambda: self.notifier)
+
+    @cached_property
+    def notifier(self) -> Notifier | None:
+        """Who is told of what waits; None if the user has configured nobody.
+
+        Raises:
+            ConfigError: What is configured cannot be used.
+        """
+        from deepwork.project.notifications import notifier_of
+
+        return notifier_of(self.config.notifications, self.inbox, root=self.workspace.root, environment=os.environ)
+
+    async def _broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
+        if not self.config.quality_gate.enabled:
+            return {}
+        gate = self._gate or self.gate()
+        error = await gate.unavailable() if self.config.quality_gate.strict else None
+        return {"strict": error} if error else await gate.broken_reviewers()
 
     def _limits(self) -> Limits:
         from deepwork.inbox.sessions import Limits

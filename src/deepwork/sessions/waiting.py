@@ -11,6 +11,8 @@ from deepwork.sessions.transitions import open_steps, permitted_override, since_
 
 # The class of `INFRASTRUCTURE` entries that only the user can do something about.
 _UNAVAILABLE = "RunnerUnavailable"
+_BEGINNINGS = (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK)
+_TEXTS = {EventKind.INFRASTRUCTURE: "error", EventKind.OVERRIDE_ASKED: "reason", EventKind.VERDICT: "feedback"}
 
 
 class WaitKind(StrEnum):
@@ -45,11 +47,11 @@ def waiting_steps(session: Session, *, max_attempts: int, max_failures: int) -> 
 def _latest(session: Session, step_id: str) -> list[HistoryEntry]:
     """Give what came of the last report: of an attempt, or of a request for an override; nothing while it runs."""
     entries = [entry for entry in since_reopened(session) if entry.step_id == step_id]
+    if entries and entries[-1].kind == EventKind.OVERRIDE_ASKED:
+        return entries[-1:]
     for number in range(len(entries) - 1, -1, -1):
-        if entries[number].kind in (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK):
+        if entries[number].kind in _BEGINNINGS:
             return entries[number + 1 :]
-        if entries[number].kind == EventKind.OVERRIDE_ASKED:
-            return entries[number:]
     return entries
 
 
@@ -71,8 +73,6 @@ def _kind(
 
 
 def _text(entry: HistoryEntry) -> str:
-    detail = entry.detail
-    if entry.kind == EventKind.VERDICT and not detail.get("passed"):
-        return str(detail.get("feedback") or "")
-    name = {EventKind.INFRASTRUCTURE: "error", EventKind.OVERRIDE_ASKED: "reason"}.get(EventKind(entry.kind))
-    return str(detail.get(name) or "") if name else ""
+    is_passed = entry.kind == EventKind.VERDICT and entry.detail.get("passed")
+    name = next((name for kind, name in _TEXTS.items() if kind == entry.kind), None)
+    return str(entry.detail.get(name) or "") if name and not is_passed else ""

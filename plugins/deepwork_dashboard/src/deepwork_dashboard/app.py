@@ -24,7 +24,7 @@ from deepwork_dashboard.plans import Plans
 from deepwork_dashboard.reviews import Reviews
 from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.search import Search
-from deepwork_dashboard.work import TrackedWork
+from deepwork_dashboard.work import LOGS, TrackedWork
 
 _WORTH_PACKING = 1000
 
@@ -55,19 +55,19 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         "/runs/{run}": runs.one,
         "/runs/{run}/history": runs.history,
         "/runs/{run}/preview": runs.preview,
-        "/plans": plans.listed,
-        "/plans/{plan}": plans.one,
+        "/plans": plans.plans,
+        "/plans/{plan}": plans.plan,
         "/plans/{plan}/graph": plans.graph,
         "/plans/{plan}/tasks": plans.tasks,
         "/tasks/{task}": plans.task,
         "/agents": plans.agents,
         "/agents/{agent}": plans.agent,
         "/messages": plans.messages,
-        "/work": work.listed,
-        "/work/{work}": work.one,
+        "/work": work.all_work,
+        "/work/{work}": work.work,
         "/work/{work}/tasks": work.tasks,
         "/work/{work}/tasks/{task}": work.task,
-        **{f"/work/{{work}}/{kind}": work.log(kind) for kind in ("decisions", "issues", "milestones")},
+        **{f"/work/{{work}}/{kind}": work.log(kind) for kind in LOGS},
         "/reviews/rules": reviews.rules,
         "/reviews/passes": reviews.passes,
         "/events": Events(dashboard).listed,
@@ -91,9 +91,9 @@ async def _index(_request: Request) -> FileResponse:
 
 
 async def _database(dashboard: Dashboard) -> Mapped | None:
-    if not dashboard.has_database:
-        return None
     try:
+        if not dashboard.has_database:
+            return None
         database = await dashboard.database()
     except DeepWorkError as error:
         return {"dialect": None, "problem": error.message}

@@ -164,7 +164,7 @@ class Watch:
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
             async with anyio.create_task_group() as tasks:
-                if self._dashboard.has_database:
+                if self._dashboard.context.has("sql"):
                     tasks.start_soon(self._follow_feed)
                 while True:
                     await anyio.sleep(POLL_SECONDS)
@@ -246,6 +246,9 @@ class Watch:
         """Tell of each event soon after its transaction, and begin again where it was if the database was away."""
         while True:
             try:
+                if not self._dashboard.has_database:
+                    await anyio.sleep(POLL_SECONDS)
+                    continue
                 database = await self._dashboard.database()
                 if self._feed is None:
                     self._feed = await database.end_of_feed()

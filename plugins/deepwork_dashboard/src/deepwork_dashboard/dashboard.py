@@ -39,7 +39,12 @@ class Dashboard:
 
     @property
     def has_database(self) -> bool:
-        return self.context.has("sql")
+        """Whether there is a database to be read; a dashboard makes none."""
+        if not self.context.has("sql"):
+            return False
+        import deepwork_sql
+
+        return deepwork_sql.has_database(self.context)
 
     @property
     def has_sessions_in_database(self) -> bool:

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from starlette.requests import Request
 
-from deepwork_dashboard.answers import Mapped, chosen, iso, page, page_of, short
+from deepwork_dashboard.answers import Mapped, chosen, iso, page_of, short
 from deepwork_dashboard.dashboard import Dashboard
+from deepwork_dashboard.database_views import DatabaseViews
 
-if TYPE_CHECKING:
-    from deepwork_orchestration.views import Rows
-    from deepwork_sql import Transaction
-
-T = TypeVar("T")
-
-PLUGIN = "orchestration"
 DONE = ("completed", "skipped")
 _COLUMNS = ("id", "name", "status", "sequence", "group", "agent")
 
 
-class Plans:
+class Plans(DatabaseViews):
     """The endpoints below `api/plans`, `api/tasks`, `api/agents` and `api/messages`."""
 
     def __init__(self, dashboard: Dashboard) -> None:
-        self._dashboard = dashboard
+        super().__init__(dashboard, "orchestration", "deepwork_orchestration.views")
 
-    async def listed(self, request: Request) -> Mapped:
+    async def plans(self, request: Request) -> Mapped:
         """List plans, the newest first."""
-        return await self.list_plans(
-            status=request.query_params.get("status"),
-            **page_of(request),
-        )
+        return await self.list_plans(**_filters(request, "status"))
 
     async def list_plans(self, **filters: Any) -> Mapped:
         """List plans that fit."""
-        views = await self._views()
-        return _page(await self._read(lambda transaction: views.plans(transaction, **filters)), _plan, filters)
+        return await self.listed("plans", _plan, filters)
 
-    async def one(self, request: Request) -> Mapped:
+    async def plan(self, request: Request) -> Mapped:
         """Show a plan."""
-        views = await self._views()
-        plan = await self._read(lambda transaction: views.plan(transaction, request.path_params["plan"]))
+        plan = await self.read("plan", request.path_params["plan"])
         lists = {name: [_brief(task) for task in plan[name]] for name in ("next_tasks", "failed_tasks", "human_tasks")}
         names = ("source_type", "source_ref", "source_content", "plan_summary", "max_parallel_tasks", "running")
         return {
@@ -54,23 +43,17 @@ class Plans:
 
     async def graph(self, request: Request) -> Mapped:
         """Show all tasks of a plan in few bytes."""
-        views = await self._views()
-        return await self._read(lambda transaction: views.graph(transaction, request.path_params["plan"]))
+        graph: Mapped = await self.read("graph", request.path_params["plan"])
+        return graph
 
     async def tasks(self, request: Request) -> Mapped:
         """List the tasks of a plan."""
-        views = await self._views()
-        query, plan = request.query_params, request.path_params["plan"]
-        filters = {
-            **{name: query.get(name) for name in ("status", "agent", "group")},
-            **page_of(request),
-        }
-        return _page(await self._read(lambda transaction: views.tasks(transaction, plan, **filters)), _task, filters)
+        filters = _filters(request, "status", "agent", "group")
+        return await self.listed("tasks", _task, filters, request.path_params["plan"])
 
     async def task(self, request: Request) -> Mapped:
         """Show a task, and why it waits."""
-        views = await self._views()
-        task = await self._read(lambda transaction: views.task(transaction, request.path_params["task"]))
+        task = await self.read("task", request.path_params["task"])
         names = ("id", "name", "description", "status", "sequence", "plan_summary", "context", "outcome", "error")
         plan, required = task["workflow"], task["required_capabilities"]
         return {
@@ -91,51 +74,31 @@ class Plans:
 
     async def agents(self, request: Request) -> Mapped:
         """List agents, those online first."""
-        query = request.query_params
-        return await self.list_agents(
-            status=query.get("status"),
-            role=query.get("role"),
-            **page_of(request),
-        )
+        return await self.list_agents(**_filters(request, "status", "role"))
 
     async def list_agents(self, **filters: Any) -> Mapped:
         """List agents that fit."""
-        views = await self._views()
-        return _page(await self._read(lambda transaction: views.agents(transaction, **filters)), _agent, filters)
+        return await self.listed("agents", _agent, filters)
 
     async def agent(self, request: Request) -> Mapped:
         """Show an agent."""
-        views = await self._views()
-        return _agent(await self._read(lambda transaction: views.agent(transaction, request.path_params["agent"])))
+        return _agent(await self.read("agent", request.path_params["agent"]))
 
     async def messages(self, request: Request) -> Mapped:
         """List messages, the newest first."""
-        views = await self._views()
-        query = request.query_params
-        filters = {
-            **{name: query.get(name) for name in ("agent", "plan", "thread", "status")},
-            **page_of(request),
-        }
-        return _page(await self._read(lambda transaction: views.messages(transaction, **filters)), _message, filters)
+        return await self.listed("messages", _message, _filters(request, "agent", "plan", "thread", "status"))
 
     async def counts(self) -> Mapped:
         """Count plans, tasks and agents by their status."""
-        return await self._read((await self._views()).counts)
+        return await self.counted("counts")
 
-    async def find_tasks(self, words: list[str], limit: int) -> list[Mapped]:
+    async def find_tasks(self, **filters: Any) -> Mapped:
         """Find tasks of all plans."""
-        views = await self._views()
-        return await self._read(lambda transaction: views.find_tasks(transaction, words, limit))
-
-    async def _views(self) -> Any:
-        return await self._dashboard.module(PLUGIN, "deepwork_orchestration.views")
-
-    async def _read(self, query: Callable[[Transaction], T]) -> T:
-        return await (await self._dashboard.database()).read(query)
+        return await self.listed("find_tasks", _found, filters)
 
 
-def _page(found: Rows, shown: Callable[[Mapped], Mapped], filters: Mapped) -> Mapped:
-    return page([shown(row) for row in found.rows], found.total, filters["limit"], filters.get("offset", 0))
+def _filters(request: Request, *names: str) -> Mapped:
+    return {**{name: request.query_params.get(name) for name in names}, **page_of(request)}
 
 
 def _plan(row: Mapped) -> Mapped:
@@ -163,6 +126,10 @@ def _task(row: Mapped) -> Mapped:
         "outcome": short(row["outcome"]),
         "error": short(row["error"]),
     }
+
+
+def _found(row: Mapped) -> Mapped:
+    return {**_brief(row), "plan_name": row["plan_name"], "updated_at": iso(row["updated_at"])}
 
 
 def _node(node: Mapped) -> Mapped:

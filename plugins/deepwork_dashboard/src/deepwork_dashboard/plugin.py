@@ -24,7 +24,7 @@ def deepwork_commands() -> Iterator[Command]:
 
 @hookimpl
 def deepwork_http(context: PluginContext, engine: Engine) -> Iterator[HttpApp]:
-    """The pages, their API and the live changes."""
+    """The pages, their API and the live changes; beside them the notifications of what waits are sent."""
     from deepwork.api import HttpApp
     from deepwork_dashboard.places import PUBLIC
 
@@ -33,4 +33,7 @@ def deepwork_http(context: PluginContext, engine: Engine) -> Iterator[HttpApp]:
 
         return dashboard_app(context, engine)
 
-    yield HttpApp(make, public=PUBLIC)
+    async def notify() -> None:
+        await context.inbox().notify()
+
+    yield HttpApp(make, public=PUBLIC, beside=notify)

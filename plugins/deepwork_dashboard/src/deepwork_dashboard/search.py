@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from deepwork.api import StorageError
-from deepwork_dashboard.answers import Mapped, iso, iso_text, matches, short, words_of
+from deepwork_dashboard.answers import Mapped, iso_text, matches, short, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.plans import Plans
 from deepwork_dashboard.work import TrackedWork
@@ -48,11 +48,11 @@ class Search:
     async def _of_plans(self, words: list[str]) -> list[Mapped]:
         plans = await self._plans.list_plans(words=words, limit=MAX_OF_A_KIND)
         agents = await self._plans.list_agents(words=words, limit=MAX_OF_A_KIND)
-        tasks = await self._plans.find_tasks(words, MAX_OF_A_KIND)
+        tasks = await self._plans.find_tasks(words=words, limit=MAX_OF_A_KIND)
         found = [_item("plan", plan["id"], plan["name"], plan["status"], plan["updated_at"]) for plan in plans["items"]]
-        for task in tasks:
+        for task in tasks["items"]:
             detail = f"{task['status']} in {task['plan_name']}"
-            found.append(_item("task", task["id"], task["name"], detail, iso(task["updated_at"])))
+            found.append(_item("task", task["id"], task["name"], detail, task["updated_at"]))
         return found + [
             _item("agent", agent["id"], agent["name"], agent["status"], agent["last_heartbeat"])
             for agent in agents["items"]

@@ -3,90 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 
 from deepwork.api import ArgumentError
-from deepwork_dashboard.answers import Mapped, chosen, page, page_of
+from deepwork_dashboard.answers import Mapped, chosen, page_of
 from deepwork_dashboard.dashboard import Dashboard
+from deepwork_dashboard.database_views import DatabaseViews
 
-if TYPE_CHECKING:
-    from deepwork_sql import Transaction
-    from deepwork_tracking.views import Rows
-
-T = TypeVar("T")
-
-PLUGIN = "tracking"
+LOGS = ("decisions", "issues", "milestones")
 
 
-class TrackedWork:
+class TrackedWork(DatabaseViews):
     """The endpoints below `api/work`."""
 
     def __init__(self, dashboard: Dashboard) -> None:
-        self._dashboard = dashboard
+        super().__init__(dashboard, "tracking", "deepwork_tracking.views")
 
-    async def listed(self, request: Request) -> Mapped:
+    async def all_work(self, request: Request) -> Mapped:
         """List tracked workflows, the newest first."""
         return await self.list_work(status=request.query_params.get("status"), **page_of(request))
 
     async def list_work(self, **filters: Any) -> Mapped:
         """List tracked workflows that fit."""
-        views = await self._views()
-        return _page(await self._read(lambda transaction: views.all_work(transaction, **filters)), _row, filters)
+        return await self.listed("all_work", _row, filters)
 
-    async def one(self, request: Request) -> Mapped:
+    async def work(self, request: Request) -> Mapped:
         """Show a tracked workflow with its phases."""
-        views = await self._views()
-        work = await self._read(lambda transaction: views.work(transaction, request.path_params["work"]))
+        work = await self.read("work", request.path_params["work"])
         names = ("profile", "scope", "constraints", "summary", "achievements", "limitations", "metrics", "counts")
         return {**_row(work), **chosen(work, *names), "phase_list": [_phase(phase) for phase in work["phases"]]}
 
     async def tasks(self, request: Request) -> Mapped:
         """List the tasks of a tracked workflow, with their first files."""
-        views = await self._views()
-        query, work = request.query_params, request.path_params["work"]
-        filters = {
+        query = request.query_params
+        own = {
             "phase": _number("phase", query.get("phase")),
             "status": query.get("status"),
             "agent": query.get("agent"),
-            **page_of(request),
         }
-        return _page(
-            await self._read(lambda transaction: views.work_tasks(transaction, work, **filters)), _task, filters
-        )
+        return await self.listed("work_tasks", _task, {**own, **page_of(request)}, request.path_params["work"])
 
     async def task(self, request: Request) -> Mapped:
         """Show a task with all its files."""
-        views = await self._views()
-        work, task = request.path_params["work"], request.path_params["task"]
-        return _task(await self._read(lambda transaction: views.work_task(transaction, work, task)))
+        return _task(await self.read("work_task", request.path_params["work"], request.path_params["task"]))
 
     def log(self, kind: str) -> Callable[[Request], Awaitable[Mapped]]:
         """Make the endpoint of one kind of what tasks log."""
 
         async def listed(request: Request) -> Mapped:
-            views = await self._views()
-            work, filters = request.path_params["work"], page_of(request)
-            found = await self._read(lambda transaction: views.work_log(transaction, work, kind, **filters))
-            return _page(found, _entry, filters)
+            return await self.listed("work_log", _entry, page_of(request), request.path_params["work"], kind)
 
         return listed
 
-    async def counts(self) -> dict[str, int]:
+    async def counts(self) -> Mapped:
         """Count tracked workflows by their status."""
-        views = await self._views()
-        return await self._read(views.work_counts)
-
-    async def _views(self) -> Any:
-        return await self._dashboard.module(PLUGIN, "deepwork_tracking.views")
-
-    async def _read(self, query: Callable[[Transaction], T]) -> T:
-        return await (await self._dashboard.database()).read(query)
-
-
-def _page(found: Rows, shown: Callable[[Mapped], Mapped], filters: Mapped) -> Mapped:
-    return page([shown(row) for row in found.rows], found.total, filters["limit"], filters.get("offset", 0))
+        return await self.counted("work_counts")
 
 
 def _number(name: str, text: str | None) -> int | None:

@@ -11,9 +11,8 @@ from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Objec
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Agent, Mapped, Task
 from deepwork_orchestration.repositories import normalized
-from deepwork_orchestration.states import AgentStatus
+from deepwork_orchestration.states import HUMAN, AgentStatus
 
-HUMAN = "human"
 MAX_HEARTBEAT_MS = 30_000
 
 

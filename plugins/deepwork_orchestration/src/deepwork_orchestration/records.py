@@ -21,7 +21,7 @@ from deepwork_orchestration.models import (
     Workflow,
     Workspace,
 )
-from deepwork_orchestration.states import CLOSED, DONE
+from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
 from deepwork_sql import Transaction, new_id
 
 RowT = TypeVar("RowT", bound=Row)
@@ -337,6 +337,47 @@ class Records:
         query = sa.select(t.tasks).where(c.assigned_agent_id == agent_id).order_by(c.claimed_at, c.fence, c.number)
         return self._all(Task, query)
 
+    def holders(self) -> set[str]:
+        """Give the agents that hold a task."""
+        c = t.tasks.c
+        return {row[0] for row in self._lines(sa.select(c.assigned_agent_id).where(c.assigned_agent_id.is_not(None)))}
+
+    # What is for people.
+
+    def people(self) -> list[Agent]:
+        """Give the agents that are registered with `metadata.human: true`."""
+        query = sa.select(t.agents).where(_mentions(t.agents.c.metadata, HUMAN))
+        return [agent for agent in self._all(Agent, query.order_by(t.agents.c.number)) if agent.is_human]
+
+    def tasks_for_people(self) -> list[Task]:
+        """Give the tasks that only a person can do, and that wait for no other task."""
+        c, w = t.tasks.c, t.workflows.c
+        query = sa.select(t.tasks).where(
+            c.status.in_(("pending", *BEGUN)),
+            c.open_dependencies == 0,
+            c.workflow_id.not_in(sa.select(w.id).where(w.status.in_(CLOSED))),
+            _mentions(c.required_capabilities, HUMAN),
+        )
+        return [task for task in self._all(Task, _in_order(query)) if HUMAN in (task.required_capabilities or ())]
+
+    def unread_of(self, agent_ids: Sequence[str], limit: int) -> list[Message]:
+        """Give the unread messages to any of these agents, the newest first."""
+        c = t.messages.c
+        query = sa.select(t.messages).where(c.recipient_id.in_(agent_ids), c.status == "unread", self.not_expired())
+        return self._messages(query, limit) if agent_ids else []
+
+    def has_unread_query(self, sender_id: str, recipient_ids: Collection[str]) -> bool:
+        """Say whether one of these agents has not read a question of an agent."""
+        c = t.messages.c
+        query = sa.select(c.id).where(
+            c.sender_id == sender_id,
+            c.recipient_id.in_(recipient_ids),
+            c.message_type == "query",
+            c.status == "unread",
+            self.not_expired(),
+        )
+        return bool(self._lines(query.limit(1)))
+
     # Workspaces and templates.
 
     def workspaces(self, workflow_id: str, statuses: Collection[str] | None = None) -> list[Workspace]:
@@ -439,6 +480,11 @@ def _belongs(section: str, workflow_ids: Sequence[str]) -> sa.ColumnElement[bool
         ),
     }
     return conditions[section]
+
+
+def _mentions(column: sa.Column[Any], word: str) -> sa.ColumnElement[bool]:
+    """Choose rows whose JSON may have a word; whoever reads them looks closer."""
+    return sa.cast(column, sa.Text).like(f'%"{word}"%')
 
 
 def _blocks() -> sa.ColumnElement[bool]:

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from deepwork_orchestration import tables as t
-from deepwork_orchestration.agents import HUMAN
 from deepwork_orchestration.claims import PREFIX
 from deepwork_orchestration.errors import not_found
 from deepwork_orchestration.models import Mapped
-from deepwork_orchestration.states import CLOSED, DONE
+from deepwork_orchestration.states import CLOSED, DONE, HUMAN
 from deepwork_sql import Transaction
 from deepwork_sql.tables import leases
 
@@ -274,11 +273,11 @@ def counts(transaction: Transaction) -> Mapped:
     return {name: dict(_lines(transaction, query)) for name, query in by_status}
 
 
-def find_tasks(transaction: Transaction, words: Sequence[str], limit: int) -> list[Mapped]:
+def find_tasks(transaction: Transaction, *, words: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Rows:
     """Find tasks of all plans by their ids and names, the last changed first."""
     query = sa.select(*_LISTED, _K.updated_at, _W.name.label("plan_name")).join(t.workflows, _W.id == _K.workflow_id)
-    found = query.where(*_has_words(words, _K.id, _K.name)).order_by(_K.updated_at.desc(), _K.number.desc())
-    return _rows(transaction, found.limit(limit))
+    found = query.where(*_has_words(words, _K.id, _K.name))
+    return _page(transaction, found, (_K.updated_at.desc(), _K.number.desc()), limit, offset)
 
 
 # Parts

@@ -26,6 +26,7 @@ __all__ = [
     "check_json",
     "check_text",
     "database",
+    "has_database",
     "new_id",
 ]
 
@@ -47,3 +48,17 @@ async def database(context: PluginContext) -> Database:
 
     own_context = context.of(PLUGIN)
     return await context.shared("deepwork_sql.database", lambda: open_database(choose_address(own_context)))
+
+
+def has_database(context: PluginContext) -> bool:
+    """Say whether there is a database already; who only looks need not make one.
+
+    Args:
+        context: The context of any plugin.
+
+    Raises:
+        ConfigError: The settings of the plugin `sql` name no database that can be used.
+    """
+    from deepwork_sql.address import choose_address
+
+    return choose_address(context.of(PLUGIN)).is_made

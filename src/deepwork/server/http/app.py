@@ -70,6 +70,7 @@ class HttpApplication:
         self._guarded: ASGIApp = Guard(RequestLimits(served), options.allowed_hosts, options.tokens, apps.pages)
         self._calls = PendingCalls()
         self._is_ending = False
+        self._beside: anyio.CancelScope | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, one WebSocket, or the lifespan of the application."""
@@ -78,9 +79,16 @@ class HttpApplication:
         else:
             await self._guarded(scope, receive, send)
 
+    async def run_beside(self) -> None:
+        """Run what plugins need beside their applications, until `drain`."""
+        with anyio.CancelScope() as self._beside:
+            await self._apps.run_beside()
+
     async def drain(self) -> None:
         """Refuse further requests, and wait a moment for the calls that are not answered yet."""
         self._is_ending = True
+        if self._beside:
+            self._beside.cancel()
         await self._calls.drain()
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -233,7 +241,14 @@ def _run(
         listening(_page_address(address, application.pages))
     else:
         _log_pages(address, application.pages)
-    anyio.run(web_server.serve, [listener])
+    anyio.run(_serve, web_server, application, listener)
+
+
+async def _serve(web_server: _WebServer, application: HttpApplication, listener: socket.socket) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(application.run_beside)
+        await web_server.serve([listener])
+        tasks.cancel_scope.cancel()
 
 
 def _address(host: str, port: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import anyio
 from anyio import to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from deepwork.errors import PluginLoadError
+from deepwork.errors import DeepWorkError, PluginLoadError
+from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import Provided
 from deepwork.ports.records import HttpApp
 from deepwork.server.http.guard import Refusal, refuse
@@ -59,6 +60,13 @@ class PluginApps:
         """Say whether a path is of plugins."""
         return path.startswith(PREFIX) or "/" in self._offers
 
+    async def run_beside(self) -> None:
+        """Run what the applications need beside them, until it is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for offer in self._offers.values():
+                if offer.item.beside:
+                    tasks.start_soon(_logged, offer.item.beside, offer.by)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request or WebSocket."""
         path = next((path for path in self._offers if scope["path"].startswith(path)), None)
@@ -90,3 +98,13 @@ class PluginApps:
                     log.exception("%s could not make its HTTP application", offer.by)
                     return None
         return self._apps[path]
+
+
+async def _logged(work: Callable[[], Awaitable[None]], plugin: Candidate) -> None:
+    """Run work of a plugin; that it fails ends nothing else."""
+    try:
+        await work()
+    except DeepWorkError as error:
+        log.warning("%s: %s", plugin, " ".join(filter(None, [error.message, error.hint])))
+    except Exception:
+        log.exception("%s has failed beside its HTTP application", plugin)
