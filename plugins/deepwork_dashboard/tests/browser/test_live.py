@@ -98,8 +98,8 @@ def test_every_event_of_an_outage_is_in_the_log_once(team, planner, new_task, se
     dashboard.start()
     page.get_by_text("Live", exact=True).wait_for()
     page.get_by_text("Plan 29 of the outage").first.wait_for()
-    page.get_by_label("Filter by event or text").fill("outage created")
-    page.wait_for_url("**q=outage**")
+    page.get_by_label("Filter by event or text").fill("workflow:created outage")
+    page.wait_for_url("**q=workflow**")
     page.get_by_text("30 events, that is all.").wait_for()
 
 

@@ -172,7 +172,7 @@ def test_a_click_on_a_drawn_task_opens_it_and_the_address_can_be_shared(dashboar
 
 def test_tracked_work_shows_the_files_of_a_task_and_what_waits(dashboard, addresses, page):
     dashboard.enter(page, addresses["phases"])
-    page.get_by_text("1 issue waits for a person").wait_for()
+    page.get_by_role("region", name="Waits for a person").get_by_text("lost all keys").first.wait_for()
     page.locator("summary", has_text="Add the table of keys").click()
     files = page.locator(".files")
     files.get_by_text("src/passkeys.py").wait_for()

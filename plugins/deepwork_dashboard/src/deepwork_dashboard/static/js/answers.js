@@ -6,7 +6,7 @@ import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
 import {words} from './format.js';
 import {copyable, prose, thingHref, time} from './parts.js';
-import {invalidate} from './resources.js';
+import {invalidate, useList} from './resources.js';
 
 const KINDS = {
   'failed-gate': ['Failed review', 'reviews', 'warn'],
@@ -48,6 +48,12 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
       ${action ? form(item, action, open) : nothing}
       ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
     </div></article>`;
+}
+
+// What waits for a person and is about one thing, on the page of that thing.
+export function waitingFor(thing) {
+  const items = useList('api/inbox').items.filter((item) => item.thing === thing);
+  return items.length ? html`<section class="waiting-here" aria-label="Waits for a person">${items.map((item) => inboxItem(item, {withLink: false}))}</section>` : nothing;
 }
 
 function buttonClass(action, item, open) {

@@ -2,6 +2,7 @@
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
+import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
 import {duration, exact, now, number, toMilliseconds, words} from '../format.js';
 import {icon} from '../icons.js';
@@ -54,6 +55,7 @@ export function agentView({parts, query}) {
         ${agent.capabilities?.length ? html`<div><dt>Capabilities</dt><dd>${agent.capabilities.join(', ')}</dd></div>` : nothing}
         ${agent.workspace_path ? html`<div><dt>Works in</dt><dd class="path">${agent.workspace_path}</dd></div>` : nothing}
       </dl>
+      ${waitingFor(agent.thing)}
       <section aria-labelledby="holds"><h2 id="holds">Holds</h2>${agent.tasks.length
         ? html`<ul class="rows">${agent.tasks.map((task) => html`<li class="item" data-row-group><div class="item-icon">${statusIcon(task.status)}</div><div class="item-main"><a class="item-title stretched" data-row href=${href(['plans', task.plan], {task: task.id})}>${task.name}</a></div><div class="item-side">${time(task.claimed_at)}</div></li>`)}</ul>`
         : html`<p class="quiet">No task.</p>`}</section>

@@ -2,6 +2,7 @@
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
+import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
 import '../elements/plan_graph.js';
 import '../elements/virtual_rows.js';
@@ -156,6 +157,7 @@ function taskDetail(task) {
     <p class="meta">${pill(task.status)}${idMark(task.id)}${task.for_person ? html`<span class="mini tone-warn">for a person</span>` : nothing}</p>
     ${task.error ? html`<div class="notice tone-bad">${icon('cross')}<div class="prose">${task.error}</div></div>` : nothing}
     ${task.status === 'blocked' && task.waits_for.length ? html`<section class="why"><h3>Why it is blocked</h3>${waitsTree(task.waits_for)}</section>` : nothing}
+    ${waitingFor(task.thing)}
     ${claim(task)}
     ${prose(task.description)}
     ${task.outcome ? html`<h3>Outcome</h3>${prose(task.outcome)}${isEmpty(task.outcome_detail) ? nothing : fold('Details of the outcome', task.outcome_detail)}` : nothing}

@@ -2,7 +2,7 @@
 
 import {html, nothing, svg} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
-import {inboxItem} from '../answers.js';
+import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
 import {bytes, duration, exact, money, now, number, short, toMilliseconds, words} from '../format.js';
 import {icon} from '../icons.js';
@@ -40,7 +40,7 @@ export function runView({parts, query}) {
   const id = parts[1];
   return html`<a class="up" href="#/runs">${icon('chevron')}Runs</a>
     ${shown(use(apiPath(['runs', id])), (run) => html`${runHead(run)}
-      ${run.waits ? waitingHere(run) : nothing}
+      ${run.waits ? waitingFor(run.thing) : nothing}
       ${tabs([['', 'Steps', run.steps.length], ['history', 'History', run.history_total], ['about', 'About']], query.get('tab') ?? '', (tab) => href(['runs', id], {tab}))}
       ${query.get('tab') === 'history' ? history(run, query) : query.get('tab') === 'about' ? about(run) : steps(run, query)}`)}`;
 }
@@ -61,11 +61,6 @@ function runHead(run) {
       ${run.git?.branch ? html`<div><dt>Branch</dt><dd class="cut"><code>${run.git.branch}</code></dd></div>` : nothing}
     </dl>
     ${run.abort_reason ? html`<p class="notice tone-bad">${icon('cross')}<span><b>Aborted.</b> ${run.abort_reason}</span></p>` : nothing}`;
-}
-
-function waitingHere(run) {
-  const items = useList('api/inbox').items.filter((item) => item.thing === run.thing);
-  return items.length ? html`<section class="waiting-here" aria-label="Waits for a person">${items.map((item) => inboxItem(item, {withLink: false}))}</section>` : nothing;
 }
 
 function steps(run, query) {

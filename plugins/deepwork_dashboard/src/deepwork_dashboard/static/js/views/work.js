@@ -2,6 +2,7 @@
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
+import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
 import {duration, number, words} from '../format.js';
 import {icon} from '../icons.js';
@@ -52,7 +53,7 @@ function head(workflow) {
   return html`<header class="head"><div><h1 tabindex="-1">${workflow.name}</h1>
       <p class="meta">${pill(workflow.status)}${idMark(workflow.id)}<span class="quiet">${words(workflow.profile)}</span><span class="quiet">phase ${workflow.phase} of ${workflow.phases}</span>
         <span class="quiet">began ${time(workflow.created_at, {focusable: true})}</span>${workflow.completed_at ? html`<span class="quiet">ended ${time(workflow.completed_at, {focusable: true})}</span>` : nothing}</p></div></header>
-    ${workflow.blockers ? html`<p class="notice tone-warn">${icon('alert')}<span>${countOf(workflow.blockers, 'issue waits', 'issues wait')} for a person.</span> <a href=${href(['work', workflow.id], {tab: 'issues'})}>Show</a> <a href="#/inbox">Inbox</a></p>` : nothing}
+    ${workflow.blockers ? waitingFor(workflow.thing) : nothing}
     <p class="prose objective">${workflow.objective}</p>
     ${workflow.summary ? html`<div class="card"><h2>Summary</h2>${prose(workflow.summary)}${list('Achievements', workflow.achievements)}${list('Limitations', workflow.limitations)}</div>` : nothing}
     ${workflow.scope || workflow.constraints ? html`<details class="fold"><summary>Scope and constraints</summary>${prose(workflow.scope)}${prose(workflow.constraints)}</details>` : nothing}`;
