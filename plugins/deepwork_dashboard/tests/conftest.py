@@ -201,11 +201,15 @@ def project(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def module_project(tmp_path_factory):
-    """A project for all tests of a module."""
-    folder = tmp_path_factory.mktemp("module")
-    (folder / "home").mkdir()
-    return Project(folder / "project", environment(folder / "home"))
+def module_project_at(tmp_path_factory):
+    """Make a project for all tests of a module."""
+
+    def make(name):
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "home").mkdir()
+        return Project(folder / "project", environment(folder / "home"))
+
+    return make
 
 
 @pytest.fixture

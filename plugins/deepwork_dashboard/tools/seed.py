@@ -211,7 +211,7 @@ class Plans:
             "tasks": [task(number) for number in range(tasks)],
         }
         title = f"The great migration of {tasks} tasks {HOSTILE[0]}"
-        created = workflows.workflow_create(act, title, "text", "\n".join(HOSTILE), max_parallel_tasks=8)
+        created = workflows.workflow_create(act, title, "custom", "\n".join(HOSTILE), max_parallel_tasks=8)
         workflows.workflow_set_plan(act, created["id"], Plan.model_validate(plan))
         return str(created["id"])
 
@@ -233,7 +233,7 @@ class Plans:
         for number in range(300):
             sender, recipient = self._chance.sample(self._agents, 2)
             messages.message_send(
-                act, sender, recipient, "question", name(number), subject=name(number + 3), workflow_id=workflow_id
+                act, sender, recipient, "query", name(number), subject=name(number + 3), workflow_id=workflow_id
             )
 
 

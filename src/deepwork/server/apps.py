@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from deepwork.errors import DeepWorkError
+from deepwork.gate.gate import QualityGate
 from deepwork.ports.records import PageAddress
 from deepwork.project.project import Project
 from deepwork.server.build import lifespan_of
 from deepwork.server.http.app import run_apps
 from deepwork.server.http.listen import listen_options
 from deepwork.server.http.plugins import PluginApps
+
+log = logging.getLogger("deepwork.server")
 
 
 def serve_apps(
@@ -21,6 +26,7 @@ def serve_apps(
     port: int = 8000,
     allowed_hosts: Iterable[str] = (),
     token_file: Path | None = None,
+    state_store: str | None = None,
     alone: str | None = None,
     or_free_port: bool = False,
     listening: Callable[[PageAddress], None] | None = None,
@@ -35,6 +41,7 @@ def serve_apps(
         port: The port; 0 takes a free one.
         allowed_hosts: Names that a Host header may contain, besides those of the loopback address.
         token_file: Lines `NAME TOKEN`: who may call.
+        state_store: Where sessions are kept; as the configuration says if not given.
         alone: Serve the application of this plugin at `/`, and no other.
         or_free_port: Take a free port if that one is in use.
         listening: Called with the address once it can be used.
@@ -46,6 +53,17 @@ def serve_apps(
     options = replace(listen_options(host, port, allowed_hosts, token_file), or_free_port=or_free_port)
     project = Project(root)
     project.plugins.demand()
-    engine = project.engine()
+    engine = project.engine(_gate_of(project), store=state_store)
     apps = PluginApps(project.http_apps(engine).demand(), options.tokens, alone=alone)
     run_apps(apps, options, lifespan_of(engine, project.shared), listening)
+
+
+def _gate_of(project: Project) -> QualityGate | None:
+    """Make the gate, whose limits are shown. That it lacks a reviewer hinders nobody from looking."""
+    if not project.config.quality_gate.enabled:
+        return None
+    try:
+        return project.gate()
+    except DeepWorkError as error:
+        log.warning("%s", error.message)
+        return None

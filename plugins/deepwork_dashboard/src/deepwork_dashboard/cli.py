@@ -44,8 +44,22 @@ PORT = 8787
     metavar="NAME",
     help="Name by which browsers may address this server, besides localhost; can be given more than once.",
 )
+@click.option(
+    "--state-store",
+    envvar="DEEPWORK_STATE_STORE",
+    show_envvar=True,
+    metavar="NAME",
+    help="Where runs are kept, if servers are started with this option (default: as the configuration says).",
+)
 def dashboard(
-    root: str, host: str, port: int | None, token_file: Path | None, allowed_hosts: tuple[str, ...], *, is_opened: bool
+    root: str,
+    host: str,
+    port: int | None,
+    token_file: Path | None,
+    allowed_hosts: tuple[str, ...],
+    state_store: str | None,
+    *,
+    is_opened: bool,
 ) -> None:
     """Show in a browser what agents do, what waits for a person, and why something is stuck.
 
@@ -69,6 +83,7 @@ def dashboard(
         port=PORT if port is None else port,
         allowed_hosts=allowed_hosts,
         token_file=token_file,
+        state_store=state_store,
         alone="dashboard",
         or_free_port=port is None,
         listening=listening,
