@@ -36,7 +36,7 @@ def hostile(make_team):
         tasks = [{"name": f"{text[:190]} {number}", "description": " ".join(MARKUP), "sequence": 1, "parallel_group": text[:100]} for number, text in enumerate([*MARKUP, LONG])]
         plan_id, ids = team.plan(agent, MARKUP[1], tasks)
         worker = team.register(agent, MARKUP[2])
-        lead = team.register(agent, MARKUP[4], role="coordinator", workspace_path="javascript:window.hit=1")
+        lead = team.register(agent, MARKUP[4], role="coordinator", workspace_path="/javascript:window.hit=1")
         first = next(iter(ids.values()))
         agent.call("task_claim", task_id=first, agent_id=worker)
         team.move(agent, first, "planning", "in_progress")

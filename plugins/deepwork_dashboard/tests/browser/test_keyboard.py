@@ -61,6 +61,7 @@ def test_what_waits_is_answered_without_a_mouse(make_team, serve, page):
         team.fail_draft(agent, session_id)
         dashboard = serve(team.root)
         dashboard.enter(page)
+        page.get_by_role("article").wait_for()
         page.keyboard.press("j")
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")

@@ -37,10 +37,10 @@ def test_a_large_plan_is_shown_whole_and_near_with_few_elements(large, dashboard
     dashboard.enter(page, f"#/plans/{plan_id}")
     page.locator(".far").first.wait_for()
     assert page.locator(".world *").count() < 20
-    for _ in range(12):
+    for _ in range(14):
         page.get_by_role("button", name="Zoom in").click()
     page.locator(".node").first.wait_for()
-    assert 0 < page.locator(".node").count() < 200
+    assert 0 < page.locator(".node").count() < 600
     page.get_by_role("button", name="Show the whole plan").click()
     page.locator(".node").first.wait_for(state="detached")
 
@@ -70,11 +70,11 @@ def test_a_large_plan_is_moved_within_frames(large, dashboard, page):
 def test_a_filter_of_a_large_plan_counts_what_fits_and_the_table_shows_it(large, dashboard, page):
     _, plan_id, _, _ = large
     dashboard.enter(page, f"#/plans/{plan_id}")
-    page.get_by_label("Find tasks by name").fill("task 199")
-    page.get_by_text("11 tasks fit the filter").wait_for()
+    page.get_by_label("Find tasks by name").fill(f"task {TASKS - 1}")
+    page.get_by_text("1 task fits the filter").wait_for()
     page.get_by_role("link", name="Table").click()
     page.locator(".vrow").first.wait_for()
-    assert page.locator(".vrow").count() == 11
+    assert page.locator(".vrow").count() == 1
 
 
 def test_the_table_of_a_large_plan_has_all_rows_and_few_elements(large, dashboard, page):

@@ -10,14 +10,14 @@ import {announce} from '../page.js';
 import {tone} from '../parts.js';
 
 const LARGEST = 2;
-const NAMES_FROM = 0.32;
+const NAMES_FROM = 0.45;
 // So few are drawn with their names however far away they are.
 const FEW = 100;
 const READABLE = 0.85;
 const ZOOM_STEP = 1.25;
 const FIT_MARGIN = 24;
 // What is drawn reaches this part of the sight beyond it, so that a short move draws nothing anew.
-const BEYOND = 0.5;
+const BEYOND = 0.25;
 const NAME_LENGTH = 21;
 
 class PlanGraph extends HTMLElement {
@@ -232,6 +232,13 @@ class PlanGraph extends HTMLElement {
       <text class="node-detail" x="16" y="35">${cut(agent ? `${words(status)} · ${agent}` : words(status), 26)}</text></g>`;
   }
 
+  #neighbours(position, direction) {
+    const {edges} = this.#graph;
+    const linked = {Left: () => edges.filter(([, to]) => to === position).map(([from]) => from), Right: () => edges.filter(([from]) => from === position).map(([, to]) => to)};
+    const found = linked[direction]?.() ?? [];
+    return found.length ? found : nodesOf(this.#layout);
+  }
+
   #isDim(position) {
     if (this.#matches && !this.#matches.has(this.#rows[position].id)) return true;
     const line = this.#lineOfSelected();
@@ -307,11 +314,11 @@ class PlanGraph extends HTMLElement {
     event.stopPropagation();
   };
 
-  // From task to task: the nearest one in the direction of the arrow.
+  // From task to task: left to what it needs, right to what needs it, else the nearest one in that direction.
   #go(direction) {
     const {nodes} = this.#layout;
     const from = this.#positionOf(this.#selected);
-    const next = from < 0 ? this.#begin() : nearest(nodes, from, direction);
+    const next = from < 0 ? this.#begin() : nearest(nodes, from, direction, this.#neighbours(from, direction));
     if (next < 0) return;
     announce(`${this.#rows[next].name}, ${words(this.#rows[next].status)}`);
     this.#choose(next);
@@ -320,11 +327,16 @@ class PlanGraph extends HTMLElement {
 
 const DIRECTIONS = {Left: [-1, 0], Right: [1, 0], Up: [0, -1], Down: [0, 1]};
 
-function nearest(nodes, from, direction) {
+function nodesOf({nodes}) {
+  return [...nodes.keys()];
+}
+
+function nearest(nodes, from, direction, candidates) {
   const [alongX, alongY] = DIRECTIONS[direction];
   let best = -1;
   let least = Infinity;
-  nodes.forEach(({x, y}, position) => {
+  candidates.forEach((position) => {
+    const {x, y} = nodes[position];
     const forward = (x - nodes[from].x) * alongX + (y - nodes[from].y) * alongY;
     const aside = Math.abs((x - nodes[from].x) * alongY) + Math.abs((y - nodes[from].y) * alongX);
     const distance = forward + aside * 2.5;
