@@ -23,7 +23,9 @@ VENDOR = PLUGIN / "src" / "deepwork_dashboard" / "static" / "vendor"
 
 def test_every_vendored_file_has_the_hash_of_the_manifest():
     manifest = json.loads((VENDOR / "manifest.json").read_text())
-    noted = {f"{name}/{file}": digest for name, package in manifest.items() for file, digest in package["files"].items()}
+    noted = {
+        f"{name}/{file}": digest for name, package in manifest.items() for file, digest in package["files"].items()
+    }
     present = {
         path.relative_to(VENDOR).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in VENDOR.rglob("*")
@@ -103,7 +105,11 @@ def test_a_changed_an_added_and_a_missing_file_are_named(registry):
     (registry.vendor / "extra.js").write_text("stolen();\n")
     completed = registry.run()
     assert completed.returncode == 1
-    for problem in ("extra.js is not in the manifest", "lib/lib.js is not the file of lib 1.0.0", "lib/LICENSE is missing"):
+    for problem in (
+        "extra.js is not in the manifest",
+        "lib/lib.js is not the file of lib 1.0.0",
+        "lib/LICENSE is missing",
+    ):
         assert problem in completed.stderr
 
 

@@ -63,7 +63,9 @@ WEIGHTS = """() => [...performance.getEntriesByType('navigation'), ...performanc
 def dashboard(root: Path, **env: str) -> Iterator[str]:
     """Start `deepwork dashboard` and give its address with the token."""
     command = [sys.executable, "-m", "deepwork", "dashboard", "--port", "0", "--path", str(root)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env})
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
+    )
     assert process.stdout
     match = re.search(r"http\S+", process.stdout.readline())
     assert match, "the dashboard does not start"
@@ -115,7 +117,12 @@ def load(browser: Browser) -> Iterator[Row]:
             with opened(browser, address, "inbox") as page:
                 page.locator("main h1").wait_for()
                 weights = page.evaluate(WEIGHTS)
-    yield Row("weight without data", f"at most {WEIGHT / 1024:.0f} KiB", f"{sum(weights) / 1024:.1f} KiB in {len(weights)} files, compressed", sum(weights) <= WEIGHT and 0 not in weights)
+    yield Row(
+        "weight without data",
+        f"at most {WEIGHT / 1024:.0f} KiB",
+        f"{sum(weights) / 1024:.1f} KiB in {len(weights)} files, compressed",
+        sum(weights) <= WEIGHT and 0 not in weights,
+    )
 
 
 def _paint(browser: Browser, address: str, name: str, view: str, content: str) -> Row:
@@ -126,7 +133,12 @@ def _paint(browser: Browser, address: str, name: str, view: str, content: str) -
             contents.append(page.evaluate("performance.now()") / 1000)
             paints.append(page.evaluate(PAINT) / 1000)
     paint, complete = statistics.median(paints), statistics.median(contents)
-    return Row(f"largest paint: {name}", f"at most {PAINT_SECONDS:g} s", f"{paint:.2f} s; data drawn after {complete:.2f} s", paint <= PAINT_SECONDS)
+    return Row(
+        f"largest paint: {name}",
+        f"at most {PAINT_SECONDS:g} s",
+        f"{paint:.2f} s; data drawn after {complete:.2f} s",
+        paint <= PAINT_SECONDS,
+    )
 
 
 def heap(browser: Browser) -> Iterator[Row]:
@@ -138,9 +150,17 @@ def heap(browser: Browser) -> Iterator[Row]:
             first = tasks["Task 0"]
             with opened(browser, address, f"plans/{plan_id}?task={first}") as page:
                 page.locator(".panel h2").wait_for()
-                sizes = [_heap_after(page, agent, first, range(SHORT)), _heap_after(page, agent, first, range(SHORT, LONG))]
+                sizes = [
+                    _heap_after(page, agent, first, range(SHORT)),
+                    _heap_after(page, agent, first, range(SHORT, LONG)),
+                ]
     growth = sizes[1] / sizes[0]
-    yield Row("JS heap after 3,600 updates", f"at most {HEAP_GROWTH:g} x that of 600", f"{growth:.2f} x ({sizes[0] / 2**20:.1f} MiB, then {sizes[1] / 2**20:.1f} MiB)", growth <= HEAP_GROWTH)
+    yield Row(
+        "JS heap after 3,600 updates",
+        f"at most {HEAP_GROWTH:g} x that of 600",
+        f"{growth:.2f} x ({sizes[0] / 2**20:.1f} MiB, then {sizes[1] / 2**20:.1f} MiB)",
+        growth <= HEAP_GROWTH,
+    )
 
 
 def _heap_after(page: Page, agent: StdioWire, task_id: str, numbers: range) -> float:
@@ -163,7 +183,12 @@ def live(browser: Browser) -> Iterator[Row]:
         with running_cluster() as server, server.new_database() as url:
             yield _live(browser, "postgresql", _checkpoints, {"DEEPWORK_DATABASE_URL": url})
     except NoPostgres as error:
-        yield Row("event to page: postgresql", f"p95 at most {SECONDS['postgresql']:g} s", f"not measured: {error}", reached=False)
+        yield Row(
+            "event to page: postgresql",
+            f"p95 at most {SECONDS['postgresql']:g} s",
+            f"not measured: {error}",
+            reached=False,
+        )
 
 
 def _live(browser: Browser, store: str, measure: Callable[..., list[float]], env: dict[str, str]) -> Row:
@@ -177,7 +202,12 @@ def _live(browser: Browser, store: str, measure: Callable[..., list[float]], env
         for name in env:
             del os.environ[name]
     p95 = times[int(len(times) * 0.95) - 1]
-    return Row(f"event to page: {store}", f"p95 at most {SECONDS[store]:g} s", f"p95 {p95:.2f} s, median {statistics.median(times):.2f} s, {len(times)} events", p95 <= SECONDS[store])
+    return Row(
+        f"event to page: {store}",
+        f"p95 at most {SECONDS[store]:g} s",
+        f"p95 {p95:.2f} s, median {statistics.median(times):.2f} s, {len(times)} events",
+        p95 <= SECONDS[store],
+    )
 
 
 def _checkpoints(browser: Browser, team: teams.Team, address: str) -> list[float]:
@@ -185,13 +215,35 @@ def _checkpoints(browser: Browser, team: teams.Team, address: str) -> list[float
         plan_id, tasks = team.plan(agent, "A plan", [teams.task("Task")])
         with opened(browser, address, f"plans/{plan_id}?task={tasks['Task']}") as page:
             page.get_by_text("Live", exact=True).wait_for()
-            return [_seen(page, f"Point {number}.", agent, "checkpoint_add", task_id=tasks["Task"], type="progress", summary=f"Point {number}.") for number in range(SAMPLES)]
+            return [
+                _seen(
+                    page,
+                    f"Point {number}.",
+                    agent,
+                    "checkpoint_add",
+                    task_id=tasks["Task"],
+                    type="progress",
+                    summary=f"Point {number}.",
+                )
+                for number in range(SAMPLES)
+            ]
 
 
 def _runs(browser: Browser, team: teams.Team, address: str) -> list[float]:
     with team.agent("--tools", "core") as agent, opened(browser, address, "runs") as page:
         page.get_by_text("Live", exact=True).wait_for()
-        return [_seen(page, f"Run {number}.", agent, "start_workflow", goal=f"Run {number}.", job_name="quarterly_report", workflow_name="monthly") for number in range(SAMPLES // 2)]
+        return [
+            _seen(
+                page,
+                f"Run {number}.",
+                agent,
+                "start_workflow",
+                goal=f"Run {number}.",
+                job_name="quarterly_report",
+                workflow_name="monthly",
+            )
+            for number in range(SAMPLES // 2)
+        ]
 
 
 def _seen(page: Page, text: str, agent: StdioWire, tool: str, **arguments: Any) -> float:

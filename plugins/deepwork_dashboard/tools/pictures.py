@@ -1,6 +1,6 @@
 """Takes the pictures of the dashboard in the docs, of a project on which agents have worked.
 
-    python plugins/deepwork_dashboard/tools/pictures.py     write docs/images/dashboard-*.png
+python plugins/deepwork_dashboard/tools/pictures.py     write docs/images/dashboard-*.png
 """
 
 from __future__ import annotations

@@ -50,8 +50,14 @@ JOB = {
     "summary": "Writes the report that the board reads",
     "steps": [
         step("gather", name="Gather figures", outputs={"facts": output("file")}),
-        step("draft", name="Draft the report", outputs={"report": output("file")}, reviews=[{"run_each": "report", "quality_criteria": CRITERIA}],
-             inputs=[{"file": "facts", "from_step": "gather"}], dependencies=["gather"]),
+        step(
+            "draft",
+            name="Draft the report",
+            outputs={"report": output("file")},
+            reviews=[{"run_each": "report", "quality_criteria": CRITERIA}],
+            inputs=[{"file": "facts", "from_step": "gather"}],
+            dependencies=["gather"],
+        ),
         step("charts", name="Draw charts", outputs={"charts": output("files", required=False)}),
         step("summary", name="Summarise for the board", outputs={"summary": output("file")}),
         step("publish", name="Publish", outputs={"page": output("file")}),
@@ -70,7 +76,11 @@ class Team:
         (root / "tools").mkdir(exist_ok=True)
         (root / "tools" / "review.py").write_text(REVIEWER)
         self.project.write_job(**JOB)
-        gate = {"runner": "reviewer", "max_attempts": 3, "commands": {"reviewer": {"run": [sys.executable, "tools/review.py"]}}}
+        gate = {
+            "runner": "reviewer",
+            "max_attempts": 3,
+            "commands": {"reviewer": {"run": [sys.executable, "tools/review.py"]}},
+        }
         (root / ".deepwork" / "config.yml").write_text(yaml.safe_dump({"quality_gate": gate, **(settings or {})}))
         self._deepwork("trust", "--yes")
 
@@ -106,8 +116,14 @@ class Team:
         outputs = {
             "gather": lambda: {"facts": self._file("facts.md", "Revenue: +12 % (ledger)\nChurn: 1.9 % (billing)\n")},
             "draft": lambda: {"report": self._file(f"report-{session_id[:4]}.md", GOOD)},
-            "charts": lambda: {"charts": [self._file("charts/revenue.svg", "<svg/>\n"), self._file("charts/churn.svg", "<svg/>\n")]},
-            "summary": lambda: {"summary": self._file("summary.md", "Growth without new debt. Two risks: churn in the north, a late audit.\n")},
+            "charts": lambda: {
+                "charts": [self._file("charts/revenue.svg", "<svg/>\n"), self._file("charts/churn.svg", "<svg/>\n")]
+            },
+            "summary": lambda: {
+                "summary": self._file(
+                    "summary.md", "Growth without new debt. Two risks: churn in the north, a late audit.\n"
+                )
+            },
             "publish": lambda: {"page": self._file("public/report.html", "<h1>Report</h1>\n")},
         }[step_id]()
         return agent.call("finished_step", outputs=outputs, step_id=step_id, session_id=session_id)
@@ -129,9 +145,14 @@ class Team:
 
     def plan(self, agent: StdioWire, name: str, tasks: list[Mapped]) -> tuple[str, dict[str, str]]:
         """Make a plan; give its id, and those of its tasks by name."""
-        source = {"source_type": "prompt", "source_content": "Move billing to the new service without a night of downtime."}
+        source = {
+            "source_type": "prompt",
+            "source_content": "Move billing to the new service without a night of downtime.",
+        }
         plan_id = agent.call("workflow_create", name=name, max_parallel_tasks=4, **source)["id"]
-        agent.call("workflow_set_plan", id=plan_id, plan={"summary": name, "approach": "in small steps", "tasks": tasks})
+        agent.call(
+            "workflow_set_plan", id=plan_id, plan={"summary": name, "approach": "in small steps", "tasks": tasks}
+        )
         listed = agent.call("workflow_get", id=plan_id, include_tasks=True)["tasks"]
         return plan_id, {task["name"]: task["id"] for task in listed}
 
@@ -142,13 +163,27 @@ class Team:
     def move(self, agent: StdioWire, task_id: str, *statuses: str, **more: Any) -> None:
         """Take a task through statuses."""
         for status in statuses:
-            needed = {"completed": {"outcome": "Done, and the tests pass."}, "failed": {"error": "The port is in use on the build machine."}}.get(status, {})
-            agent.call("task_update_status", id=task_id, status=status, **{**needed, **(more if status in ("completed", "failed") else {})})
+            needed = {
+                "completed": {"outcome": "Done, and the tests pass."},
+                "failed": {"error": "The port is in use on the build machine."},
+            }.get(status, {})
+            agent.call(
+                "task_update_status",
+                id=task_id,
+                status=status,
+                **{**needed, **(more if status in ("completed", "failed") else {})},
+            )
 
 
 def task(name: str, *needs: str, sequence: int = 1, **more: Any) -> Mapped:
     """Make a task of a plan."""
-    return {"name": name, "description": f"{name}, so that the team can go on.", "sequence": sequence, "depends_on": list(needs), **more}
+    return {
+        "name": name,
+        "description": f"{name}, so that the team can go on.",
+        "sequence": sequence,
+        "depends_on": list(needs),
+        **more,
+    }
 
 
 MIGRATION = [
@@ -179,7 +214,9 @@ def tell(root: Path) -> Team:
         stuck = team.start(agent, "Report of May 2026 for the board", steps=1)
         team.fail_draft(agent, stuck)
         aborted = team.start(agent, "Compare our prices with those of three competitors", steps=1)
-        agent.call("abort_workflow", explanation="The price lists are behind a login that nobody has.", session_id=aborted)
+        agent.call(
+            "abort_workflow", explanation="The price lists are behind a login that nobody has.", session_id=aborted
+        )
         second = team.start(agent, "Explain the growth of storage costs", steps=1)
         team.fail_draft(agent, second, attempts=2)
         team.finish(agent, second, 1)
@@ -193,57 +230,173 @@ def _migration(team: Team) -> None:
     with team.agent("--tools", "orchestration") as agent:
         plan_id, tasks = team.plan(agent, "Move billing to the new service", MIGRATION)
         lead = team.register(agent, "Lead", role="coordinator")
-        workers = {name: team.register(agent, name, capabilities=["python", "sql"]) for name in ("Ada", "Grace", "Linus")}
+        workers = {
+            name: team.register(agent, name, capabilities=["python", "sql"]) for name in ("Ada", "Grace", "Linus")
+        }
 
         def work(name: str, who: str, *statuses: str, **more: Any) -> None:
             agent.call("task_claim", task_id=tasks[name], agent_id=workers[who])
             team.move(agent, tasks[name], *statuses, **more)
 
-        work("Write the schema", "Ada", "planning", "in_progress", "completed", outcome="14 tables, reviewed by Grace. Money is in minor units everywhere.")
+        work(
+            "Write the schema",
+            "Ada",
+            "planning",
+            "in_progress",
+            "completed",
+            outcome="14 tables, reviewed by Grace. Money is in minor units everywhere.",
+        )
         work("Set up the test cluster", "Grace", "planning", "in_progress", "completed")
-        work("Import accounts", "Ada", "planning", "in_progress", "completed", outcome="1,204,331 accounts in 11 minutes.")
+        work(
+            "Import accounts",
+            "Ada",
+            "planning",
+            "in_progress",
+            "completed",
+            outcome="1,204,331 accounts in 11 minutes.",
+        )
         work("Import invoices", "Linus", "planning", "in_progress")
-        agent.call("checkpoint_add", task_id=tasks["Import invoices"], type="progress", summary="Years 2019 to 2023 are in; sums agree to the cent.", files_changed=["src/import_invoices.py"])
-        agent.call("checkpoint_add", task_id=tasks["Import invoices"], type="decision", summary="Credit notes become negative invoices, because the old service has no type for them.", detail={"considered": ["own table", "negative invoices"]})
-        work("Import payments", "Grace", "planning", "in_progress", "failed", error="The dump of 2021 is truncated: 3.1 of 4.0 GiB, and its checksum is missing.")
+        agent.call(
+            "checkpoint_add",
+            task_id=tasks["Import invoices"],
+            type="progress",
+            summary="Years 2019 to 2023 are in; sums agree to the cent.",
+            files_changed=["src/import_invoices.py"],
+        )
+        agent.call(
+            "checkpoint_add",
+            task_id=tasks["Import invoices"],
+            type="decision",
+            summary="Credit notes become negative invoices, because the old service has no type for them.",
+            detail={"considered": ["own table", "negative invoices"]},
+        )
+        work(
+            "Import payments",
+            "Grace",
+            "planning",
+            "in_progress",
+            "failed",
+            error="The dump of 2021 is truncated: 3.1 of 4.0 GiB, and its checksum is missing.",
+        )
         work("Replay a day of traffic", "Ada", "planning", "in_progress")
-        agent.call("message_send", sender_id=workers["Grace"], recipient_id=lead, message_type="query", subject="Dump of 2021",
-                   body="The dump of 2021 is truncated. Can somebody with access to the archive copy it again?", workflow_id=plan_id, task_id=tasks["Import payments"], priority="high")
-        agent.call("message_send", sender_id=lead, recipient_id=workers["Linus"], message_type="task_assignment", body={"order": ["2024", "2025"], "reason": "auditors ask for 2025 first"}, workflow_id=plan_id)
-        team.plan(agent, "Upgrade the build machines", [task("List them", sequence=1), task("Drain one", "List them", sequence=2), task("Upgrade it", "Drain one", sequence=3)])
+        agent.call(
+            "message_send",
+            sender_id=workers["Grace"],
+            recipient_id=lead,
+            message_type="query",
+            subject="Dump of 2021",
+            body="The dump of 2021 is truncated. Can somebody with access to the archive copy it again?",
+            workflow_id=plan_id,
+            task_id=tasks["Import payments"],
+            priority="high",
+        )
+        agent.call(
+            "message_send",
+            sender_id=lead,
+            recipient_id=workers["Linus"],
+            message_type="task_assignment",
+            body={"order": ["2024", "2025"], "reason": "auditors ask for 2025 first"},
+            workflow_id=plan_id,
+        )
+        team.plan(
+            agent,
+            "Upgrade the build machines",
+            [
+                task("List them", sequence=1),
+                task("Drain one", "List them", sequence=2),
+                task("Upgrade it", "Drain one", sequence=3),
+            ],
+        )
 
 
 def _tracked(team: Team) -> None:
     with team.agent("--tools", "tracking") as agent:
-        workflow = agent.call("start_workflow", name="Login without passwords", objective="Every user can sign in with a passkey, and nobody is locked out.", profile="standard",
-                              scope="Web and mobile; not the command line.")["workflow_id"]
+        workflow = agent.call(
+            "start_workflow",
+            name="Login without passwords",
+            objective="Every user can sign in with a passkey, and nobody is locked out.",
+            profile="standard",
+            scope="Web and mobile; not the command line.",
+        )["workflow_id"]
         design = agent.call("start_phase", workflow_id=workflow, number=1, name="Design")["phase_id"]
-        chosen = _task(agent, workflow, design, "Choose a library", "architect", "Know which library verifies assertions.")
-        agent.call("log_decision", task_id=chosen, category="library_choice", question="Which library verifies passkeys?", chosen="py_webauthn", options_considered=["py_webauthn", "fido2", "our own"],
-                   reasoning="It is the only one with tests of the newest attestation formats.", trade_offs="Its API changes with every release.")
+        chosen = _task(
+            agent, workflow, design, "Choose a library", "architect", "Know which library verifies assertions."
+        )
+        agent.call(
+            "log_decision",
+            task_id=chosen,
+            category="library_choice",
+            question="Which library verifies passkeys?",
+            chosen="py_webauthn",
+            options_considered=["py_webauthn", "fido2", "our own"],
+            reasoning="It is the only one with tests of the newest attestation formats.",
+            trade_offs="Its API changes with every release.",
+        )
         _end(agent, chosen, "py_webauthn, with a thin layer of our own.")
-        agent.call("complete_phase", phase_id=design, status="completed", summary="One library, one table, no new service.")
+        agent.call(
+            "complete_phase", phase_id=design, status="completed", summary="One library, one table, no new service."
+        )
         build = agent.call("start_phase", workflow_id=workflow, number=2, name="Build", is_parallel=True)["phase_id"]
-        table = _task(agent, workflow, build, "Add the table of keys", "builder", "Keys of a user are stored and listed.")
+        table = _task(
+            agent, workflow, build, "Add the table of keys", "builder", "Keys of a user are stored and listed."
+        )
         (team.root / "src" / "passkeys.py").write_text("KEYS = {}\n")
         (team.root / "src" / "users.py").write_text("USERS = {'ada': 1}\n")
         (team.root / "src" / "old_login.py").unlink()
         agent.call("log_milestone", task_id=table, message="The first key was stored and found again.", progress=60)
-        _end(agent, table, "A table, a migration and twelve tests.", achievements=["Works on SQLite and PostgreSQL"], limitations=["No limit of keys per user yet"])
+        _end(
+            agent,
+            table,
+            "A table, a migration and twelve tests.",
+            achievements=["Works on SQLite and PostgreSQL"],
+            limitations=["No limit of keys per user yet"],
+        )
         running = _task(agent, workflow, build, "Sign in with a key", "builder", "A browser with a key signs in.")
-        agent.call("log_issue", task_id=running, type="unclear_requirement", description="May a user who has lost all keys come back by e-mail alone?",
-                   resolution="The form is built, and switched off until somebody decides.", requires_human_review=True)
-        _task(agent, workflow, build, "Form for lost keys", "designer", "A user who has lost a key finds help.", parent=running)
+        agent.call(
+            "log_issue",
+            task_id=running,
+            type="unclear_requirement",
+            description="May a user who has lost all keys come back by e-mail alone?",
+            resolution="The form is built, and switched off until somebody decides.",
+            requires_human_review=True,
+        )
+        _task(
+            agent,
+            workflow,
+            build,
+            "Form for lost keys",
+            "designer",
+            "A user who has lost a key finds help.",
+            parent=running,
+        )
 
 
-def _task(agent: StdioWire, workflow: str, phase: str, name: str, who: str, goal: str, parent: str | None = None) -> str:
+def _task(
+    agent: StdioWire, workflow: str, phase: str, name: str, who: str, goal: str, parent: str | None = None
+) -> str:
     more = {"parent_task_id": parent} if parent else {}
-    reply = agent.call("start_task", workflow_id=workflow, phase_id=phase, caller_type="subagent", agent_name=who, name=name, goal=goal, areas=["src"], **more)
+    reply = agent.call(
+        "start_task",
+        workflow_id=workflow,
+        phase_id=phase,
+        caller_type="subagent",
+        agent_name=who,
+        name=name,
+        goal=goal,
+        areas=["src"],
+        **more,
+    )
     return str(reply["task_id"])
 
 
 def _end(agent: StdioWire, task_id: str, summary: str, **outcome: Any) -> None:
-    agent.call("complete_task", task_id=task_id, status="success", outcome={"summary": summary, **outcome}, metadata={"tests_status": "passed"})
+    agent.call(
+        "complete_task",
+        task_id=task_id,
+        status="success",
+        outcome={"summary": summary, **outcome},
+        metadata={"tests_status": "passed"},
+    )
 
 
 def _repository(root: Path) -> None:

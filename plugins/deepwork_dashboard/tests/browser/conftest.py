@@ -58,7 +58,10 @@ def new_page(browser):
         page = context.new_page()
         page.faults = []
         page.on("pageerror", lambda error: page.faults.append(str(error)))
-        page.on("console", lambda message: page.faults.append(message.text) if "Content Security Policy" in message.text else None)
+        page.on(
+            "console",
+            lambda message: page.faults.append(message.text) if "Content Security Policy" in message.text else None,
+        )
         return page
 
     yield make
@@ -92,7 +95,9 @@ class Dashboard:
     def start(self):
         command = [sys.executable, "-m", "deepwork", *self.command, "--path", str(self.root), "--port", str(self.port)]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([*command, "--token-file", str(self.token_file)], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                [*command, "--token-file", str(self.token_file)], stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
         deadline = time.monotonic() + PATIENCE
         while not (match := re.search(r"http://[\w.]+:(\d+)", self.log.read_text())):
             assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
@@ -163,5 +168,3 @@ def dashboard(story, serve):
 @pytest.fixture(scope="session")
 def new_task():
     return teams.task
-
-

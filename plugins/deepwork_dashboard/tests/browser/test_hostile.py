@@ -33,23 +33,69 @@ def hostile(make_team):
         aborted = team.start(agent, MARKUP[1])
         agent.call("abort_workflow", explanation=" ".join(MARKUP), session_id=aborted)
     with team.agent("--tools", "orchestration") as agent:
-        tasks = [{"name": f"{text[:190]} {number}", "description": " ".join(MARKUP), "sequence": 1, "parallel_group": text[:100]} for number, text in enumerate([*MARKUP, LONG])]
+        tasks = [
+            {
+                "name": f"{text[:190]} {number}",
+                "description": " ".join(MARKUP),
+                "sequence": 1,
+                "parallel_group": text[:100],
+            }
+            for number, text in enumerate([*MARKUP, LONG])
+        ]
         plan_id, ids = team.plan(agent, MARKUP[1], tasks)
         worker = team.register(agent, MARKUP[2])
         lead = team.register(agent, MARKUP[4], role="coordinator", workspace_path="/javascript:window.hit=1")
         first = next(iter(ids.values()))
         agent.call("task_claim", task_id=first, agent_id=worker)
         team.move(agent, first, "planning", "in_progress")
-        agent.call("checkpoint_add", task_id=first, type="progress", summary=MARKUP[1], files_changed=[MARKUP[4], MARKUP[0]], detail={MARKUP[0]: MARKUP[1]})
+        agent.call(
+            "checkpoint_add",
+            task_id=first,
+            type="progress",
+            summary=MARKUP[1],
+            files_changed=[MARKUP[4], MARKUP[0]],
+            detail={MARKUP[0]: MARKUP[1]},
+        )
         team.move(agent, first, "failed", error=" ".join(MARKUP))
         for body in (MARKUP[1], {MARKUP[0]: MARKUP[4]}):
-            agent.call("message_send", sender_id=worker, recipient_id=lead, message_type="query", subject=MARKUP[3], body=body, task_id=first)
+            agent.call(
+                "message_send",
+                sender_id=worker,
+                recipient_id=lead,
+                message_type="query",
+                subject=MARKUP[3],
+                body=body,
+                task_id=first,
+            )
     with team.agent("--tools", "tracking") as agent:
         workflow = agent.call("start_workflow", name=MARKUP[1], objective=MARKUP[2])["workflow_id"]
         phase = agent.call("start_phase", workflow_id=workflow, number=1, name=MARKUP[0])["phase_id"]
-        task = agent.call("start_task", workflow_id=workflow, phase_id=phase, caller_type="subagent", agent_name=MARKUP[1], name=MARKUP[3], goal=MARKUP[4])["task_id"]
-        agent.call("log_decision", task_id=task, category="other", question=MARKUP[0], chosen=MARKUP[1], reasoning=MARKUP[2], options_considered=MARKUP)
-        agent.call("log_issue", task_id=task, type="other", description=MARKUP[1], resolution=MARKUP[4], requires_human_review=True)
+        task = agent.call(
+            "start_task",
+            workflow_id=workflow,
+            phase_id=phase,
+            caller_type="subagent",
+            agent_name=MARKUP[1],
+            name=MARKUP[3],
+            goal=MARKUP[4],
+        )["task_id"]
+        agent.call(
+            "log_decision",
+            task_id=task,
+            category="other",
+            question=MARKUP[0],
+            chosen=MARKUP[1],
+            reasoning=MARKUP[2],
+            options_considered=MARKUP,
+        )
+        agent.call(
+            "log_issue",
+            task_id=task,
+            type="other",
+            description=MARKUP[1],
+            resolution=MARKUP[4],
+            requires_human_review=True,
+        )
         agent.call("log_milestone", task_id=task, message=MARKUP[1], metadata={MARKUP[1]: MARKUP[4]})
     return team, plan_id, first, workflow, stuck
 
@@ -63,9 +109,30 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
     page.on("request", lambda request: asked.append(request.url))
     page.on("dialog", lambda dialog: asked.append("dialog"))
     dashboard.enter(page)
-    views = ["#/inbox", "#/overview", "#/runs", f"#/runs/{stuck}", f"#/runs/{stuck}?tab=history", f"#/runs/{stuck}?tab=about", "#/plans", f"#/plans/{plan_id}?task={task_id}",
-             f"#/plans/{plan_id}?tab=table", f"#/plans/{plan_id}?tab=messages", f"#/plans/{plan_id}?tab=about", "#/work", f"#/work/{workflow}", f"#/work/{workflow}?tab=decisions",
-             f"#/work/{workflow}?tab=issues", f"#/work/{workflow}?tab=milestones", "#/agents", "#/messages", "#/events", "#/search?q=window.hit", f"#/inbox/{MARKUP[0]}", f"#/runs?q={MARKUP[1]}"]
+    views = [
+        "#/inbox",
+        "#/overview",
+        "#/runs",
+        f"#/runs/{stuck}",
+        f"#/runs/{stuck}?tab=history",
+        f"#/runs/{stuck}?tab=about",
+        "#/plans",
+        f"#/plans/{plan_id}?task={task_id}",
+        f"#/plans/{plan_id}?tab=table",
+        f"#/plans/{plan_id}?tab=messages",
+        f"#/plans/{plan_id}?tab=about",
+        "#/work",
+        f"#/work/{workflow}",
+        f"#/work/{workflow}?tab=decisions",
+        f"#/work/{workflow}?tab=issues",
+        f"#/work/{workflow}?tab=milestones",
+        "#/agents",
+        "#/messages",
+        "#/events",
+        "#/search?q=window.hit",
+        f"#/inbox/{MARKUP[0]}",
+        f"#/runs?q={MARKUP[1]}",
+    ]
     for view in views:
         dashboard.open(page, view)
         page.locator(".loading").first.wait_for(state="detached")
@@ -75,7 +142,12 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
         assert page.locator("main script, main iframe, main img, main object, main embed").count() == 0, view
         addresses = page.eval_on_selector_all("a", "(links) => links.map((link) => link.getAttribute('href'))")
         assert [address for address in addresses if not address.startswith("#/")] == [], view
-        assert page.evaluate("[...document.querySelectorAll('*')].flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))") == [], view
+        assert (
+            page.evaluate(
+                "[...document.querySelectorAll('*')].flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
+            )
+            == []
+        ), view
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
     assert [url for url in asked if not url.startswith(dashboard.url)] == []
     page.get_by_text(MARKUP[1], exact=False).first.wait_for()
@@ -86,7 +158,17 @@ def test_names_without_a_space_never_make_a_page_wider(hostile, serve, new_page)
     dashboard = serve(team.root)
     page = new_page(width=360, height=740)
     dashboard.enter(page)
-    for view in ["#/inbox", "#/overview", "#/runs", f"#/plans/{plan_id}?task={task_id}", f"#/plans/{plan_id}?tab=table", f"#/work/{workflow}", "#/agents", "#/messages", "#/events"]:
+    for view in [
+        "#/inbox",
+        "#/overview",
+        "#/runs",
+        f"#/plans/{plan_id}?task={task_id}",
+        f"#/plans/{plan_id}?tab=table",
+        f"#/work/{workflow}",
+        "#/agents",
+        "#/messages",
+        "#/events",
+    ]:
         dashboard.open(page, view)
         page.locator(".loading").first.wait_for(state="detached")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
@@ -149,6 +231,8 @@ def test_another_site_can_neither_read_nor_answer_nor_frame_nor_listen(make_team
         [dashboard.url, item_id],
     )
     assert got == dict.fromkeys(["read", "post", "simple", "listen", "script"], "refused")
-    assert all("login" not in frame.content() and "deepwork" not in frame.content().lower() for frame in hostile.frames[1:])
+    assert all(
+        "login" not in frame.content() and "deepwork" not in frame.content().lower() for frame in hostile.frames[1:]
+    )
     page.reload()
     page.get_by_role("article").filter(has_text="Report of May").wait_for()

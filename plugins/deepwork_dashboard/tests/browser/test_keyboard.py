@@ -29,7 +29,16 @@ def test_j_and_k_go_through_rows_and_enter_opens_one(dashboard, page):
 
 def test_g_and_a_letter_go_to_each_view(dashboard, page):
     dashboard.enter(page)
-    names = {"o": "Overview", "r": "Runs", "p": "Plans", "t": "Tracked work", "a": "Agents", "v": "Reviews", "e": "Events", "i": "Inbox"}
+    names = {
+        "o": "Overview",
+        "r": "Runs",
+        "p": "Plans",
+        "t": "Tracked work",
+        "a": "Agents",
+        "v": "Reviews",
+        "e": "Events",
+        "i": "Inbox",
+    }
     for key, name in names.items():
         page.keyboard.press("g")
         page.keyboard.press(key)

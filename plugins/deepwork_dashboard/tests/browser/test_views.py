@@ -66,7 +66,9 @@ def addresses(story, dashboard, browser):
 def settled(page):
     """Wait until nothing is being read any more."""
     page.locator(".loading").first.wait_for(state="detached")
-    page.evaluate("() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity).map((one) => one.finished))")
+    page.evaluate(
+        "() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity).map((one) => one.finished))"
+    )
 
 
 @pytest.mark.external
@@ -204,7 +206,9 @@ def test_a_time_shows_the_exact_one_when_it_has_the_focus(dashboard, addresses, 
     dashboard.enter(page, addresses["a run"])
     when = page.locator(".strip time").first
     when.focus()
-    shown = when.evaluate("(element) => [getComputedStyle(element, '::after').display, getComputedStyle(element, '::after').content]")
+    shown = when.evaluate(
+        "(element) => [getComputedStyle(element, '::after').display, getComputedStyle(element, '::after').content]"
+    )
     assert shown[0] == "block"
     assert "2" in shown[1]
 
