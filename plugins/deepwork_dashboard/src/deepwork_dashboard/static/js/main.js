@@ -8,7 +8,7 @@ import {icon} from './icons.js';
 import {startKeys, helpDialog} from './keyboard.js';
 import {connectionMark, staleNotice, startLive, stopLive} from './live_marks.js';
 import {announced, redraw, setDraw} from './page.js';
-import {beginDrawing, endDrawing, invalidateAll, use} from './resources.js';
+import {beginDrawing, endDrawing, invalidateAll, useList} from './resources.js';
 import {current, go, href} from './router.js';
 import {signIn} from './sign_in.js';
 import {applyTheme, setTheme, theme, THEMES} from './theme.js';
@@ -45,7 +45,8 @@ function frame() {
 }
 
 function sidebar(parts) {
-  const waiting = use('api/inbox?limit=100').data?.total;
+  const inbox = useList('api/inbox');
+  const waiting = inbox.total ?? inbox.items.length;
   const links = NAVIGATION.filter(({name}) => page.session.views.includes(name));
   const chosen = parts[0] === 'tasks' ? 'plans' : parts[0] === 'messages' ? 'agents' : parts[0] || 'inbox';
   return html`<aside class=${page.menuOpen ? 'sidebar is-open' : 'sidebar'} aria-label="Sidebar">
