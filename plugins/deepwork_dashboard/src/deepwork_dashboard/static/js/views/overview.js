@@ -57,7 +57,7 @@ function tiles({counts, spent}) {
     ${tile('Active runs', runs.active, runs.damaged ? `${number(runs.damaged)} damaged` : `${number(runs.completed)} completed`, href(['runs'], {status: 'active'}), runs.damaged ? 'bad' : '')}
     ${tasks ? tile('Tasks in progress', tasks.in_progress ?? 0, `${short(tasks.pending ?? 0)} free, ${short(tasks.blocked ?? 0)} blocked${tasks.failed ? `, ${short(tasks.failed)} failed` : ''}`, '#/plans', tasks.failed ? 'bad' : '') : nothing}
     ${agents ? tile('Agents at work', agents.busy ?? 0, `${number(agents.online ?? 0)} more online`, '#/agents') : nothing}
-    ${spent ? tile('Spent on reviews', money(spent.cost_usd), `${short(spent.input_tokens + spent.output_tokens)} tokens in ${countOf(spent.verdicts, 'verdict')}`, '#/overview?') : nothing}
+    ${spent ? tile('Spent on reviews', money(spent.cost_usd), `${short(spent.input_tokens + spent.output_tokens)} tokens in ${countOf(spent.verdicts, 'verdict')}`, '#/runs') : nothing}
   </ul>`;
 }
 
@@ -167,7 +167,7 @@ function spending(spent) {
           <dd>${number(spent.failed_verdicts)}</dd>
         </div>
         <div>
-          <dt>Reused, for nothing</dt>
+          <dt>Reused</dt>
           <dd>${number(spent.reused)}</dd>
         </div>
         <div>
