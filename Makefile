@@ -54,6 +54,7 @@ figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python plugins/deepwork_orchestration/tools/figures_orchestration.py
 	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
 	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/figures_dashboard.py
 
 reference: $(READY)  ## Write the signatures of the code into docs/reference
 	$(BIN)/python tools/signatures.py
