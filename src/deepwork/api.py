@@ -46,11 +46,15 @@ from deepwork.errors import (
     UnknownSession,
     UnknownWorkflow,
 )
-from deepwork.files.folder import Folder
+from deepwork.files.folder import FileBeside, Folder
 from deepwork.files.git import Git
+from deepwork.files.locks import LockHeld
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.programs import find_program
+from deepwork.files.state_folder import StateFolder
+from deepwork.files.user_folders import user_state_dir
+from deepwork.files.work_queue import Piece, WorkQueue
 from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
@@ -110,7 +114,7 @@ from deepwork.ports.records import (
     ToolSpec,
 )
 from deepwork.ports.review_runner import ReviewRunner
-from deepwork.ports.state_store import StateStore
+from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.project.contexts import open_context
 from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
@@ -139,6 +143,7 @@ __all__ = [
     "DocumentError",
     "EmptyWorkflow",
     "Engine",
+    "FileBeside",
     "Finding",
     "FinishedStep",
     "Folder",
@@ -161,6 +166,7 @@ __all__ = [
     "JobSource",
     "JobSourceError",
     "Level",
+    "LockHeld",
     "MissingInstructions",
     "NameClash",
     "NeedsTrust",
@@ -170,6 +176,7 @@ __all__ = [
     "PageAddress",
     "Passed",
     "PathRefused",
+    "Piece",
     "PluginContext",
     "PluginError",
     "PluginLoadError",
@@ -192,11 +199,13 @@ __all__ = [
     "RunnerTimeout",
     "RunnerUnavailable",
     "Session",
+    "SessionReader",
     "SessionStatus",
     "SessionSummary",
     "StaleSession",
     "StartedWorkflow",
     "StateError",
+    "StateFolder",
     "StateStore",
     "StateStoreSpec",
     "Step",
@@ -218,6 +227,7 @@ __all__ = [
     "UnknownWorkflow",
     "Usage",
     "Verdict",
+    "WorkQueue",
     "Workflow",
     "WorkflowList",
     "Workspace",
@@ -237,6 +247,7 @@ __all__ = [
     "same",
     "same_verdict",
     "serve_apps",
+    "user_state_dir",
     "verdict_schema",
     "visible",
     "visible_lines",

@@ -4,10 +4,12 @@ import json
 import os
 import pty
 import sys
+from dataclasses import asdict
 
 import anyio
 import pytest
 
+from deepwork.api import Answerer, open_context
 from deepwork.project.config import user_config_file
 
 
@@ -25,13 +27,14 @@ def user_config():
 
 
 @pytest.fixture
-def waiting(deepwork):
-    """Give what `deepwork inbox --json` lists, by kind."""
+def waiting(project):
+    """Give what waits, by kind, as `deepwork inbox --json` prints it."""
 
     async def read():
-        contents = json.loads((await deepwork("inbox", "--json")).split("\nNote:")[0])
-        assert contents["failures"] == []
-        return {item["kind"]: item for item in contents["items"]}
+        async with open_context("test", project.root) as context:
+            contents = asdict(await context.inbox().items(Answerer()))
+        assert contents["failures"] == ()
+        return {item["kind"]: item for item in json.loads(json.dumps(contents["items"]))}
 
     return read
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from deepwork import hookimpl
 from deepwork.api import (
@@ -131,7 +134,7 @@ async def test_a_damaged_session_waits(project, waiting, deepwork):
     async with project.agent() as agent:
         session_id = (await agent.start())["session_id"]
     project.write(f".deepwork/tmp/session_{session_id}.json", "{")
-    item = (await waiting()).get("damaged-session") or (await waiting())["damaged-session"]
+    item = (await waiting())["damaged-session"]
     assert session_id in item["what"]
     assert item["since"].startswith("20")
 
@@ -251,6 +254,50 @@ async def test_status_counts_what_waits(reviewed, judge, served, deepwork):
     assert "demo/main @ a (waits for you)" in await deepwork("status", "--statusline")
 
 
+async def test_watching_shows_what_comes_and_goes_until_ctrl_c(reviewed, judge, served, deepwork):
+    command = [sys.executable, "-m", "deepwork", "inbox", "--watch", "--path", str(reviewed.root)]
+    primary, secondary = pty.openpty()
+    tty = {"stdin": secondary, "stdout": secondary, "stderr": secondary}
+    async with await anyio.open_process(command, **tty, start_new_session=True) as process:
+        os.close(secondary)
+        screen = Screen(primary)
+        await screen.shows("0 things wait")
+        session_id = await failed(reviewed, judge, served)
+        await screen.shows(f"sessions:{session_id[:8]}")
+        await deepwork("inbox", "answer", session_id, "abort", "--text", "Nobody needs it")
+        await screen.shows("0 things wait")
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
+    os.close(primary)
+
+
+class Screen:
+    """What a terminal was sent since the last look."""
+
+    def __init__(self, descriptor):
+        self._descriptor = descriptor
+
+    async def shows(self, text):
+        shown = ""
+        with anyio.fail_after(40):
+            while text not in shown:
+                await anyio.wait_readable(self._descriptor)
+                shown += os.read(self._descriptor, 65536).decode()
+
+
+async def test_watching_as_json_prints_a_line_for_each_change(reviewed, judge, served):
+    command = [sys.executable, "-m", "deepwork", "inbox", "--watch", "--json", "--path", str(reviewed.root)]
+    async with await anyio.open_process(command, stderr=None) as process:
+        lines = BufferedByteReceiveStream(process.stdout)
+        with anyio.fail_after(40):
+            assert json.loads(await lines.receive_until(b"\n", 100_000))["items"] == []
+            session_id = await failed(reviewed, judge, served)
+            [item] = json.loads(await lines.receive_until(b"\n", 100_000))["items"]
+        assert item["id"] == f"sessions:{session_id}.a"
+        process.terminate()
+        assert await process.wait() == 0
+
+
 async def test_ids_and_actions_are_completed(reviewed, judge, served, deepwork, monkeypatch):
     session_id = await failed(reviewed, judge, served)
     monkeypatch.chdir(reviewed.root)
@@ -328,11 +375,13 @@ async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):
         wrong=Source(["text"]),
         hanging=Hanging([]),
         declared=ValueError,
+        twice=Source([question(), question()]),
+        textless=Source([question(what=None)]),
     )
     contents = await inbox.items(Answerer())
     assert [item.id for item in contents.items] == ["good:1"]
     errors = {failure.source: failure.error for failure in contents.failures}
-    assert sorted(errors) == ["broken", "declared", "hanging", "wrong"]
+    assert sorted(errors) == ["broken", "declared", "hanging", "textless", "twice", "wrong"]
     assert "no database" in errors["broken"]
     assert "did not answer within 0.2 s" in errors["hanging"]
     assert await inbox.answer("good:1", "reply", "Green", Answerer()) == "reply done"

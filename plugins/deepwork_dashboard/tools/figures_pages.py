@@ -48,7 +48,11 @@ POLL_SECONDS = 1.0
 SECONDS = {"postgresql": 0.3, "sqlite": 0.3 + POLL_SECONDS, "json": 1.3}
 
 SHOWN_AT = """(text) => new Promise((done) => {
-    const look = () => document.querySelector('main')?.textContent.includes(text) && (observer.disconnect(), done(Date.now()));
+    const look = () => {
+        if (!document.querySelector('main')?.textContent.includes(text)) return;
+        observer.disconnect();
+        done(Date.now());
+    };
     const observer = new MutationObserver(look);
     observer.observe(document.body, {subtree: true, childList: true, characterData: true});
     look();

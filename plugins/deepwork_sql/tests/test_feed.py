@@ -64,6 +64,7 @@ async def test_what_is_no_cursor_is_refused(database, cursor):
         await database.feed(cursor)
 
 
+@pytest.mark.smoke
 async def test_an_event_that_commits_late_is_not_skipped(database, database_url):
     """The early transaction has the smaller number, and commits after the reader has seen the late one."""
     if database.dialect == "sqlite":
@@ -83,6 +84,7 @@ async def test_an_event_that_commits_late_is_not_skipped(database, database_url)
     engine.dispose()
 
 
+@pytest.mark.smoke
 async def test_many_writers_lose_no_event_and_keep_the_order_of_each(database):
     seen = []
 
@@ -108,6 +110,7 @@ async def test_many_writers_lose_no_event_and_keep_the_order_of_each(database):
         assert numbers == list(range(EVENTS))
 
 
+@pytest.mark.smoke
 async def test_who_follows_is_told_of_events_of_this_and_of_other_processes(database, project_on_database):
     """The second context has an engine of its own, as another process would."""
     followed = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from deepwork.api import SCHEMA_VERSION, CorruptSession, Folder, Session, visible
+from deepwork.api import SCHEMA_VERSION, CorruptSession, Folder, Session, SessionStatus, visible
 
 # What tells one content of a file from the next: every save makes a new file.
 Stamp = tuple[int, int, int, int]
@@ -33,6 +33,8 @@ AFTER_HEAD = "instance_id"
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _FILE = re.compile(rf"session_({_ID.pattern})\.json")
 _DAMAGED_FILE = re.compile(rf"session_{_ID.pattern}\.json\.(\w{{1,32}}){re.escape(DAMAGED)}")
+_LOCKS = 16
+_REOPENED = "sessions.reopened"
 _HEAD_BYTES = 4096
 _HEAD_END = f',\n  "{AFTER_HEAD}":'.encode()
 _FILE_END = b"\n}\n"
@@ -44,6 +46,7 @@ class _Head(BaseModel):
     schema_version: int = 0
     revision: Any = 0
     session_id: Any = None
+    status: Any = None
 
 
 class SessionCache:
@@ -78,9 +81,9 @@ def file_name(session_id: str) -> str:
     return f"session_{session_id}.json"
 
 
-def stored_ids(folder: Folder) -> list[str]:
-    """List the sessions that have a file."""
-    return [match[1] for match in map(_FILE.fullmatch, folder.names()) if match]
+def ids_of(names: Iterable[str]) -> list[str]:
+    """Give the ids of the sessions to which files belong, by their names."""
+    return [match[1] for match in map(_FILE.fullmatch, names) if match]
 
 
 def damaged_files(names: Iterable[str]) -> list[str]:
@@ -91,8 +94,42 @@ def damaged_files(names: Iterable[str]) -> list[str]:
 
 def stamp_of(folder: Folder, session_id: str) -> Stamp:
     """Read the stamp of a session's file."""
-    status = folder.status(file_name(session_id))
+    return _stamp(folder, file_name(session_id))
+
+
+def stamp_or_none(folder: Folder, session_id: str) -> Stamp | None:
+    """Read the stamp of a session's file; None if it has none."""
+    return _stamp_or_none(folder, file_name(session_id))
+
+
+def note_reopening(folder: Folder) -> None:
+    """Tell every server that a session which is over will be active: they remember which are over.
+
+    Nothing of this has to survive a power cut, as no server does.
+    """
+    folder.replace(_REOPENED, b"", synced=False)
+
+
+def reopened_stamp(folder: Folder) -> Stamp | None:
+    """Give what is another one whenever a session is reopened."""
+    return _stamp_or_none(folder, _REOPENED)
+
+
+def _stamp(folder: Folder, name: str) -> Stamp:
+    status = folder.status(name)
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _stamp_or_none(folder: Folder, name: str) -> Stamp | None:
+    try:
+        return _stamp(folder, name)
+    except FileNotFoundError:
+        return None
+
+
+def lock_name(session_id: str) -> str:
+    """Spread sessions over a few lock files, the same in every process."""
+    return f"sessions.{sum(session_id.encode()) % _LOCKS}.lock"
 
 
 def read_session(folder: Folder, session_id: str) -> Session | None:
@@ -135,14 +172,17 @@ def read_for_listing(folder: Folder, session_id: str, *, limit: int) -> tuple[Se
     return read_session(folder, session_id), size
 
 
-def read_revision(folder: Folder, session_id: str) -> int | None:
-    """Read the revision of a session's file; None if it has none.
+def read_revision(folder: Folder, session_id: str) -> tuple[int, bool] | None:
+    """Read the revision of a session's file, and whether the session is active; None if it has none.
 
     Raises:
         CorruptSession: The file cannot be read.
     """
     content = _read(folder, session_id)
-    return None if content is None else _read_versions(folder, session_id, content).revision
+    if content is None:
+        return None
+    head = _read_versions(folder, session_id, content)
+    return head.revision, head.status == SessionStatus.ACTIVE
 
 
 def _read(folder: Folder, session_id: str) -> bytes | None:

@@ -6,7 +6,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -291,14 +291,23 @@ def _client(state: ClientState, place: Place) -> Finding:
         return Finding(Level.INFO, text)
     try:
         own = installed_command(os.environ)
-        if [own, "serve"] != [*state.command[:2]]:
+        if not _is_ours(state.command, place, own):
             # A repository may have written the entry, and doctor starts nothing for a repository.
-            reason = "not tried, because it is not the command of this installation"
+            reason = "not tried, because it is not the command that `deepwork connect` writes"
             return Finding(Level.INFO, f"{text}: {reason}", cure)
         verified = verify(place, [*state.command])
     except ConfigError as error:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)
     return Finding(Level.OK, f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s")
+
+
+def _is_ours(command: Sequence[str], place: Place, own: str) -> bool:
+    """Say whether an entry starts this installation, and in a project's file with no option of its own.
+
+    An option can name a folder of plugins, or a file to write.
+    """
+    expected = [own, "serve", "--path", place.folder]
+    return [*command] == expected or (place.scope == "user" and [*command[:2]] == expected[:2])
 
 
 def _small_file(file: Path, root: Path) -> str | None:

@@ -132,7 +132,7 @@ def try_gate(
 
 async def _judge(project: Project, work: Work, runner: str | None) -> Judgement:
     gate = project.gate(runner)
-    return await gate.judge(await gate.read(work))
+    return await gate.judge(work)
 
 
 def _has_passed(judgement: Judgement) -> bool:

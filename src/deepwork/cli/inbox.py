@@ -226,6 +226,9 @@ class _Screen:
         failures = [f"{failure.source}: {failure.error}" for failure in contents.failures]
         others = [part for text in (*failures, *notes) for part in _wrapped(text, "")]
         lines: list[Line] = [(title,), ("",), *_lines(contents, datetime.now(UTC)), *((text,) for text in others)]
+        room = max(5, shutil.get_terminal_size((80, 24)).lines - 2)
+        if len(lines) > room:
+            lines = [*lines[: room - 1], (f"… {len(lines) - room + 1} more lines: `deepwork inbox` shows all",)]
         if lines != self._drawn:
             redraw(lines)
             self._drawn = lines

@@ -35,7 +35,7 @@ def resume_text_of(root: Path, session_id: str) -> str:
 
 
 def waiting_count(root: Path | str) -> int | None:
-    """Count what waits for a person, as far as every source can say; None, with a note, if none can."""
+    """Count what waits and nobody has in hand, as far as every source can say; None, with a note, if none can."""
     from deepwork.cli.inbox import look_once
     from deepwork.cli.terminal import say_text
     from deepwork.errors import DeepWorkError
@@ -47,7 +47,7 @@ def waiting_count(root: Path | str) -> int | None:
         return None
     for failure in contents.failures:
         say_text(f"{failure.source} cannot say what waits: {failure.error}", "Note: ", err=True)
-    return len(contents.items)
+    return sum(item.held_by is None for item in contents.items)
 
 
 class StoredSessions:

@@ -36,9 +36,9 @@ def say_text(text: str, *before: str | Styled, err: bool = False) -> None:
 
 
 def redraw(lines: Iterable[tuple[str | Styled, ...]]) -> None:
-    """Clear the terminal, and print these lines."""
-    click.clear()
-    click.echo("\n".join("".join(map(_drawn, parts)) for parts in lines))
+    """Draw these lines over what the terminal shows, without clearing it first, which would flicker."""
+    drawn = ("".join(map(_drawn, parts)) + "\x1b[K\n" for parts in lines)
+    click.echo("\x1b[H" + "".join(drawn) + "\x1b[J", nl=False)
 
 
 def say_json(data: Any) -> None:

@@ -28,7 +28,7 @@ _HEAD_BYTES = 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # A line of a configuration that can choose another store, or another number of attempts; comments cannot.
 _STORE = re.compile(rb"^[^#\n]*\bstore\b", re.MULTILINE)
-_ATTEMPTS = re.compile(rb"^[^#\n]*\bmax_attempts[\"']?\s*:\s*(\d+)", re.MULTILINE)
+_ATTEMPTS = re.compile(rb"^[^#\n]*\bmax_attempts[\"']?\s*:\s*(\d{1,9})\b", re.MULTILINE)
 _DEFAULT_ATTEMPTS = 3
 _MAX_FAILURES = 3
 _BEGINNINGS = ("attempt", "step_begun", "review_handed_back")
@@ -96,7 +96,7 @@ class JsonSessions:
             return None
         try:
             return open_session(json.loads(folder.read(f"session_{session_id}.json") or b"{}"), self._max_attempts)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             return None
 
 
@@ -110,7 +110,7 @@ def uses_json_store(root: Path, environment: Mapping[str, str]) -> bool:
 def max_attempts(root: Path, environment: Mapping[str, str]) -> int:
     """Give the number of failed reviews after which a step waits for a person."""
     value = environment.get("DEEPWORK_QUALITY_GATE_MAX_ATTEMPTS", "")
-    if value.isdecimal():
+    if value.isdecimal() and len(value) < 10:
         return int(value)
     numbers = [int(match[1]) for content in _configurations(root, environment) for match in _ATTEMPTS.finditer(content)]
     return numbers[-1] if numbers else _DEFAULT_ATTEMPTS
@@ -120,7 +120,7 @@ def open_session(data: Mapping[str, Any], attempts: int = _DEFAULT_ATTEMPTS) -> 
     """Make a short description of stored JSON; None if the session is not active.
 
     Raises:
-        TypeError, KeyError, AttributeError: It is not the JSON of a session.
+        TypeError, KeyError, AttributeError, ValueError, OverflowError: It is not the JSON of a session.
     """
     if data.get("status") != "active":
         return None

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -17,7 +18,7 @@ from deepwork.engine.choice import chosen_names
 from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
-from deepwork.engine.replies import Replies, recorded_step, session_over
+from deepwork.engine.replies import AsRead, Replies, recorded_step, session_over
 from deepwork.engine.steps import begin_step
 from deepwork.engine.strict import PersonNeeded, StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
@@ -38,7 +39,7 @@ from deepwork.models.sessions import PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
 from deepwork.sessions import transitions
 from deepwork.sessions.definition import pin, read_instructions
-from deepwork.sessions.manager import StateManager
+from deepwork.sessions.manager import StateManager, Target
 from deepwork.sessions.transitions import Completion
 from deepwork.sessions.upgrade import pinned_as, upgraded
 from deepwork.text.blank import is_blank
@@ -65,6 +66,33 @@ class Report:
     @property
     def stated_override(self) -> str | None:
         return None if is_blank(self.override or "") else (self.override or "").strip()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read for a report in one thread: the session, ready for use, and how the report was checked.
+
+    Attributes:
+        changes: What has changed in the job's definition since the session started.
+        checked: The completion of the step, the error of a report that cannot be accepted, or None for one that
+            completes nothing.
+    """
+
+    session: Session
+    changes: list[str]
+    checked: Completion | ToolError | None
+
+    def completion(self) -> Completion:
+        """Give the completion.
+
+        Raises:
+            ToolError: The report cannot be accepted.
+        """
+        if isinstance(self.checked, ToolError):
+            raise self.checked
+        if self.checked is None:
+            raise StateError("This call completes no step; call again")
+        return self.checked
 
 
 def _utc_now() -> datetime:
@@ -159,17 +187,19 @@ class Engine:
         check_texts(notes=report.notes, quality_review_override_reason=report.override)
         check_names(session_id=report.session_id, step_id=report.step_id)
         outputs_alone = None if report.step_id else report.outputs
-        session = await self._target(call, report.session_id, outputs=outputs_alone)
-        session = await self._upgraded(session)
+        target = await self._target(call, report.session_id, partial(self._read, report), outputs=outputs_alone)
+        reading = target.result
+        session = reading.session
         if report.step_id == WHERE:
             return await self._replies.whereabouts(call, session)
         try:
             if step := recorded_step(session, report.step_id, report.outputs):
-                return await self._replies.of_step(call, session, step)
-            step_id = report.step_id or session.current_step_id
-            completion = await to_thread.run_sync(self._check, session, step_id, report)
+                return await self._replies.of_step(call, session, step, AsRead(target.view, reading.changes))
+            completion = reading.completion()
             session, decision = await self._judged_and_completed(call, session, completion)
-            return await self._replies.of_decision(call, session, completion, decision)
+            # After a review, which may have taken minutes, everything is read again.
+            as_read = AsRead(target.view, reading.changes) if decision is None else None
+            return await self._replies.of_decision(call, session, completion, decision, as_read)
         except ToolError as error:
             raise await self._replies.refusal(call, session, error, report.outputs, step_id=report.step_id) from error
 
@@ -182,8 +212,9 @@ class Engine:
         check_texts(explanation=explanation)
         require_texts(explanation=explanation)
         check_names(session_id=session_id)
-        session = await self._target(call, session_id)
-        stack = await self.sessions.stack(call, session)
+        target = await self._target(call, session_id, lambda _session: None)
+        session = target.session
+        stack = await self.sessions.stack(call, session, target.view)
         remaining = [summary for summary in stack if summary.session_id != session.session_id]
         resumed = remaining[-1] if remaining else None
         repeated = session.status is SessionStatus.ABORTED
@@ -213,9 +244,20 @@ class Engine:
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(session_over(session))
-        return await self._replies.resume_text(await self._upgraded(session))
+        return await self._replies.resume_text(await to_thread.run_sync(self._upgrade, session))
 
     # The road of a reported step
+
+    def _read(self, report: Report, session: Session) -> Reading:
+        """Do all that blocks before a report is judged; this runs in a thread."""
+        session = self._upgrade(session)
+        changes = self._replies.edited(session)
+        try:
+            is_open = report.step_id != WHERE and not recorded_step(session, report.step_id, report.outputs)
+            step_id = report.step_id or session.current_step_id
+            return Reading(session, changes, self._check(session, step_id, report) if is_open else None)
+        except ToolError as error:
+            return Reading(session, changes, error)
 
     def _check(self, session: Session, step_id: str, report: Report) -> Completion:
         """Check everything, and read what the next step needs, before anything is changed or paid for."""
@@ -264,7 +306,7 @@ class Engine:
         if not self.gate.gives_verdicts(work):
             judgement = await self.gate.judge(work)
             return await self._concluded(self.gate, session, completion, judgement, attempted=False)
-        return await self._reviewed(call, self.gate, session, completion, await self.gate.read(work))
+        return await self._reviewed(call, self.gate, session, completion, work)
 
     async def _admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""
@@ -302,7 +344,7 @@ class Engine:
         async def review(progress: ReviewProgress) -> tuple[Session, Decision | None]:
             return await self._review(gate, session, completion, work, progress)
 
-        content = digest_of(sorted(work.outputs.items()), digests(work.fingerprints, work.paths))
+        content = digest_of(sorted(work.outputs.items()), digests(await gate.read(work), work.files))
         result = await self._reviews.run((session.session_id, completion.step_id), content, review, report)
         if result is None:  # another call has overridden the review
             return await self.sessions.reload(session.session_id), None
@@ -443,17 +485,22 @@ class Engine:
         definition = pin(job, workflow)
         return definition, read_instructions(definition, workflow.entries[0], self._workspace.root), notices
 
-    async def _upgraded(self, session: Session) -> Session:
+    def _upgrade(self, session: Session) -> Session:
         if session.definition is None and not session.is_active:
             return session
-        return await to_thread.run_sync(upgraded, session, self.catalogue, self._workspace.root)
+        return upgraded(session, self.catalogue, self._workspace.root)
 
     async def _target(
-        self, call: ToolCall, session_id: str | None, *, outputs: Mapping[str, Any] | None = None
-    ) -> Session:
+        self,
+        call: ToolCall,
+        session_id: str | None,
+        then: Callable[[Session], ResultT],
+        *,
+        outputs: Mapping[str, Any] | None = None,
+    ) -> Target[ResultT]:
         """Find the session that a call means; the error of a wrong one names those that can be resumed."""
         try:
-            return await self.sessions.target(call, session_id)
+            return await self.sessions.target(call, session_id, then)
         except ToolError as error:
             raise await self._replies.no_session(call, error, outputs) from None
 

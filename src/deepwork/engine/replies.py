@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyio import to_thread
 
@@ -28,7 +28,7 @@ from deepwork.models.replies import AbortedWorkflow, FinishedStep
 from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import entry_of, pin
-from deepwork.sessions.manager import StateManager
+from deepwork.sessions.manager import StateManager, View
 from deepwork.sessions.reopen import last_completed
 from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_told_apart
 
@@ -90,6 +90,13 @@ def _joined(sentences: list[str]) -> str:
     return ". ".join(sentence.removesuffix(".") for sentence in sentences)
 
 
+class AsRead(NamedTuple):
+    """What was read a moment ago, and need not be read again for the reply to the same call."""
+
+    view: View
+    changes: list[str]
+
+
 class Replies:
     """Replies that need the store or the jobs."""
 
@@ -103,7 +110,12 @@ class Replies:
         self._digests: dict[str, tuple[Job, list[str]]] = {}
 
     async def of_decision(
-        self, call: ToolCall, session: Session, completion: Completion, decision: Decision | None
+        self,
+        call: ToolCall,
+        session: Session,
+        completion: Completion,
+        decision: Decision | None,
+        as_read: AsRead | None = None,
     ) -> FinishedStep:
         """Tell what was decided on a reported step; without a decision, what is recorded of it.
 
@@ -123,11 +135,13 @@ class Replies:
         step = recorded_step(session, completion.step_id, completion.outputs)
         if step is None:
             raise StaleSession("The review of this step was ended by another call; call again")
-        reply = await self.of_step(call, session, step)
+        reply = await self.of_step(call, session, step, as_read)
         notices = decision.notices if decision else ()
         return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
 
-    async def of_step(self, call: ToolCall, session: Session, step: StepProgress) -> FinishedStep:
+    async def of_step(
+        self, call: ToolCall, session: Session, step: StepProgress, as_read: AsRead | None = None
+    ) -> FinishedStep:
         """Give the recorded reply of a completed step, with the stack of now."""
         reply = step.reply
         if reply is None:
@@ -140,10 +154,10 @@ class Replies:
             summary=reply.summary,
             all_outputs=reply.all_outputs,
             outputs_by_step=reply.outputs_by_step,
-            stack=await self._sessions.stack_entries(call, session),
+            stack=await self._sessions.stack_entries(call, session, as_read and as_read.view),
             notices=[
                 *reply.notices,
-                *await self._changes_since(call, session, reply.begun_step),
+                *await self._changes_since(call, session, reply.begun_step, as_read),
                 *self._take_remarks(call),
             ],
         )
@@ -272,17 +286,22 @@ class Replies:
     def _take_remarks(self, call: ToolCall) -> list[str]:
         return self._sessions.connection(call).take_remarks()
 
-    async def _changes_since(self, call: ToolCall, session: Session, begun_step: str | None) -> list[str]:
+    async def _changes_since(
+        self, call: ToolCall, session: Session, begun_step: str | None, as_read: AsRead | None
+    ) -> list[str]:
         """Say what has changed since the step was completed."""
         if not session.is_active:
             over = [f"The workflow is over: {session.status}."] if begun_step else []
-            return over + back_to(next(reversed(await self._sessions.stack(call)), None))
+            stack = await self._sessions.stack(call, view=as_read and as_read.view)
+            return over + back_to(next(reversed(stack), None))
         if begun_step != session.current_step_id:
             return [f"This step was completed before; the current step is {session.current_step_id!r}."]
-        return await to_thread.run_sync(self._edited, session)
+        return as_read.changes if as_read else await to_thread.run_sync(self.edited, session)
 
-    def _edited(self, session: Session) -> list[str]:
-        """Say that the job file is no longer what the session runs on."""
+    def edited(self, session: Session) -> list[str]:
+        """Say that the job file is no longer what the session runs on; nothing of a session that is over."""
+        if not session.is_active:
+            return []
         job = self._catalogue.find(session.job_name)
         if isinstance(job, Job) and session.pinned.digest in self._workflow_digests(job):
             return []

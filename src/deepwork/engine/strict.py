@@ -122,7 +122,7 @@ def _has_gate(step: Step) -> bool:
 
 def _question(session: Session, completion: Completion) -> str:
     return (
-        f"An agent wants to complete step {completion.step_id!r} of {session.workflow} without a review. "
+        f"An agent wants to complete step {completion.step_id!r} of {one_line(session.workflow)} without a review. "
         f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?"
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deepwork.gate.fingerprints import take_fingerprints
+from deepwork.gate.fingerprints import Fingerprints, take_fingerprints
 from deepwork.gate.payload import printable
-from deepwork.gate.work import Portion, Work, portion_key, portions
+from deepwork.gate.work import Portion, Work, portions, verdict_keys
 from deepwork.models.sessions import EventKind, Session, SessionStatus
 from deepwork.sessions.standing import Standing, last_report, standing
 from deepwork.sessions.transitions import outputs_by_step
@@ -64,20 +64,25 @@ def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord
     )
     fingerprints = take_fingerprints(work.paths, roots)
     verdicts = [entry.detail for entry in last_report(session, step_id) if entry.kind == EventKind.VERDICT]
-    return _judged_record(replace(work, fingerprints=fingerprints), verdicts)
+    return _judged_record(work, fingerprints, verdicts)
 
 
-def _judged_record(work: Work, verdicts: list[dict[str, Any]]) -> GateRecord:
+def _judged_record(work: Work, fingerprints: Fingerprints, verdicts: list[dict[str, Any]]) -> GateRecord:
     judges: dict[str, None] = {}
     exceptions: list[str] = []
     for portion in portions(work):
         passed = [verdict for verdict in verdicts if _is_pass(verdict, portion)]
-        keys = {str(verdict["runner"]): portion_key(work, portion, str(verdict["runner"])) for verdict in passed}
-        matching = [verdict for verdict in passed if verdict["key"] == keys[str(verdict["runner"])]]
+        matching = [verdict for verdict in passed if verdict["key"] == _key(work, fingerprints, portion, verdict)]
         judges.update(dict.fromkeys(map(_judge, matching)))
         if not matching:
-            exceptions += _differences(work, portion, passed)
+            exceptions += _differences(fingerprints, portion, passed)
     return GateRecord(work.step.id, Standing.JUDGED, tuple(judges), tuple(dict.fromkeys(exceptions)))
+
+
+def _key(work: Work, fingerprints: Fingerprints, portion: Portion, verdict: dict[str, Any]) -> str:
+    """Give the key that a verdict of the same reviewer would have on the files as they are now."""
+    key, _ = verdict_keys(work, fingerprints, portion, str(verdict["runner"]))
+    return key
 
 
 def _is_pass(verdict: dict[str, Any], portion: Portion) -> bool:
@@ -86,16 +91,16 @@ def _is_pass(verdict: dict[str, Any], portion: Portion) -> bool:
     return is_whole and is_of_portion and verdict.get("asked") == [*portion.review.quality_criteria]
 
 
-def _differences(work: Work, portion: Portion, passed: list[dict[str, Any]]) -> list[str]:
+def _differences(fingerprints: Fingerprints, portion: Portion, passed: list[dict[str, Any]]) -> list[str]:
     """Say why no verdict holds for a portion as it is now."""
     name = printable(portion.target_file or portion.review.run_each)
     if not passed:
         return [f"{name}: no verdict says that it passed"]
     judged = passed[0].get("digests")
     judged = judged if isinstance(judged, dict) else {}
-    changed = [path for path, _ in portion.files if path in judged and judged[path] != work.fingerprints[path].digest]
+    changed = [path for path, _ in portion.files if path in judged and judged[path] != fingerprints[path].digest]
     if changed:
-        return [f"{printable(path)}: {_what_is(work.fingerprints[path].digest)}" for path in changed]
+        return [f"{printable(path)}: {_what_is(fingerprints[path].digest)}" for path in changed]
     return [f"{name}: its files, inputs, criteria or notes are not those that {_judge(passed[0])} judged"]
 
 

@@ -126,8 +126,34 @@ class Folder:
                 self.sync()
             except OSError as error:
                 # Syncing again would prove nothing: the kernel may already have dropped the page.
-                self._put_back(name, previous, error)
+                self.put_back(name, previous, error)
                 raise
+
+    def write_beside(self, name: str, content: bytes) -> FileBeside:
+        """Write what a file will hold beside it. It is not synced yet.
+
+        Raises:
+            OSError: Nothing is left of it.
+        """
+        return FileBeside(self, name, content)
+
+    def put_back(self, name: str, previous: bytes | None, error: OSError) -> None:
+        """Give a file the content, or the absence, that it had before a write that could not be synced.
+
+        Raises:
+            StorageError: That failed too.
+        """
+        try:
+            if previous is None:
+                self.remove(name)
+            else:
+                self._write(name, previous, synced=True)
+        except OSError as second_error:
+            raise StorageError(
+                f"{name} was written, but could neither be synced ({error.strerror}) nor put back "
+                f"({second_error.strerror})",
+                hint="A power cut may undo it. Fix the cause, then call again.",
+            ) from second_error
 
     def rename(self, name: str, new_name: str, *, into: Folder | None = None) -> None:
         """Rename a file, or move it into another open folder. Not synced."""
@@ -164,7 +190,8 @@ class Folder:
             seconds: How long to wait.
 
         Raises:
-            StorageError: Another process held the lock all the time, or something else has the file's name.
+            LockHeld: Another process held the lock all the time.
+            StorageError: Something else has the file's name.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -181,36 +208,57 @@ class Folder:
             os.close(descriptor)
 
     def _write(self, name: str, content: bytes, *, synced: bool) -> None:
-        beside = f".{name[:200]}.{secrets.token_hex(8)}{_SUFFIX}"  # a name has at most 255 bytes
+        with self.write_beside(name, content) as beside:
+            if synced:
+                beside.sync()
+            beside.put_in_place()
+
+
+class FileBeside:
+    """The new content of a file, in a file beside it. A context manager, which removes it unless it was put in place.
+
+    Attributes:
+        descriptor: Of the open file.
+    """
+
+    def __init__(self, folder: Folder, name: str, content: bytes) -> None:
+        self._folder = folder
+        self._name = name
+        self._beside: str | None = f".{name[:200]}.{secrets.token_hex(8)}{_SUFFIX}"  # a name has at most 255 bytes
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(beside, flags, 0o600, dir_fd=self.descriptor)
+        self.descriptor = os.open(self._beside, flags, 0o600, dir_fd=folder.descriptor)
         try:
-            try:
-                view = memoryview(content)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                if synced:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            self.rename(beside, name)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(self.descriptor, view) :]
         except BaseException:
-            with suppress(OSError):
-                self.remove(beside)
+            self.close()
             raise
 
-    def _put_back(self, name: str, previous: bytes | None, error: OSError) -> None:
-        try:
-            if previous is None:
-                self.remove(name)
-            else:
-                self._write(name, previous, synced=True)
-        except OSError as second_error:
-            raise StorageError(
-                f"{name} was written, but could neither be synced ({error.strerror}) nor put back "
-                f"({second_error.strerror})",
-                hint="A power cut may undo it. Fix the cause, then call again.",
-            ) from second_error
+    def sync(self) -> None:
+        """Make the content durable."""
+        os.fsync(self.descriptor)
+
+    def put_in_place(self) -> None:
+        """Give it the name of the file. The name is durable once the folder is synced."""
+        assert self._beside
+        self._folder.rename(self._beside, self._name)
+        self._beside = None
+
+    def close(self) -> None:
+        """Close it, and remove it unless it was put in place."""
+        os.close(self.descriptor)
+        if self._beside:
+            with suppress(OSError):
+                self._folder.remove(self._beside)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _read_up_to(file: FileIO, size: int) -> bytes:

@@ -13,6 +13,10 @@ if sys.platform != "win32":
 LOCK_SECONDS = 4.0
 
 
+class LockHeld(StorageError):
+    """Another process holds a lock, and has held it all the time that was waited for it."""
+
+
 def wait_for_lock(descriptor: int, subject: str, seconds: float) -> None:
     """Wait until this process holds the lock of an open file; see `Folder.locked`."""
     deadline = time.monotonic() + seconds
@@ -22,8 +26,8 @@ def wait_for_lock(descriptor: int, subject: str, seconds: float) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise StorageError(
+            if time.monotonic() >= deadline:
+                raise LockHeld(
                     f"another process has held the lock of {subject} for {seconds:g} s; nothing was changed",
                     hint="Call again; if it stays so, look for a suspended deepwork process.",
                 ) from None

@@ -23,7 +23,7 @@ def is_of_project(path: str | Path, project: Path) -> bool:
     resolved = Path(os.path.realpath(path))
     if resolved.is_relative_to(os.path.realpath(sys.prefix)):
         return False
-    return any(resolved.is_relative_to(folder) for folder in project_folders(project))
+    return any(map(resolved.is_relative_to, project_folders(project)))
 
 
 def cleaned_path(environment: Mapping[str, str], project: Path) -> str:
@@ -32,12 +32,13 @@ def cleaned_path(environment: Mapping[str, str], project: Path) -> str:
     `npx` and the like put a folder of the project first. Of the environment that runs us only `bin` stays.
     """
     own_bin = os.path.join(os.path.realpath(sys.prefix), "bin")
-    folders = environment.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(
-        folder
-        for folder in folders
-        if os.path.isabs(folder) and (os.path.realpath(folder) == own_bin or not _leads_into(folder, project))
-    )
+    refused = project_folders(project)
+    folders = []
+    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
+        resolved = os.path.realpath(folder)
+        if os.path.isabs(folder) and (resolved == own_bin or not any(map(Path(resolved).is_relative_to, refused))):
+            folders.append(folder)
+    return os.pathsep.join(folders)
 
 
 def find_program(name: str, environment: Mapping[str, str], project: Path) -> str:
@@ -63,8 +64,3 @@ def find_program(name: str, environment: Mapping[str, str], project: Path) -> st
     if is_of_project(program, project):
         raise ProgramMissing(f"{name!r} cannot be started: it lies in the project, so a repository may have brought it")
     return program
-
-
-def _leads_into(folder: str, project: Path) -> bool:
-    resolved = Path(os.path.realpath(folder))
-    return any(resolved.is_relative_to(outer) for outer in project_folders(project))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from deepwork.errors import OutputError, PathRefused
 from deepwork.files.paths import describe, open_regular
+from deepwork.gate.payload import ListedFile
 
 MAX_BYTES = 1024**3
 _CHUNK = 256 * 1024
@@ -40,9 +41,9 @@ def digest_of(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def digests(fingerprints: Fingerprints, paths: Iterable[str]) -> list[tuple[str, str]]:
+def digests(fingerprints: Fingerprints, files: Iterable[ListedFile]) -> list[tuple[str, str]]:
     """Give path and digest of each of these files."""
-    return [(path, fingerprints[path].digest) for path in paths]
+    return [(path, fingerprints[path].digest) for path, _ in files]
 
 
 def changed_files(before: Fingerprints, after: Fingerprints) -> list[str]:

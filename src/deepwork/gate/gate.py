@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import anyio
 from anyio import to_thread
@@ -79,15 +80,15 @@ class Judgement:
     changed: tuple[str, ...] = ()
     untrusted: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def failed(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if isinstance(outcome.verdict, NeedsWork)]
 
-    @property
+    @cached_property
     def broken(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.error]
 
-    @property
+    @cached_property
     def reused(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.reused]
 
@@ -160,9 +161,9 @@ class QualityGate:
         }
         return {name: error for name, error in errors.items() if error}
 
-    async def read(self, work: Work) -> Work:
-        """Read the files of the work, so that a verdict holds for these contents and no others."""
-        return replace(work, fingerprints=await self._fingerprints(work))
+    async def read(self, work: Work) -> Fingerprints:
+        """Read the files of the work, to tell equal calls from others."""
+        return await to_thread.run_sync(take_fingerprints, work.paths, self._workspace.output_roots)
 
     async def judge(
         self, work: Work, *, verdicts: RecordedVerdicts = NO_VERDICTS, progress: ReviewProgress | None = None
@@ -170,15 +171,14 @@ class QualityGate:
         """Have everything judged that needs a verdict; if nothing failed, hand back the other reviews.
 
         Args:
-            work: What was submitted, read before.
+            work: What was submitted.
             verdicts: What was judged before. Unchanged files are answered from it, and not judged again.
             progress: Told how far it is.
         """
         judgement = Judgement(skipped=work.skipped)
         if self.gives_verdicts(work):
             async with snapshot(work.paths, self._workspace.output_roots) as copied:
-                copied_work = replace(work, fingerprints=copied.originals)
-                judgement = await self._judged(copied_work, copied, verdicts, progress or ReviewProgress())
+                judgement = await self._judged(work, copied, verdicts, progress or ReviewProgress())
         if judgement.failed or judgement.broken or judgement.changed:
             return judgement
         return replace(judgement, handed_back=(*judgement.handed_back, *await self._hand_back(work)))
@@ -187,9 +187,11 @@ class QualityGate:
         self, work: Work, copied: Snapshot, verdicts: RecordedVerdicts, progress: ReviewProgress
     ) -> Judgement:
         """Ask for a verdict on every evaluation that has none, and see what changed meanwhile."""
-        outcomes = [Outcome(evaluation, verdicts.on(evaluation)) for evaluation in evaluations(work, self._routing)]
+        outcomes = []
+        for evaluation in evaluations(work, copied.originals, self._routing):
+            verdict = verdicts.on(evaluation)
+            outcomes.append(Outcome(evaluation, verdict, reused=verdict is not None))
         to_run = [number for number, outcome in enumerate(outcomes) if not outcome.verdict]
-        outcomes = [replace(outcome, reused=outcome.verdict is not None) for outcome in outcomes]
         progress.expect(len(to_run))
 
         async def run(number: int) -> None:
@@ -201,16 +203,13 @@ class QualityGate:
         changed = await self._changed(work, copied, outcomes) if to_run else ()
         untrusted = tuple(sorted(self._untrusted()))
         return Judgement(
-            tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, work.fingerprints, changed, untrusted
+            tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, copied.originals, changed, untrusted
         )
 
     async def _changed(self, work: Work, copied: Snapshot, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
         judged = {listed.path for outcome in outcomes for listed in (*outcome.evaluation.files, *work.inputs)}
         changed = await to_thread.run_sync(copied.changed, self._workspace.output_roots)
         return tuple(path for path in changed if path in judged)
-
-    async def _fingerprints(self, work: Work) -> Fingerprints:
-        return await to_thread.run_sync(take_fingerprints, work.paths, self._workspace.output_roots)
 
     async def _hand_back(self, work: Work) -> list[HandBack]:
         hand_backs: list[HandBack] = []

@@ -28,7 +28,7 @@ def judgement_events(judgement: Judgement) -> Iterator[tuple[EventKind, dict[str
 def _verdict(outcome: Outcome, judgement: Judgement) -> dict[str, Any]:
     evaluation, verdict = outcome.evaluation, outcome.verdict
     usage = getattr(verdict, "usage", None)
-    judged = digests(judgement.fingerprints, evaluation.task.files)
+    judged = digests(judgement.fingerprints, evaluation.files)
     changed = [
         path for path in judgement.changed if path in evaluation.task.files or path not in _all_judged(judgement)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
@@ -22,7 +22,6 @@ class Work:
 
     Attributes:
         outputs_by_step: What the earlier steps have made.
-        fingerprints: The files as they were when they were submitted; the gate reads them.
     """
 
     session_id: str
@@ -32,7 +31,6 @@ class Work:
     outputs: Outputs
     outputs_by_step: Mapping[str, Outputs] = field(default_factory=dict)
     notes: str | None = None
-    fingerprints: Fingerprints = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> list[ListedFile]:
@@ -45,9 +43,14 @@ class Work:
         ]
 
     @cached_property
-    def paths(self) -> list[str]:
+    def files(self) -> list[ListedFile]:
         """All files that a reviewer may see."""
-        return [listed.path for listed in (*files_of(self.outputs), *self.inputs)]
+        return [*files_of(self.outputs), *self.inputs]
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The paths of all files."""
+        return [path for path, _ in self.files]
 
     @cached_property
     def reviews(self) -> list[Review]:
@@ -97,15 +100,14 @@ class Evaluation:
         return self.target_file or self.task.run_each
 
 
-def evaluations(work: Work, routing: Routing) -> Iterator[Evaluation]:
-    """Divide the work among the reviewers that give verdicts."""
+def evaluations(work: Work, fingerprints: Fingerprints, routing: Routing) -> Iterator[Evaluation]:
+    """Divide the work, whose files have these contents, among the reviewers that give verdicts."""
     for portion in portions(work):
         reviewer = work.reviewer(portion.review, routing)
         if not reviewer.gives_verdicts:
             continue
         task = _task(portion.review, (listed.path for listed in portion.files))
-        key = portion_key(work, portion, reviewer.name)
-        subject = portion_key(replace(work, notes=None), portion, reviewer.name)
+        key, subject = verdict_keys(work, fingerprints, portion, reviewer.name)
         yield Evaluation(task, portion.files, portion.target_file, reviewer, key, subject)
 
 
@@ -119,13 +121,12 @@ def portions(work: Work) -> Iterator[Portion]:
             yield Portion(review, (listed,), listed.path)
 
 
-def portion_key(work: Work, portion: Portion, reviewer: str) -> str:
-    """Digest everything on which a verdict of this reviewer depends."""
+def verdict_keys(work: Work, fingerprints: Fingerprints, portion: Portion, reviewer: str) -> tuple[str, str]:
+    """Digest everything on which a verdict of this reviewer depends, with the author's notes and without them."""
     review = portion.review
-    judged = digests(work.fingerprints, (listed.path for listed in portion.files))
-    inputs = digests(work.fingerprints, (listed.path for listed in work.inputs))
-    question = (review.run_each, sorted(review.quality_criteria.items()), review.additional_review_guidance)
-    return digest_of(reviewer, *question, work.notes, judged, inputs)
+    question = (reviewer, review.run_each, sorted(review.quality_criteria.items()), review.additional_review_guidance)
+    files = (digests(fingerprints, portion.files), digests(fingerprints, work.inputs))
+    return digest_of(*question, work.notes, *files), digest_of(*question, None, *files)
 
 
 def handed_back_tasks(work: Work, routing: Routing) -> dict[Reviewer, list[ReviewTask]]:

@@ -131,11 +131,13 @@ class Notifier:
                     self._failures.pop(key, None)
                     self.problems.pop(target.name, None)
                     await self._save()
-        except NotSent as error:
+        except Exception as error:
+            if not isinstance(error, NotSent):
+                log.exception("notification %s", item.id)
             count = self._failures.get(key, (0, 0.0))[0] + 1
             pause = min(FIRST_PAUSE * 2 ** (count - 1), LONGEST_PAUSE) * random.uniform(0.8, 1.2)
             self._failures[key] = count, anyio.current_time() + pause
-            self.problems[target.name] = f"{error.message}; tried again in {pause:.0f} s"
+            self.problems[target.name] = f"{_reason(error)}; tried again in {pause:.0f} s"
             log.warning("notification %s: %s", item.id, self.problems[target.name])
         finally:
             self._under_way.discard(key)
@@ -164,6 +166,10 @@ def notification(item: InboxItem, project: str) -> Notification:
     body = {"id": item.id, "state": item.state, "project": project, "item": asdict(item)}
     key = sha256(json.dumps([project, item.id, item.state]).encode()).hexdigest()[:32]
     return Notification(key, json.dumps(body).encode())
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, NotSent) else f"a bug of deepwork: {type(error).__name__}"
 
 
 def _is_locked(descriptor: int) -> bool:

@@ -86,7 +86,10 @@ class SessionInbox(InboxSource):
             return f"Step {step_id!r} of {session.workflow} passes without a review when the agent reports it next"
         if action == RETRY.name:
             await self._interventions.go_back(session, step_id, reason)
-            return f"Step {step_id!r} of {session.workflow} has begun again, with all its review attempts"
+            return (
+                f"Step {step_id!r} of {session.workflow} has begun again, with all its attempts; tell the agent to go "
+                f"on with session {session_id}"
+            )
         await self._interventions.abort(session, reason)
         return f"{session.workflow}, session {session_id}, is aborted"
 

@@ -52,7 +52,7 @@ def _reviewer(name: str, error: RunnerUnavailable) -> InboxItem:
     return InboxItem(
         id=f"reviewer.{name}",
         kind="reviewer",
-        what=f"No verdicts of the reviewer {name!r}: {error.message}",
+        what=f"Reviews get no verdicts: {error.message}",
         detail="\n".join(filter(None, [error.message, error.hint, "`deepwork doctor` shows more."])),
         since="",
         state=error.message,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -140,12 +141,12 @@ class Workflow(JobFilePart):
     steps: list[Entry]
     agent: Text | None = None
 
-    @property
+    @cached_property
     def entries(self) -> list[list[str]]:
         """The entries, each as a list of step ids; the first id of a group is its primary."""
         return [[entry] if isinstance(entry, str) else list(entry) for entry in self.steps]
 
-    @property
+    @cached_property
     def step_ids(self) -> list[str]:
         """All step ids in order, groups flattened."""
         return [step_id for entry in self.entries for step_id in entry]

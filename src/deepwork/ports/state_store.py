@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Protocol, Self, TypeVar
 
 from deepwork.errors import CorruptSession, StorageError
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+
+T = TypeVar("T")
+
+
+class SessionReader(Protocol):
+    """Reads sessions in the thread that asks, for a call that reads several things in one thread."""
+
+    def load(self, session_id: str) -> Session | None:
+        """Read a session; see `StateStore.load`."""
+
+    def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        """Read the summaries of some sessions; see `StateStore.peek`."""
 
 
 class StateStore(ABC):
@@ -76,6 +89,14 @@ class StateStore(ABC):
                 summaries += [session.summary()] if session else []
         return summaries
 
+    def reader(self) -> SessionReader:
+        """Give what reads sessions in other threads than that of the event loop, in which this is called.
+
+        By default it has the event loop ask this store. A store that reads by itself in any thread spares every call
+        of an agent some turns between threads.
+        """
+        return _LoopReader(self, asyncio.get_running_loop())
+
     async def stamps(self) -> Mapping[str, Hashable]:
         """Give of each session, by its id, what differs after every change of it.
 
@@ -109,3 +130,20 @@ class StateStore(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+
+class _LoopReader:
+    """Has an event loop ask a store, and waits for its answer."""
+
+    def __init__(self, store: StateStore, loop: asyncio.AbstractEventLoop) -> None:
+        self._store = store
+        self._loop = loop
+
+    def load(self, session_id: str) -> Session | None:
+        return self._answer(self._store.load(session_id))
+
+    def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        return self._answer(self._store.peek(session_ids))
+
+    def _answer(self, question: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(question, self._loop).result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import anyio
 
@@ -32,6 +33,7 @@ MAX_ITEMS = 1000
 MAX_WHAT = 200
 MAX_DETAIL = 4000
 MAX_TEXT = 10_000
+TEXTS = ("id", "kind", "what", "since", "state", "detail")
 
 
 def of_core(name: str, source: InboxSource) -> Provided[InboxSource]:
@@ -128,9 +130,7 @@ async def _items(name: str, source: Provided[InboxSource]) -> list[InboxItem]:
         raise
     except Exception as error:
         raise fault(source.by, "its inbox", error) from error
-    wrong_items = [item for item in items if not isinstance(item, InboxItem)]
-    if wrong_items or len(items) > MAX_ITEMS:
-        problem = f"gave {wrong_items[0]!r:.100}, not an InboxItem" if wrong_items else f"has over {MAX_ITEMS:,} items"
+    if problem := _problem(items):
         raise PluginLoadError(f"{source.by}: its inbox {problem}", hint=hint_to_block(source.by))
     return [
         replace(
@@ -138,10 +138,27 @@ async def _items(name: str, source: Provided[InboxSource]) -> list[InboxItem]:
             id=f"{name}:{item.id}",
             what=one_line(item.what, MAX_WHAT),
             detail=shorten(item.detail, MAX_DETAIL),
+            reference=dict(item.reference),
             source=name,
         )
         for item in items
     ]
+
+
+def _problem(items: list[Any]) -> str | None:
+    """Say what is wrong with the items of a plugin."""
+    wrong = next((item for item in items if not isinstance(item, InboxItem)), None)
+    if wrong is not None:
+        return f"gave {wrong!r:.100}, not an InboxItem"
+    if len(items) > MAX_ITEMS:
+        return f"has over {MAX_ITEMS:,} items"
+    texts = [(item, name) for item in items for name in TEXTS if not isinstance(getattr(item, name), str)]
+    if texts:
+        return f"gave an item whose {texts[0][1]} is {getattr(*texts[0])!r:.100}, not a text"
+    ids = [item.id for item in items]
+    twice = next((item_id for item_id in ids if ids.count(item_id) > 1), None) if len(ids) > len(set(ids)) else None
+    # Each of the two would be a new state of the other, and people would be told of both without end.
+    return None if twice is None else f"gave two items with the id {twice!r:.100}"
 
 
 def _chosen(item: InboxItem, name: str) -> InboxAction:

@@ -313,9 +313,9 @@ class Project:
     async def _broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
         if not self.config.quality_gate.enabled:
             return {}
-        gate = self._gate or self.gate()
-        error = await gate.unavailable() if self.config.quality_gate.strict else None
-        return {"strict": error} if error else await gate.broken_reviewers()
+        # Only a server knows whom its options have review; a command looks at those that the configuration names.
+        error = await self._gate.unavailable() if self._gate and self.config.quality_gate.strict else None
+        return {"strict": error} if error else await (self._gate or self.gate()).broken_reviewers()
 
     def _limits(self) -> Limits:
         from deepwork.inbox.sessions import Limits

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 import anyio
 
 from deepwork.errors import CorruptSession, NoActiveSession, StaleSession, UnknownSession
+from deepwork.files.work_queue import WorkQueue
 from deepwork.files.workspace import Workspace
 from deepwork.models.replies import StackEntry
 from deepwork.models.sessions import Session, SessionSummary, is_session_id
 from deepwork.ports.call import LOCAL, ToolCall
 from deepwork.ports.records import StateStoreSpec
-from deepwork.ports.state_store import StateStore
+from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.sessions.stacks import Connections, ConnectionState
 from deepwork.text.shorten import one_line
 
@@ -24,6 +27,30 @@ MAX_RACES = 20
 
 ResultT = TypeVar("ResultT")
 Change = Callable[[Session], Session]
+
+
+@dataclass(frozen=True)
+class View:
+    """The sessions of a stack as a call has read them.
+
+    Attributes:
+        ids: Those that were looked for.
+        summaries: Those that there are.
+        damaged: Errors of damaged ones, until they are told.
+    """
+
+    ids: list[str]
+    summaries: list[SessionSummary]
+    damaged: list[CorruptSession]
+
+
+@dataclass(frozen=True)
+class Target(Generic[ResultT]):
+    """The session that a call means, what was made of it in the thread that read it, and the stack beside it."""
+
+    session: Session
+    result: ResultT
+    view: View
 
 
 class StateManager:
@@ -36,6 +63,7 @@ class StateManager:
         self._opening = anyio.Lock()
         self._store: StateStore | None = None
         self._connections = Connections()
+        self._work = WorkQueue("deepwork-calls")
 
     @property
     def store_name(self) -> str:
@@ -125,8 +153,12 @@ class StateManager:
             raise UnknownSession(f"Session {session_id!r} not found")
         return session
 
-    async def target(self, call: ToolCall, session_id: str | None) -> Session:
+    async def target(
+        self, call: ToolCall, session_id: str | None, then: Callable[[Session], ResultT]
+    ) -> Target[ResultT]:
         """Find the session that a call means; an active one that is not on the stack is adopted.
+
+        What blocks is done in one thread: the session and the stack are read, and `then` is called with the session.
 
         Raises:
             NoActiveSession: None was named and the stack is empty.
@@ -134,36 +166,51 @@ class StateManager:
             CorruptSession: None was named, and a session of the stack is damaged: it may be the one that was meant.
         """
         connection = self.connection(call)
+        reader = (await self.store()).reader()
+        read = partial(_read_target, reader, call.principal, session_id, [*connection.stack], then)
+        view, target = await self._work.run(read)
         if not session_id:
-            top = await self.top(call)
-            if connection.damaged:
-                errors = ". ".join(connection.damaged)
-                connection.damaged.clear()
-                raise CorruptSession(errors, hint="Nothing else was changed.")
-            if top is None:
-                raise NoActiveSession("No active workflow session")
-            return top
-        session = await self.named(call, session_id)
-        if session.is_active and session_id not in connection.stack:
-            await self._put_on_stack(call, session)
+            return await self._top_target(call, view, target, then)
+        if target is None:
+            raise UnknownSession(f"Session {session_id!r} not found")
+        if target.session.is_active and session_id not in connection.stack:
+            await self._put_on_stack(call, target.session)
             connection.unbriefed.add(session_id)
             if self._connections.take_up(session_id, call.connection):
-                connection.remarks.append(_taken_over(session))
-        return session
+                connection.remarks.append(_taken_over(target.session))
+        return target
+
+    async def _top_target(
+        self, call: ToolCall, view: View, target: Target[ResultT] | None, then: Callable[[Session], ResultT]
+    ) -> Target[ResultT]:
+        stack = await self.stack(call, view=view)
+        connection = self.connection(call)
+        if connection.damaged:
+            errors = ". ".join(connection.damaged)
+            connection.damaged.clear()
+            raise CorruptSession(errors, hint="Nothing else was changed.")
+        if not stack:
+            raise NoActiveSession("No active workflow session")
+        if target and target.session.session_id == stack[-1].session_id:
+            return target
+        return await self.target(call, stack[-1].session_id, then)  # a call beside this one has changed the stack
 
     # The stack
 
-    async def stack(self, call: ToolCall, session: Session | None = None) -> list[SessionSummary]:
+    async def stack(
+        self, call: ToolCall, session: Session | None = None, view: View | None = None
+    ) -> list[SessionSummary]:
         """Read the active sessions of the connection, the newest last, and drop those that have ended elsewhere.
 
         Args:
             call: Whose stack it is.
             session: A session that was read or saved a moment ago, and need not be read again.
+            view: The same of other sessions.
         """
         connection = self.connection(call)
         # Only what is on the stack now: a call that runs beside this one may push meanwhile.
         ids = [*connection.stack]
-        summaries = await self._summaries_of(call, ids, session)
+        summaries = await self._summaries_of(call, ids, session, view)
         active = []
         for session_id in ids:
             summary = summaries.get(session_id)
@@ -175,9 +222,11 @@ class StateManager:
         connection.drop(set(ids) - {summary.session_id for summary in active})
         return active
 
-    async def stack_entries(self, call: ToolCall, session: Session | None = None) -> list[StackEntry]:
+    async def stack_entries(
+        self, call: ToolCall, session: Session | None = None, view: View | None = None
+    ) -> list[StackEntry]:
         """Read the stack as replies show it."""
-        stack = await self.stack(call, session)
+        stack = await self.stack(call, session, view)
         entries = [StackEntry(workflow=summary.workflow, step=summary.step_id) for summary in stack]
         self.connection(call).entries = entries
         return entries
@@ -219,15 +268,23 @@ class StateManager:
         connection.push([*parents, session.session_id])
         connection.unbriefed.update(parents)
 
-    async def _summaries_of(self, call: ToolCall, ids: list[str], session: Session | None) -> dict[str, SessionSummary]:
+    async def _summaries_of(
+        self, call: ToolCall, ids: list[str], session: Session | None, view: View | None
+    ) -> dict[str, SessionSummary]:
         summaries = {session.session_id: session.summary()} if session else {}
-        missing = [session_id for session_id in ids if session_id not in summaries]
+        items: list[SessionSummary | CorruptSession] = []
+        if view:
+            items = [*view.summaries, *view.damaged]
+            view.damaged.clear()
+        known = {*summaries, *(view.ids if view else ())}
+        missing = [session_id for session_id in ids if session_id not in known]
         if missing:
-            for item in await (await self.store()).peek(missing):
-                if isinstance(item, CorruptSession):
-                    self.connection(call).damaged.append(item.message)
-                elif item.principal == call.principal:
-                    summaries[item.session_id] = item
+            items += await (await self.store()).peek(missing)
+        for item in items:
+            if isinstance(item, CorruptSession):
+                self.connection(call).damaged.append(item.message)
+            elif item.principal == call.principal:
+                summaries.setdefault(item.session_id, item)
         return summaries
 
     async def _read(self, call: ToolCall, session_id: str) -> Session | None:
@@ -240,6 +297,28 @@ class StateManager:
             self.connection(call).damaged.append(error.message)
             return None
         return session if session and session.principal == call.principal else None
+
+
+def _read_target(
+    reader: SessionReader, principal: str, session_id: str | None, stack: list[str], then: Callable[[Session], ResultT]
+) -> tuple[View, Target[ResultT] | None]:
+    """Read the stack, and the session that is named, or else is on top; None if there is none of the caller."""
+    ids = [other for other in stack if other != session_id]
+    items = reader.peek(ids) if ids else []
+    summaries = [item for item in items if isinstance(item, SessionSummary)]
+    view = View(ids, summaries, [item for item in items if isinstance(item, CorruptSession)])
+    if session_id:
+        session = reader.load(session_id) if is_session_id(session_id) else None
+    else:
+        active = [summary.session_id for summary in summaries if summary.is_active and summary.principal == principal]
+        try:
+            session = reader.load(active[-1]) if active else None
+        except CorruptSession as error:
+            view.damaged.append(error)
+            return view, None
+    if session is None or session.principal != principal:
+        return view, None
+    return view, Target(session, then(session), view)
 
 
 def _taken_over(session: Session) -> str:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -174,3 +175,25 @@ def test_a_client_that_is_gone_ends_the_server_quietly_while_a_call_is_in_flight
     assert process.wait(20) == 0
     nothing_is_left_of(process)
     assert "bug" not in process.stderr.read()
+
+
+def test_an_interrupt_that_comes_before_the_event_loop_ends_the_server(project):
+    """The signal is raised where asyncio makes its main task; it used to be taken for a cancellation, and lost."""
+    program = (
+        "import asyncio, os, runpy, signal, sys\n"
+        "class Interrupted(asyncio.Runner):\n"
+        "    def run(self, *arguments, **options):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        return super().run(*arguments, **options)\n"
+        "import anyio._backends._asyncio as backend\n"
+        "backend.Runner = asyncio.Runner = Interrupted\n"
+        "sys.argv[0] = 'deepwork'\n"
+        "runpy.run_module('deepwork', run_name='__main__')\n"
+    )
+    command = [sys.executable, "-c", program, "serve", "--path", str(project.root)]
+    read_end, write_end = os.pipe()
+    with subprocess.Popen(command, stdin=read_end, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        os.close(read_end)
+        _, errors = server.communicate(timeout=60)
+    os.close(write_end)
+    assert (server.returncode, b"Traceback" in errors) == (0, False)

@@ -30,7 +30,7 @@ def load(act: Act, task: Task, chosen: Include) -> Mapped:
         "prior_tasks": [],
     }
     if chosen.prior_task_outcomes:
-        before = act.records.tasks_before(task)
+        before, _ = act.records.tasks_before(task, 10**6)
         sections["prior_tasks"] = [_prior(other, is_full=chosen.prior_task_full) for other in before]
     siblings = act.records.tasks_beside(task) if chosen.sibling_status else []
     if siblings:

@@ -135,6 +135,12 @@ def _answer_message(act: Act, message_id: str, action: str, text: str | None) ->
 
 def _answer_task(act: Act, task_id: str, action: str, text: str | None, by: Answerer) -> str:
     task = act.records.task(task_id)
+    if not by.is_person:
+        raise OrchestrationError(
+            "INVALID_STATE",
+            f"task {task_id} is for a person, and nobody is at a terminal here; nothing was changed",
+            "Answer in a terminal yourself.",
+        )
     if action == RELEASE.name:
         holder_id = _holder(task)
         agents.task_release(act, task_id, holder_id, reason=f"by {_name(by)}")

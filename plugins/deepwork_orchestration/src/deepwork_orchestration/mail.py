@@ -11,7 +11,7 @@ from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.inbox import waits_for_person
-from deepwork_orchestration.models import Mapped, Message
+from deepwork_orchestration.models import Message
 
 PRIORITIES = get_args(Priority)
 MAX_BODY = 1500
@@ -41,8 +41,7 @@ def _unread(act: Act, agent_id: str) -> list[Message]:
     """Give the oldest of the most urgent messages first; those to people wait in the inbox."""
     if any(person.id == agent_id for person in act.records.people()):
         return []
-    everything: Mapped = dict.fromkeys(("message_types", "priorities", "workflow_id", "thread_id", "since"))
-    messages = act.records.inbox(agent_id, status="unread", limit=LOADED, **everything)
+    messages = act.records.inbox(agent_id, status="unread", limit=LOADED)
     return sorted(messages, key=lambda message: (-PRIORITIES.index(message.priority), message.created_at))
 
 

@@ -53,16 +53,20 @@ class Database:
         # thread already, so that the database is not left idle between two of them.
         self._writers = CapacityLimiter(_SQLITE_WRITERS) if dialect == "sqlite" else self._limiter
 
-    async def write(self, change: Callable[[Transaction], T]) -> T:
+    async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
         """Run a change in one transaction, in a worker thread; it is durable when this returns.
 
         The change is run again from its start when another transaction was in its way or the connection broke, so it
         does nothing but database work. Once begun it ends, also when the caller is cancelled.
 
+        Args:
+            change: What is to be done.
+            lock: Taken before anything else, as `Transaction.lock` would.
+
         Raises:
             DatabaseError: The database did not answer; nothing was changed.
         """
-        committed = await to_thread.run_sync(self._executor.write, change, limiter=self._writers)
+        committed = await to_thread.run_sync(self._executor.write, change, lock, limiter=self._writers)
         if committed.has_events:
             self._wake_ups.announce()
         result: T = committed.result
@@ -75,6 +79,22 @@ class Database:
             DatabaseError: The database did not answer.
         """
         return await to_thread.run_sync(self._executor.read, query, limiter=self._limiter)
+
+    def read_here(self, query: Callable[[Transaction], T]) -> T:
+        """Run a query as `read` does, but in the thread of the caller, which blocks.
+
+        Raises:
+            DatabaseError: The database did not answer.
+        """
+        return self._executor.read(query)
+
+    def write_here(self, change: Callable[[Transaction], None]) -> None:
+        """Run a change that emits no events as `write` does, but in the thread of the caller, which blocks.
+
+        Raises:
+            DatabaseError: The database did not answer; nothing was changed.
+        """
+        self._executor.write(change)
 
     async def feed(
         self, after: str | None, *, limit: int = 1000, source: str | None = None, workflow_id: str | None = None

@@ -28,7 +28,8 @@ class Address:
         machine: The name of this machine.
         migrate: Whether the first use brings the tables up to date.
         file: The SQLite file; None for a server.
-        secret: Gives the URL as it was written. For an SQLite file of the project, it makes the file.
+        secret: Gives the URL as it was written. For an SQLite file of the project, it makes the file, or
+            refuses one that somebody else has made.
     """
 
     dialect: Literal["sqlite", "postgresql"]
@@ -72,7 +73,15 @@ def choose_address(context: PluginContext) -> Address:
         place = "plugins.settings.sql.database_url"
         return address_of(settings.database_url, place, machine=machine, migrate=settings.migrate)
     root = data_root(context.project_root, scope=settings.scope)
-    return _file_address(root, machine=machine, migrate=settings.migrate)
+    path = root / DATA / FILE
+    return Address(
+        "sqlite",
+        f"sqlite:///{path}",
+        machine,
+        settings.migrate,
+        lambda: str(prepare_file(root, context.environment)),
+        path,
+    )
 
 
 def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> Address:
@@ -99,8 +108,3 @@ def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> A
         f"{place}: {shown!r} is not the URL of a database that can be used",
         hint="Write postgresql://USER@HOST/DATABASE, or sqlite:////absolute/path/of/a/file.db.",
     )
-
-
-def _file_address(root: Path, *, machine: str, migrate: bool) -> Address:
-    path = root / DATA / FILE
-    return Address("sqlite", f"sqlite:///{path}", machine, migrate, lambda: str(prepare_file(root)), path)

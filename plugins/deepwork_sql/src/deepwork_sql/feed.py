@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from deepwork.api import ArgumentError
 from deepwork_sql.events import CORE, Event, Viewer
+from deepwork_sql.prepared import Prepared
 from deepwork_sql.tables import events, feeds, sessions
 from deepwork_sql.transaction import Transaction
 
@@ -37,10 +38,12 @@ _OLDEST_RUNNING = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text:
 _NEXT = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
 _COLUMNS = ("source", "event", "workflow_id", "at", "principal", "data")
 _VALUES = {name: bindparam(name, type_=events.c[name].type) for name in _COLUMNS}
-_APPEND = {
-    "sqlite": insert(events).values(xid=0, **_VALUES).inline(),
-    "postgresql": insert(events).values(xid=_OWN_XID + _OFFSET, **_VALUES).inline(),
-}
+_APPEND = Prepared(
+    {
+        "sqlite": insert(events).values(xid=0, **_VALUES).inline(),
+        "postgresql": insert(events).values(xid=_OWN_XID + _OFFSET, **_VALUES).inline(),
+    }
+)
 
 
 class Cursor(NamedTuple):
@@ -68,10 +71,8 @@ class Cursor(NamedTuple):
 
 def append(transaction: Transaction, new_events: list[dict[str, Any]], principal: str | None) -> None:
     """Write events, in their order."""
-    statement = _APPEND[transaction.dialect]
-    same = {"at": transaction.now, "principal": principal}
     for event in new_events:
-        transaction.execute(statement, {**same, **event})
+        transaction.run(_APPEND, at=transaction.now, principal=principal, **event)
 
 
 def read(

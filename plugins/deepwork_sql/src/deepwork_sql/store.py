@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Self
 
-from deepwork.api import CorruptSession, Session, SessionStatus, SessionSummary, StateStore, Workspace
+from deepwork.api import (
+    CorruptSession,
+    Session,
+    SessionReader,
+    SessionStatus,
+    SessionSummary,
+    StateStore,
+    Workspace,
+)
 from deepwork_sql.text import is_storable
 
 if TYPE_CHECKING:
     from deepwork_sql.access import Database
+    from deepwork_sql.session_rows import SessionRows
 
 
 class SqlStore(StateStore):
@@ -64,6 +73,10 @@ class SqlStore(StateStore):
         ids = [session_id for session_id in session_ids if is_storable(session_id)]
         return await self._database.read(lambda transaction: self._rows.peek(transaction, ids))
 
+    def reader(self) -> SessionReader:
+        """Give what reads rows in any thread."""
+        return RowReader(self._database, self._rows)
+
     async def archive(self, session_id: str) -> None:
         """Hide a session from `load` and `find`; its row stays."""
         await self._database.write(lambda transaction: self._rows.archive(transaction, session_id))
@@ -75,3 +88,26 @@ class SqlStore(StateStore):
     async def damaged(self) -> list[str]:
         """Name the sessions that could not be read."""
         return await self._database.read(self._rows.damaged)
+
+
+class RowReader:
+    """Reads sessions in the thread that asks."""
+
+    def __init__(self, database: Database, rows: SessionRows) -> None:
+        self._database = database
+        self._rows = rows
+
+    def load(self, session_id: str) -> Session | None:
+        """Read a session."""
+        if not is_storable(session_id):
+            return None
+        try:
+            return self._database.read_here(lambda transaction: self._rows.load(transaction, session_id))
+        except CorruptSession:
+            self._database.write_here(lambda transaction: self._rows.mark_damaged(transaction, session_id))
+            raise
+
+    def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        """Read the summaries of some sessions in one query."""
+        ids = [session_id for session_id in session_ids if is_storable(session_id)]
+        return self._database.read_here(lambda transaction: self._rows.peek(transaction, ids))

@@ -43,12 +43,13 @@ from deepwork.server.http.listen import ListenOptions
 from deepwork.server.http.pages import Pages
 from deepwork.server.http.plugins import PREFIX, PluginApps
 from deepwork.server.http.sessions import TransportSessions
+from deepwork.server.http.shares import Shares
 
 log = logging.getLogger("deepwork.server")
 
 
 class HttpApplication:
-    """The ASGI application: `Guard`, then `RequestLimits`, then `BodyCheck`, then what is served.
+    """The ASGI application: `Guard`, then `Shares`, then `RequestLimits`, then `BodyCheck`, then what is served.
 
     Args:
         app: What is served beside the plugins' applications; it gets the lifespan.
@@ -68,7 +69,7 @@ class HttpApplication:
         self._message_path = message_path
         sessions = TransportSessions(self._count, self._session_owners)
         served: ASGIApp = BodyCheck(sessions, message_path) if message_path else self._count
-        self._guarded: ASGIApp = Guard(RequestLimits(served), options.allowed_hosts, options.tokens, apps.pages)
+        self._guarded: ASGIApp = Guard(Shares(RequestLimits(served)), options.allowed_hosts, options.tokens, apps.pages)
         self._calls = PendingCalls()
         self._is_ending = False
         self._beside: anyio.CancelScope | None = None

@@ -25,6 +25,7 @@ from deepwork.server.drain import PendingCalls
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
 
 _CHUNK = 256 * 1024
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("deepwork.server")
 
@@ -136,35 +137,53 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int) -> None:
     blocking = [(descriptor, os.get_blocking(descriptor)) for descriptor in (stdin, stdout)]
     for descriptor, _ in blocking:
         os.set_blocking(descriptor, False)
+    signals = EndSignals()
     try:
-        anyio.run(_serve, server, stdin, stdout)
+        anyio.run(_serve, server, stdin, stdout, signals)
     finally:
         # Everything is closed by now: a late signal would only change the exit code.
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         for descriptor, was_blocking in blocking:
             os.set_blocking(descriptor, was_blocking)
 
 
-async def _serve(server: FastMCP[Any], stdin: int, stdout: int) -> None:
+async def _serve(server: FastMCP[Any], stdin: int, stdout: int, signals: EndSignals) -> None:
     async with anyio.create_task_group() as tasks:
-        end_on_signals(tasks.cancel_scope)
+        signals.cancel(tasks.cancel_scope)
         await _speak(server, Wire(stdin, stdout))
         tasks.cancel_scope.cancel()
 
 
-def end_on_signals(scope: anyio.CancelScope) -> None:
-    """Cancel a scope at SIGTERM and SIGINT. Further signals do nothing, so that a save is not interrupted."""
-    import asyncio
+class EndSignals:
+    """SIGTERM and SIGINT, from now on: the first one ends the server, and further ones interrupt no save.
 
-    loop = asyncio.get_running_loop()
+    They are handled before there is an event loop: asyncio would cancel its main task at SIGINT, which is lost if
+    that has not begun yet.
+    """
 
-    def end() -> None:
-        end_process_soon()
-        scope.cancel()
+    def __init__(self) -> None:
+        self._arrived = False
+        for number in ENDING:
+            signal.signal(number, self._note)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
+    def cancel(self, scope: anyio.CancelScope) -> None:
+        """Cancel a scope at a signal, also at one that has arrived already."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            end_process_soon()
+            scope.cancel()
+
+        for number in ENDING:
+            loop.add_signal_handler(number, end)
+        if self._arrived:
+            end()
+
+    def _note(self, *_: object) -> None:
+        self._arrived = True
 
 
 async def _speak(server: FastMCP[Any], wire: Wire) -> None:
