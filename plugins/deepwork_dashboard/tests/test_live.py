@@ -14,7 +14,7 @@ from deepwork_sql.testing import new_database
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["json", "sqlite", "postgresql"])
+@pytest.fixture(params=["json", "sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def live_project(request, project, tmp_path):
     """A project whose runs are in files, or with all else in a database of each engine."""
     if request.param == "json":

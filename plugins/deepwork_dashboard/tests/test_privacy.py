@@ -23,7 +23,7 @@ def agent_of(dash, token):
     return Client(transport)
 
 
-@pytest.mark.parametrize("store", ["json", "sql"])
+@pytest.mark.parametrize("store", ["json", pytest.param("sql", marks=pytest.mark.slow)])
 async def test_the_runs_of_one_principal_are_in_nothing_that_another_sees(project, tokens, listen, store):
     with project.server("--token-file", tokens(), "--state-store", store) as dash:
         bob, alice = ({"Authorization": f"Bearer {token}"} for token in (BOB, ALICE))

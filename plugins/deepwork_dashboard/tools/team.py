@@ -31,7 +31,7 @@ text = "\\n".join(Path(path).read_text() for path in request["files"])
 checks = {"Sources": "Source:" in text, "Length": len(text) > 40, "Dates": "2026" in text}
 words = {"Sources": "Two figures in the second paragraph have no source.", "Length": "It is a heading and no more.",
          "Dates": "The month is named, the year is not."}
-results = [{"criterion": name, "passed": checks.get(name, True), **({} if checks.get(name, True) else {"feedback": words[name]})}
+results = [{"criterion": name, "passed": checks[name], **({} if checks[name] else {"feedback": words[name]})}
            for name in request["criteria"]]
 passed = all(result["passed"] for result in results)
 feedback = "" if passed else " ".join(words[result["criterion"]] for result in results if not result["passed"])
@@ -43,7 +43,12 @@ CRITERIA = {
     "Dates": "Does every period say month and year?",
     "Length": "Is there enough for a reader who was not there?",
 }
-GOOD = "# Report of May 2026\n\nRevenue grew by 12 %. Source: ledger of May 2026, page 4.\n\nChurn fell to 1.9 %. Source: billing export.\n"
+GOOD = """# Report of May 2026
+
+Revenue grew by 12 %. Source: ledger of May 2026, page 4.
+
+Churn fell to 1.9 %. Source: billing export.
+"""
 BAD = "# Report of May\n\nRevenue grew by 12 %.\n"
 JOB = {
     "name": "quarterly_report",

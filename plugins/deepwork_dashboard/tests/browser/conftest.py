@@ -14,8 +14,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-import browsing  # noqa: E402 - a module of the tools
-import team as teams  # noqa: E402 - the same
+import browsing
+import team as teams
 
 PATIENCE = 30
 
@@ -100,7 +100,8 @@ class Dashboard:
             )
         deadline = time.monotonic() + PATIENCE
         while not (match := re.search(r"http://[\w.]+:(\d+)", self.log.read_text())):
-            assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.02)
         self.port = int(match[1])
         return self

@@ -21,6 +21,14 @@ MARKUP = [
 ]
 
 
+# What stands out of the page to the right, if the page can be scrolled to it.
+WIDER = """document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('main *')]
+    .filter((element) => element.getBoundingClientRect().right > innerWidth)
+    .map((element) => `${element.tagName}.${element.className}`).slice(0, 9)"""
+HANDLERS = """[...document.querySelectorAll('*')].flatMap((element) =>
+    element.getAttributeNames().filter((name) => name.startsWith('on')))"""
+
+
 @pytest.fixture(scope="module")
 def hostile(make_team):
     """A project in which every name, text and path is an attack."""
@@ -136,25 +144,19 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
     for view in views:
         dashboard.open(page, view)
         page.locator(".loading").first.wait_for(state="detached")
-        for folded in page.locator("main details:not([open]) > summary").all():
-            folded.click()
+        page.eval_on_selector_all("main details", "(parts) => parts.forEach((part) => { part.open = true; })")
         assert page.evaluate("window.hit") is None, view
         assert page.locator("main script, main iframe, main img, main object, main embed").count() == 0, view
         addresses = page.eval_on_selector_all("a", "(links) => links.map((link) => link.getAttribute('href'))")
         assert [address for address in addresses if not address.startswith("#/")] == [], view
-        assert (
-            page.evaluate(
-                "[...document.querySelectorAll('*')].flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
-            )
-            == []
-        ), view
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        assert page.evaluate(HANDLERS) == [], view
+        assert page.evaluate(WIDER) == [], view
     assert [url for url in asked if not url.startswith(dashboard.url)] == []
     page.get_by_text(MARKUP[1], exact=False).first.wait_for()
 
 
 def test_names_without_a_space_never_make_a_page_wider(hostile, serve, new_page):
-    team, plan_id, task_id, workflow, stuck = hostile
+    team, plan_id, task_id, workflow, _ = hostile
     dashboard = serve(team.root)
     page = new_page(width=360, height=740)
     dashboard.enter(page)
@@ -171,7 +173,7 @@ def test_names_without_a_space_never_make_a_page_wider(hostile, serve, new_page)
     ]:
         dashboard.open(page, view)
         page.locator(".loading").first.wait_for(state="detached")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+        assert page.evaluate(WIDER) == [], view
 
 
 @pytest.fixture
@@ -203,10 +205,13 @@ def test_another_site_can_neither_read_nor_answer_nor_frame_nor_listen(make_team
     got = hostile.evaluate(
         """async ([base, id]) => {
         const body = JSON.stringify({id, action: 'abort', text: 'because'});
+        const post = {method: 'POST', credentials: 'include', body};
         const tries = {
           read: () => fetch(base + 'api/inbox', {credentials: 'include'}).then((response) => response.text()),
-          post: () => fetch(base + 'api/inbox/answer', {method: 'POST', credentials: 'include', headers: {'Content-Type': 'application/json'}, body}).then((response) => response.text()),
-          simple: () => fetch(base + 'api/inbox/answer', {method: 'POST', credentials: 'include', mode: 'no-cors', headers: {'Content-Type': 'text/plain'}, body}).then(() => { throw new Error('opaque'); }),
+          post: () => fetch(base + 'api/inbox/answer', {...post, headers: {'Content-Type': 'application/json'}})
+            .then((response) => response.text()),
+          simple: () => fetch(base + 'api/inbox/answer', {...post, mode: 'no-cors'})
+            .then(() => { throw new Error('what it did is looked at below'); }),
           listen: () => new Promise((done, fail) => {
             const socket = new WebSocket(base.replace('http', 'ws') + 'live');
             socket.onmessage = done;
@@ -221,7 +226,9 @@ def test_another_site_can_neither_read_nor_answer_nor_frame_nor_listen(make_team
           }),
         };
         const got = {};
-        for (const [name, attempt] of Object.entries(tries)) got[name] = await attempt().then(() => 'SUCCEEDED', () => 'refused');
+        for (const [name, attempt] of Object.entries(tries)) {
+          got[name] = await attempt().then(() => 'SUCCEEDED', () => 'refused');
+        }
         const frame = document.createElement('iframe');
         frame.src = base;
         document.body.append(frame);

@@ -56,11 +56,17 @@ def test_a_large_plan_is_moved_within_frames(large, dashboard, page):
         const frame = () => new Promise((done) => requestAnimationFrame(done));
         const measure = async (act) => {
           const times = [];
-          for (let turn = 0; turn < 60; turn += 1) { const start = performance.now(); act(turn); await frame(); times.push(performance.now() - start); }
+          for (let turn = 0; turn < 60; turn += 1) {
+            const start = performance.now();
+            act(turn);
+            await frame();
+            times.push(performance.now() - start);
+          }
           return times.sort((one, other) => one - other)[30];
         };
         const idle = await measure(() => {});
-        const moved = await measure((turn) => graph.dispatchEvent(new WheelEvent('wheel', {deltaY: turn % 2 ? 60 : -60, clientX: 700, clientY: 600, cancelable: true})));
+        const moved = await measure((turn) => graph.dispatchEvent(
+          new WheelEvent('wheel', {deltaY: turn % 2 ? 60 : -60, clientX: 700, clientY: 600, cancelable: true})));
         return {idle, moved};
     }"""
     )
@@ -112,7 +118,7 @@ def test_a_long_log_is_read_page_by_page_to_its_end(large, dashboard, page):
 
 
 def test_a_new_event_comes_to_the_head_of_a_long_log(large, dashboard, page):
-    team, _, ids, agent = large
+    _, _, ids, agent = large
     dashboard.enter(page, "#/events?event=checkpoint")
     page.locator(".vrow").first.wait_for()
     before = page.locator("[data-index='0'] a").get_attribute("href")
@@ -130,13 +136,21 @@ def test_the_layout_puts_every_task_right_of_what_it_needs_and_none_upon_another
         for (let turn = 0; turn < 60; turn += 1) {
           const count = Math.floor(random() * 120);
           const edges = [];
-          for (let node = 1; node < count; node += 1) for (let edge = 0; edge < random() * 3; edge += 1) edges.push([Math.floor(random() * node), node]);
+          for (let node = 1; node < count; node += 1) {
+            for (let edge = 0; edge < random() * 3; edge += 1) edges.push([Math.floor(random() * node), node]);
+          }
           const {nodes, width, height} = layout(count, edges);
-          for (const [from, to] of edges) if (nodes[from].x + NODE.width > nodes[to].x) wrong.push(`${turn}: ${from} is not left of ${to}`);
+          const note = (isWrong, text) => isWrong && wrong.push(`${turn}: ${text}`);
+          for (const [from, to] of edges) {
+            note(nodes[from].x + NODE.width > nodes[to].x, `${from} is not left of ${to}`);
+          }
           nodes.forEach((one, index) => nodes.slice(0, index).forEach((other, second) => {
-            if (Math.abs(one.x - other.x) < NODE.width && Math.abs(one.y - other.y) < NODE.height) wrong.push(`${turn}: ${index} is upon ${second}`);
+            const isApart = Math.abs(one.x - other.x) >= NODE.width || Math.abs(one.y - other.y) >= NODE.height;
+            note(!isApart, `${index} is upon ${second}`);
           }));
-          nodes.forEach(({x, y}, index) => { if (x < 0 || y < 0 || x + NODE.width > width || y + NODE.height > height) wrong.push(`${turn}: ${index} is outside`); });
+          nodes.forEach(({x, y}, index) => {
+            note(x < 0 || y < 0 || x + NODE.width > width || y + NODE.height > height, `${index} is outside`);
+          });
         }
         return wrong.slice(0, 5);
     }"""

@@ -11,12 +11,12 @@ import {invalidate, useList} from './resources.js';
 const KINDS = {
   'failed-gate': ['Failed review', 'reviews', 'warn'],
   'no-verdict': ['Review without a verdict', 'alert', 'warn'],
-  'runner': ['Reviewer unavailable', 'alert', 'warn'],
-  'override': ['Wish for an override', 'hand', 'warn'],
+  runner: ['Reviewer unavailable', 'alert', 'warn'],
+  override: ['Wish for an override', 'hand', 'warn'],
   'damaged-session': ['Damaged run', 'alert', 'bad'],
-  'blocker': ['Blocker', 'alert', 'warn'],
+  blocker: ['Blocker', 'alert', 'warn'],
   'human-task': ['Task for a person', 'hand', 'run'],
-  'message': ['Message', 'messages', 'run'],
+  message: ['Message', 'messages', 'run'],
 };
 // Actions that end something. They look like it, and are never the first that is offered.
 const ENDING = ['abort', 'delete', 'remove', 'skip'];
@@ -33,27 +33,59 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
   const open = note(openKey(item));
   const action = item.actions.find(({name}) => name === open?.action);
   const address = withLink ? thingHref(item.thing) : null;
-  const title = address ? html`<a href=${address} data-row>${item.title}</a>` : html`<span tabindex="0" data-row>${item.title}</span>`;
-  return html`<article class=${chosen ? 'inbox-item is-chosen' : 'inbox-item'} data-row-group data-kind=${item.kind} aria-label=${item.title}>
+  const title = address
+    ? html`<a href=${address} data-row>${item.title}</a>`
+    : html`<span tabindex="0" data-row>${item.title}</span>`;
+  return html`<article
+    class=${chosen ? 'inbox-item is-chosen' : 'inbox-item'}
+    data-row-group
+    data-kind=${item.kind}
+    aria-label=${item.title}
+  >
     <div class="inbox-icon tone-${KINDS[item.kind]?.[2] ?? 'warn'}">${icon(KINDS[item.kind]?.[1] ?? 'alert')}</div>
     <div class="inbox-body">
-      <p class="inbox-meta"><span>${kindWords(item.kind)}</span>${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}${item.since ? html`<span>waits for ${time(item.since, {focusable: true, age: true})}</span>` : nothing}</p>
+      <p class="inbox-meta">
+        <span>${kindWords(item.kind)}</span
+        >${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}${item.since ? html`<span>waits for ${time(item.since, {focusable: true, age: true})}</span>` : nothing}
+      </p>
       ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
       ${prose(item.text)}
-      <div class="actions">${item.actions.map((offered) => html`
-        <button type="button" class=${buttonClass(offered, item, open)} aria-expanded=${String(offered === action)} ?disabled=${Boolean(open?.busy)}
-          @click=${() => choose(item, offered)}>${offered.label}</button>`)}
-        ${item.command ? html`<details class="in-terminal"><summary>In the terminal</summary>${copyable(item.command, {label: 'Copy the command'})}</details>` : nothing}
+      <div class="actions">
+        ${item.actions.map(
+          (offered) =>
+            html` <button
+              type="button"
+              class=${buttonClass(offered, item, open)}
+              aria-expanded=${String(offered === action)}
+              ?disabled=${Boolean(open?.busy)}
+              @click=${() => choose(item, offered)}
+            >
+              ${offered.label}
+            </button>`,
+        )}
+        ${
+          item.command
+            ? html`<details class="in-terminal">
+                <summary>In the terminal</summary>
+                ${copyable(item.command, {label: 'Copy the command'})}
+              </details>`
+            : nothing
+        }
       </div>
       ${action ? form(item, action, open) : nothing}
       ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
-    </div></article>`;
+    </div>
+  </article>`;
 }
 
 // What waits for a person and is about one thing, on the page of that thing.
 export function waitingFor(thing) {
   const items = useList('api/inbox').items.filter((item) => item.thing === thing);
-  return items.length ? html`<section class="waiting-here" aria-label="Waits for a person">${items.map((item) => inboxItem(item, {withLink: false}))}</section>` : nothing;
+  return items.length
+    ? html`<section class="waiting-here" aria-label="Waits for a person">
+        ${items.map((item) => inboxItem(item, {withLink: false}))}
+      </section>`
+    : nothing;
 }
 
 function buttonClass(action, item, open) {
@@ -75,7 +107,11 @@ function choose(item, action) {
 
 function open(item, action) {
   setNote(openKey(item), {action: action.name});
-  requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector('.answer textarea, .answer button')?.focus()));
+  requestAnimationFrame(() => requestAnimationFrame(() => formOf(item)?.querySelector('textarea, button')?.focus()));
+}
+
+function formOf(item) {
+  return document.querySelector(`.answer[data-item="${CSS.escape(item.id)}"]`);
 }
 
 function close(item) {
@@ -91,13 +127,28 @@ function form(item, action, state) {
     if (event.key === 'Escape') close(item);
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   };
-  return html`<form class="answer" @submit=${submit} @keydown=${onKey}>
-    ${action.text ? html`<label>${words(action.text)}
-        <textarea rows="3" required .value=${note(textKey(item, action), '')} @input=${(event) => setNote(textKey(item, action), event.target.value)}></textarea></label>`
-      : html`<p>${action.label}: this cannot be undone.</p>`}
-    <div class="actions"><button class=${isEnding(action) ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>${state.busy ? 'Sending…' : action.label}</button>
+  return html`<form class="answer" data-item=${item.id} @submit=${submit} @keydown=${onKey}>
+    ${
+      action.text
+        ? html`<label
+            >${words(action.text)}
+            <textarea
+              rows="3"
+              required
+              .value=${note(textKey(item, action), '')}
+              @input=${(event) => setNote(textKey(item, action), event.target.value)}
+            ></textarea>
+          </label>`
+        : html`<p>${action.label}: this cannot be undone.</p>`
+    }
+    <div class="actions">
+      <button class=${isEnding(action) ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>
+        ${state.busy ? 'Sending…' : action.label}
+      </button>
       <button type="button" class="button" @click=${() => close(item)}>Cancel</button>
-      ${action.text ? html`<span class="quiet hint">Ctrl + Enter sends</span>` : nothing}</div></form>`;
+      ${action.text ? html`<span class="quiet hint">Ctrl + Enter sends</span>` : nothing}
+    </div>
+  </form>`;
 }
 
 async function send(item, action, text) {
@@ -123,6 +174,12 @@ function told(text) {
 
 export function doneNotice() {
   const text = note('done');
-  return text ? html`<div class="toast">${icon('check')}<span>${text}</span>
-    <button type="button" class="icon-button small" aria-label="Close" @click=${() => setNote('done', undefined)}>${icon('cross')}</button></div>` : nothing;
+  return text
+    ? html`<div class="toast">
+        ${icon('check')}<span>${text}</span>
+        <button type="button" class="icon-button small" aria-label="Close" @click=${() => setNote('done', undefined)}>
+          ${icon('cross')}
+        </button>
+      </div>`
+    : nothing;
 }

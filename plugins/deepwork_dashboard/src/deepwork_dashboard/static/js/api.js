@@ -36,7 +36,11 @@ export async function act(path, body) {
 }
 
 export async function login(token) {
-  return request('login', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({token})});
+  return request('login', {
+    method: 'POST',
+    headers: {'Content-Type': 'application/json'},
+    body: JSON.stringify({token}),
+  });
 }
 
 export async function session() {
@@ -71,7 +75,9 @@ export function liveAddress(cursor) {
 
 // The path of a list or thing with its parameters; empty ones are left out.
 export function apiPath(parts, parameters = {}) {
-  const chosen = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const chosen = Object.entries(parameters).filter(
+    ([, value]) => value !== undefined && value !== null && value !== '',
+  );
   const query = new URLSearchParams(chosen).toString();
   return `api/${parts.map((part) => encodeURIComponent(part)).join('/')}${query ? `?${query}` : ''}`;
 }

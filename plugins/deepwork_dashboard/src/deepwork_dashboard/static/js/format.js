@@ -99,7 +99,9 @@ export function plural(count, word, words = `${word}s`) {
 
 // `needs_work` as "Needs work".
 export function words(identifier) {
-  const text = String(identifier ?? '').replaceAll('_', ' ').toLowerCase();
+  const text = String(identifier ?? '')
+    .replaceAll('_', ' ')
+    .toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

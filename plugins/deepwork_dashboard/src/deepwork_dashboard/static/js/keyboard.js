@@ -34,11 +34,13 @@ function destination(key) {
 const KEYS = {
   '/': () => document.getElementById('search')?.focus(),
   '?': () => document.getElementById('help')?.showModal(),
-  'g': () => { goPressedAt = performance.now(); },
-  'j': () => step(1),
-  'k': () => step(-1),
-  'f': () => document.querySelector('main .filter input')?.focus(),
-  'u': () => document.querySelector('main .up')?.click(),
+  g: () => {
+    goPressedAt = performance.now();
+  },
+  j: () => step(1),
+  k: () => step(-1),
+  f: () => document.querySelector('main .filter input')?.focus(),
+  u: () => document.querySelector('main .up')?.click(),
 };
 
 // Rows are what carries `data-row`: a link or a button in the order of the page. Long lists know their own next row.
@@ -46,7 +48,8 @@ function step(direction) {
   const list = document.querySelector('main virtual-rows');
   if (list?.rows.length && list.step(direction)) return;
   const rows = [...document.querySelectorAll('main [data-row]')].filter((row) => row.offsetParent !== null);
-  const focused = document.activeElement?.closest('[data-row-group]')?.querySelector('[data-row]') ?? document.activeElement;
+  const focused =
+    document.activeElement?.closest('[data-row-group]')?.querySelector('[data-row]') ?? document.activeElement;
   const index = rows.indexOf(focused);
   const next = rows[index < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, index + direction))];
   next?.focus();
@@ -65,8 +68,19 @@ export function helpDialog() {
     [['?'], 'show these keys'],
   ];
   return html`<dialog id="help" aria-labelledby="help-title">
-    <form method="dialog"><h2 id="help-title">Keys</h2><button class="icon-button" aria-label="Close">${icon('cross')}</button></form>
-    <dl class="keys">${rows.map(([keys, text]) => html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd>`)}</dt><dd>${text}</dd></div>`)}</dl>
+    <form method="dialog">
+      <h2 id="help-title">Keys</h2>
+      <button class="icon-button" aria-label="Close">${icon('cross')}</button>
+    </form>
+    <dl class="keys">
+      ${rows.map(
+        ([keys, text]) =>
+          html`<div>
+            <dt>${keys.map((key) => html`<kbd>${key}</kbd>`)}</dt>
+            <dd>${text}</dd>
+          </div>`,
+      )}
+    </dl>
     <p class="quiet">In a plan: arrow keys move, <kbd>+</kbd> and <kbd>−</kbd> zoom, <kbd>0</kbd> shows all.</p>
   </dialog>`;
 }

@@ -8,12 +8,32 @@ import {href, setQuery} from './router.js';
 
 // How each status of the project is shown: the colour of its tone, and an icon, so that no meaning is in colour alone.
 const STATUS = {
-  active: ['run', 'run'], current: ['run', 'spin'], open: ['run', 'circle'], in_progress: ['run', 'run'], planning: ['run', 'run'],
-  ready: ['quiet', 'circle'], pending: ['quiet', 'circle'], waiting: ['quiet', 'circle'], archived: ['quiet', 'dot'],
-  blocked: ['quiet', 'lock'], paused: ['warn', 'pause'], waits: ['warn', 'hand'], partial_success: ['warn', 'check'],
-  completed: ['good', 'check'], done: ['good', 'check'], success: ['good', 'check'], merged: ['good', 'check'], passed: ['good', 'check'],
-  failed: ['bad', 'cross'], damaged: ['bad', 'alert'], aborted: ['bad', 'cross'], abandoned: ['quiet', 'cross'], skipped: ['quiet', 'skip'],
-  online: ['good', 'dot'], busy: ['run', 'dot'], offline: ['quiet', 'dot'],
+  active: ['run', 'run'],
+  current: ['run', 'spin'],
+  open: ['run', 'circle'],
+  in_progress: ['run', 'run'],
+  planning: ['run', 'run'],
+  ready: ['quiet', 'circle'],
+  pending: ['quiet', 'circle'],
+  waiting: ['quiet', 'circle'],
+  archived: ['quiet', 'dot'],
+  blocked: ['quiet', 'lock'],
+  paused: ['warn', 'pause'],
+  waits: ['warn', 'hand'],
+  partial_success: ['warn', 'check'],
+  completed: ['good', 'check'],
+  done: ['good', 'check'],
+  success: ['good', 'check'],
+  merged: ['good', 'check'],
+  passed: ['good', 'check'],
+  failed: ['bad', 'cross'],
+  damaged: ['bad', 'alert'],
+  aborted: ['bad', 'cross'],
+  abandoned: ['quiet', 'cross'],
+  skipped: ['quiet', 'skip'],
+  online: ['good', 'dot'],
+  busy: ['run', 'dot'],
+  offline: ['quiet', 'dot'],
 };
 
 export function tone(status) {
@@ -34,8 +54,14 @@ export function pill(status, text = words(status)) {
 export function time(value, {focusable = false, age = false} = {}) {
   if (!value) return html`<span class="quiet">–</span>`;
   const text = age ? relative(value).replace(/ ago$/, '') : relative(value);
-  return html`<time class="when" datetime=${isoTime(value)} data-exact=${exact(value)}
-    tabindex=${focusable ? '0' : nothing} aria-label=${focusable ? `${text}, ${exact(value)}` : nothing}>${text}</time>`;
+  return html`<time
+    class="when"
+    datetime=${isoTime(value)}
+    data-exact=${exact(value)}
+    tabindex=${focusable ? '0' : nothing}
+    aria-label=${focusable ? `${text}, ${exact(value)}` : nothing}
+    >${text}</time
+  >`;
 }
 
 export {clock, duration};
@@ -46,19 +72,32 @@ export function prose(text, {lines = 0} = {}) {
 }
 
 export function json(value) {
-  return html`<pre class="code" tabindex="0">${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>`;
+  return html`<pre class="code" tabindex="0">
+${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>`;
 }
 
 export function isEmpty(value) {
-  return value === null || value === undefined || value === '' || (typeof value === 'object' && !Object.keys(value).length);
+  return (
+    value === null || value === undefined || value === '' || (typeof value === 'object' && !Object.keys(value).length)
+  );
 }
 
 // A copyable text: an id, a command.
 export function copyable(text, {shown = text, label = 'Copy'} = {}) {
   const key = `copied ${text}`;
   const copied = note(key, false);
-  return html`<span class="copyable"><code>${shown}</code><button class="icon-button small" type="button" title=${label} aria-label=${`${label}: ${text}`}
-    @click=${() => copy(text, key)}>${icon(copied ? 'check' : 'copy')}</button></span>`;
+  return html`<span class="copyable"
+    ><code>${shown}</code
+    ><button
+      class="icon-button small"
+      type="button"
+      title=${label}
+      aria-label=${`${label}: ${text}`}
+      @click=${() => copy(text, key)}
+    >
+      ${icon(copied ? 'check' : 'copy')}
+    </button></span
+  >`;
 }
 
 async function copy(text, key) {
@@ -87,29 +126,46 @@ export function empty({title, text, command, shape = 'check'}) {
 }
 
 export function problem(error, again) {
-  return html`<div class="notice tone-bad" role="alert">${icon('alert')}<div>
-    <p>${error.message}</p>${error.hint ? html`<p class="quiet">${error.hint}</p>` : nothing}
-    ${error.isTemporary ? html`<p class="quiet">Trying again…</p>` : nothing}${again ?? nothing}</div></div>`;
+  return html`<div class="notice tone-bad" role="alert">
+    ${icon('alert')}
+    <div>
+      <p>${error.message}</p>
+      ${error.hint ? html`<p class="quiet">${error.hint}</p>` : nothing}
+      ${error.isTemporary ? html`<p class="quiet">Trying again…</p>` : nothing}${again ?? nothing}
+    </div>
+  </div>`;
 }
 
 // What a resource gives, or that it is being read, or why it cannot be.
 export function shown(resource, draw) {
-  if (resource.data !== undefined) return html`${resource.error ? problem(resource.error) : nothing}${draw(resource.data)}`;
+  if (resource.data !== undefined)
+    return html`${resource.error ? problem(resource.error) : nothing}${draw(resource.data)}`;
   if (resource.error) return problem(resource.error);
   return html`<div class="loading" aria-label="Loading" role="status"><span></span><span></span><span></span></div>`;
 }
 
 export function moreButton(list) {
   if (!list.next) return nothing;
-  return html`<p class="more"><button type="button" class="button" ?disabled=${list.loading} @click=${() => list.more()}>Show more</button></p>`;
+  return html`<p class="more">
+    <button type="button" class="button" ?disabled=${list.loading} @click=${() => list.more()}>Show more</button>
+  </p>`;
 }
 
 // Filters that stand in the address.
 export function choices(name, options, query, {label, initial = ''}) {
   const chosen = query.get(name) ?? initial;
-  return html`<div class="segments" role="group" aria-label=${label}>${options.map(([value, text, count]) => html`
-    <button type="button" aria-pressed=${String(chosen === value)} @click=${() => setQuery({[name]: value === initial ? '' : value})}>
-      ${text}${count === undefined ? nothing : html` <span class="count">${number(count)}</span>`}</button>`)}</div>`;
+  return html`<div class="segments" role="group" aria-label=${label}>
+    ${options.map(
+      ([value, text, count]) =>
+        html` <button
+          type="button"
+          aria-pressed=${String(chosen === value)}
+          @click=${() => setQuery({[name]: value === initial ? '' : value})}
+        >
+          ${text}${count === undefined ? nothing : html` <span class="count">${number(count)}</span>`}
+        </button>`,
+    )}
+  </div>`;
 }
 
 let typing = 0;
@@ -120,14 +176,29 @@ export function filterBox(query, {label, name = 'q'}) {
     const {value} = event.target;
     typing = setTimeout(() => setQuery({[name]: value.trim()}), 150);
   };
-  return html`<label class="filter">${icon('search')}<input type="search" placeholder=${label} aria-label=${label}
-    autocomplete="off" spellcheck="false" value=${query.get(name) ?? ''} @input=${write}></label>`;
+  return html`<label class="filter"
+    >${icon('search')}<input
+      type="search"
+      placeholder=${label}
+      aria-label=${label}
+      autocomplete="off"
+      spellcheck="false"
+      value=${query.get(name) ?? ''}
+      @input=${write}
+  /></label>`;
 }
 
 export function tabs(options, chosen, address) {
-  return html`<nav class="tabs" aria-label="Parts of this page">${options.map(([value, text, count]) => html`
-    <a href=${address(value)} aria-current=${value === chosen ? 'page' : nothing}>${text}${
-      count === undefined || count === null ? nothing : html` <span class="count">${number(count)}</span>`}</a>`)}</nav>`;
+  return html`<nav class="tabs" aria-label="Parts of this page">
+    ${options.map(
+      ([value, text, count]) =>
+        html` <a href=${address(value)} aria-current=${value === chosen ? 'page' : nothing}
+          >${text}${
+            count === undefined || count === null ? nothing : html` <span class="count">${number(count)}</span>`
+          }</a
+        >`,
+    )}
+  </nav>`;
 }
 
 const ORDER = ['completed', 'skipped', 'in_progress', 'planning', 'paused', 'failed', 'pending', 'blocked'];
@@ -142,8 +213,16 @@ export function progressBar(counts, total) {
     return svg`<rect class="bar bar-${status}" x=${start - width} y="0" width=${width} height="6"/>`;
   });
   const text = parts.map((status) => `${number(counts[status])} ${words(status).toLowerCase()}`).join(', ');
-  return html`<svg class="progress" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=${text || 'no tasks'}>
-    <rect class="bar-ground" width="100" height="6"/>${bars}</svg>`;
+  return html`<svg
+    class="progress"
+    viewBox="0 0 100 6"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label=${text || 'no tasks'}
+  >
+    <rect class="bar-ground" width="100" height="6" />
+    ${bars}
+  </svg>`;
 }
 
 export {ORDER as TASK_ORDER};
@@ -152,10 +231,19 @@ export {ORDER as TASK_ORDER};
 export function stepBar([position, count], {waits = false} = {}) {
   const steps = Math.max(1, count);
   const parts = Array.from({length: steps}, (_, index) => {
-    const state = index + 1 < position ? 'completed' : index + 1 === position ? (waits ? 'paused' : 'in_progress') : 'ground';
+    const state =
+      index + 1 < position ? 'completed' : index + 1 === position ? (waits ? 'paused' : 'in_progress') : 'ground';
     return svg`<rect class="bar bar-${state}" x=${(index * 100) / steps} y="0" width=${Math.max(0.4, 100 / steps - (steps > 40 ? 0 : 1))} height="6"/>`;
   });
-  return html`<svg class="progress" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=${`Step ${position} of ${count}`}>${parts}</svg>`;
+  return html`<svg
+    class="progress"
+    viewBox="0 0 100 6"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label=${`Step ${position} of ${count}`}
+  >
+    ${parts}
+  </svg>`;
 }
 
 const VIEWS = {run: 'runs', plan: 'plans', task: 'tasks', work: 'work', agent: 'agents', inbox: 'inbox'};

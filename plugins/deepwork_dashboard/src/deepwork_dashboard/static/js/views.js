@@ -44,7 +44,8 @@ export function viewOf(parts, session) {
   const [name = 'inbox', id] = parts;
   const draw = VIEWS[name]?.[id === undefined ? 0 : 1];
   const needed = NEEDS[name] ?? name;
-  if (!draw || (name !== 'search' && !session.views.includes(needed))) return {name: 'unknown', key: 'unknown', title: 'Not found', draw: unknownView};
+  if (!draw || (name !== 'search' && !session.views.includes(needed)))
+    return {name: 'unknown', key: 'unknown', title: 'Not found', draw: unknownView};
   const title = NAVIGATION.find((entry) => entry.name === name)?.text ?? words(name);
   return {name, key: id === undefined || name === 'inbox' ? name : `${name}/${id}`, title, draw};
 }

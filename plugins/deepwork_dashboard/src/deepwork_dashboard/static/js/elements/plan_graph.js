@@ -88,7 +88,11 @@ class PlanGraph extends HTMLElement {
 
   fit() {
     const {width, height} = this.#layout;
-    const scale = Math.min(1, (this.clientWidth - FIT_MARGIN * 2) / Math.max(1, width), (this.clientHeight - FIT_MARGIN * 2) / Math.max(1, height));
+    const scale = Math.min(
+      1,
+      (this.clientWidth - FIT_MARGIN * 2) / Math.max(1, width),
+      (this.clientHeight - FIT_MARGIN * 2) / Math.max(1, height),
+    );
     this.#sight = {scale, x: (this.clientWidth - width * scale) / 2, y: (this.clientHeight - height * scale) / 2};
     this.#isFitted = true;
     this.#schedule();
@@ -104,7 +108,11 @@ class PlanGraph extends HTMLElement {
   }
 
   #smallest() {
-    return Math.min(0.2, this.clientWidth / (this.#layout.width * 1.5), this.clientHeight / (this.#layout.height * 1.5));
+    return Math.min(
+      0.2,
+      this.clientWidth / (this.#layout.width * 1.5),
+      this.clientHeight / (this.#layout.height * 1.5),
+    );
   }
 
   #resize() {
@@ -125,12 +133,19 @@ class PlanGraph extends HTMLElement {
     const first = chosen < 0 && isTiny ? this.#begin() : chosen;
     if (first < 0 || this.#sight.scale >= READABLE) return;
     const {x, y} = this.#layout.nodes[first];
-    this.#sight = {scale: READABLE, x: this.clientWidth / 2 - (x + NODE.width / 2) * READABLE, y: this.clientHeight / 2 - (y + NODE.height / 2) * READABLE};
+    this.#sight = {
+      scale: READABLE,
+      x: this.clientWidth / 2 - (x + NODE.width / 2) * READABLE,
+      y: this.clientHeight / 2 - (y + NODE.height / 2) * READABLE,
+    };
     this.#isFitted = false;
   }
 
   #begin() {
-    return Math.max(0, this.#rows.findIndex(({status}) => status === 'in_progress'));
+    return Math.max(
+      0,
+      this.#rows.findIndex(({status}) => status === 'in_progress'),
+    );
   }
 
   #positionOf(id) {
@@ -144,8 +159,10 @@ class PlanGraph extends HTMLElement {
     const {scale} = this.#sight;
     const left = x * scale + this.#sight.x;
     const top = y * scale + this.#sight.y;
-    const moveX = Math.max(FIT_MARGIN - left, 0) || Math.min(this.clientWidth - FIT_MARGIN - NODE.width * scale - left, 0);
-    const moveY = Math.max(FIT_MARGIN - top, 0) || Math.min(this.clientHeight - FIT_MARGIN - NODE.height * scale - top, 0);
+    const moveX =
+      Math.max(FIT_MARGIN - left, 0) || Math.min(this.clientWidth - FIT_MARGIN - NODE.width * scale - left, 0);
+    const moveY =
+      Math.max(FIT_MARGIN - top, 0) || Math.min(this.clientHeight - FIT_MARGIN - NODE.height * scale - top, 0);
     if (!moveX && !moveY) return;
     this.#sight = {scale, x: this.#sight.x + moveX, y: this.#sight.y + moveY};
     this.#isFitted = false;
@@ -161,12 +178,42 @@ class PlanGraph extends HTMLElement {
   }
 
   #frame() {
-    return html`<svg class="graph" role="group" tabindex="0" aria-label="Tasks and what they need. Arrow keys go from task to task, Enter opens one. The tab Table has the same as a list.">
-        <g class="world"></g></svg>
+    return html`<svg
+        class="graph"
+        role="group"
+        tabindex="0"
+        aria-label="Tasks and what they need. Arrow keys go from task to task, Enter opens one. The tab Table has the same as a list."
+      >
+        <g class="world"></g>
+      </svg>
       <div class="graph-tools">
-        <button type="button" class="icon-button" aria-label="Zoom in" title="Zoom in (+)" @click=${() => this.zoom(ZOOM_STEP)}>${icon('plus')}</button>
-        <button type="button" class="icon-button" aria-label="Zoom out" title="Zoom out (−)" @click=${() => this.zoom(1 / ZOOM_STEP)}>${icon('minus')}</button>
-        <button type="button" class="icon-button" aria-label="Show the whole plan" title="Show all (0)" @click=${() => this.fit()}>${icon('fit')}</button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Zoom in"
+          title="Zoom in (+)"
+          @click=${() => this.zoom(ZOOM_STEP)}
+        >
+          ${icon('plus')}
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Zoom out"
+          title="Zoom out (−)"
+          @click=${() => this.zoom(1 / ZOOM_STEP)}
+        >
+          ${icon('minus')}
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Show the whole plan"
+          title="Show all (0)"
+          @click=${() => this.fit()}
+        >
+          ${icon('fit')}
+        </button>
       </div>`;
   }
 
@@ -176,7 +223,12 @@ class PlanGraph extends HTMLElement {
     world.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
     const near = scale >= NAMES_FROM || this.#rows.length <= FEW;
     const drawn = this.#drawnFor;
-    const seen = {left: -x / scale, top: -y / scale, right: (this.clientWidth - x) / scale, bottom: (this.clientHeight - y) / scale};
+    const seen = {
+      left: -x / scale,
+      top: -y / scale,
+      right: (this.clientWidth - x) / scale,
+      bottom: (this.clientHeight - y) / scale,
+    };
     if (drawn && drawn.near === near && (!near || contains(drawn.area, seen))) return;
     const area = grown(seen);
     this.#drawnFor = {near, area};
@@ -206,16 +258,30 @@ class PlanGraph extends HTMLElement {
     const positions = [];
     for (let position = 0; position < nodes.length; position += 1) if (inSight(position)) positions.push(position);
     const edges = this.#graph.edges.filter(([from, to]) => crosses(nodes[from], nodes[to], area));
-    return svg`${this.#edges(edges)}${repeat(positions, (position) => this.#rows[position].id, (position) => this.#node(position))}`;
+    return svg`${this.#edges(edges)}${repeat(
+      positions,
+      (position) => this.#rows[position].id,
+      (position) => this.#node(position),
+    )}`;
   }
 
   #edges(edges) {
     const {nodes} = this.#layout;
     const line = this.#lineOfSelected();
-    const isOn = ([from, to]) => line && ((line.before.has(from) && (line.before.has(to) || to === line.node)) || (line.after.has(to) && (line.after.has(from) || from === line.node)));
+    const isOn = ([from, to]) =>
+      line &&
+      ((line.before.has(from) && (line.before.has(to) || to === line.node)) ||
+        (line.after.has(to) && (line.after.has(from) || from === line.node)));
     const rest = line ? edges.filter((edge) => !isOn(edge)) : edges;
     return svg`<path class=${line ? 'edges is-dim' : 'edges'} d=${rest.map((edge) => curve(nodes, edge)).join('')}></path>
-      ${line ? svg`<path class="edges is-on" d=${edges.filter(isOn).map((edge) => curve(nodes, edge)).join('')}></path>` : nothing}`;
+      ${
+        line
+          ? svg`<path class="edges is-on" d=${edges
+              .filter(isOn)
+              .map((edge) => curve(nodes, edge))
+              .join('')}></path>`
+          : nothing
+      }`;
   }
 
   #node(position) {
@@ -234,7 +300,10 @@ class PlanGraph extends HTMLElement {
 
   #neighbours(position, direction) {
     const {edges} = this.#graph;
-    const linked = {Left: () => edges.filter(([, to]) => to === position).map(([from]) => from), Right: () => edges.filter(([from]) => from === position).map(([, to]) => to)};
+    const linked = {
+      Left: () => edges.filter(([, to]) => to === position).map(([from]) => from),
+      Right: () => edges.filter(([from]) => from === position).map(([, to]) => to),
+    };
     const found = linked[direction]?.() ?? [];
     return found.length ? found : nodesOf(this.#layout);
   }
@@ -256,7 +325,9 @@ class PlanGraph extends HTMLElement {
     const box = this.getBoundingClientRect();
     const x = (clientX - box.left - this.#sight.x) / this.#sight.scale;
     const y = (clientY - box.top - this.#sight.y) / this.#sight.scale;
-    return this.#layout.nodes.findIndex((node) => x >= node.x && x <= node.x + NODE.width && y >= node.y && y <= node.y + NODE.height);
+    return this.#layout.nodes.findIndex(
+      (node) => x >= node.x && x <= node.x + NODE.width && y >= node.y && y <= node.y + NODE.height,
+    );
   }
 
   #choose(position) {
@@ -267,7 +338,11 @@ class PlanGraph extends HTMLElement {
     if (!this.#layout || event.target.closest('.graph-tools')) return;
     event.preventDefault();
     const box = this.getBoundingClientRect();
-    this.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0018)), event.clientX - box.left, event.clientY - box.top);
+    this.zoom(
+      Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0018)),
+      event.clientX - box.left,
+      event.clientY - box.top,
+    );
   };
 
   #onPointerDown = (event) => {
@@ -301,12 +376,22 @@ class PlanGraph extends HTMLElement {
   #pinch(before, after, other) {
     const box = this.getBoundingClientRect();
     const distance = (event) => Math.max(1, Math.hypot(event.clientX - other.clientX, event.clientY - other.clientY));
-    this.zoom(distance(after) / distance(before), (after.clientX + other.clientX) / 2 - box.left, (after.clientY + other.clientY) / 2 - box.top);
+    this.zoom(
+      distance(after) / distance(before),
+      (after.clientX + other.clientX) / 2 - box.left,
+      (after.clientY + other.clientY) / 2 - box.top,
+    );
   }
 
   #onKey = (event) => {
     if (!this.#layout?.nodes.length || event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = {'+': () => this.zoom(ZOOM_STEP), '=': () => this.zoom(ZOOM_STEP), '-': () => this.zoom(1 / ZOOM_STEP), '0': () => this.fit(), 'Escape': () => this.#choose(-1)}[event.key];
+    const action = {
+      '+': () => this.zoom(ZOOM_STEP),
+      '=': () => this.zoom(ZOOM_STEP),
+      '-': () => this.zoom(1 / ZOOM_STEP),
+      0: () => this.fit(),
+      Escape: () => this.#choose(-1),
+    }[event.key];
     if (action) action();
     else if (event.key.startsWith('Arrow')) this.#go(event.key.slice('Arrow'.length));
     else return;
@@ -355,12 +440,18 @@ function curve(nodes, [from, to]) {
 }
 
 function crosses(from, to, area) {
-  return Math.max(from.x + NODE.width, to.x) > area.left && Math.min(from.x, to.x) < area.right
-    && Math.max(from.y, to.y) + NODE.height > area.top && Math.min(from.y, to.y) < area.bottom;
+  return (
+    Math.max(from.x + NODE.width, to.x) > area.left &&
+    Math.min(from.x, to.x) < area.right &&
+    Math.max(from.y, to.y) + NODE.height > area.top &&
+    Math.min(from.y, to.y) < area.bottom
+  );
 }
 
 function contains(outer, inner) {
-  return outer.left <= inner.left && outer.top <= inner.top && outer.right >= inner.right && outer.bottom >= inner.bottom;
+  return (
+    outer.left <= inner.left && outer.top <= inner.top && outer.right >= inner.right && outer.bottom >= inner.bottom
+  );
 }
 
 function grown({left, top, right, bottom}) {

@@ -70,9 +70,23 @@ class VirtualRows extends HTMLElement {
     const to = Math.min(this.#rows.length, Math.ceil(above + innerHeight / this.rowHeight) + MARGIN_ROWS);
     const shown = this.#rows.slice(from, to).map((item, position) => ({item, index: from + position}));
     this.style.height = `${this.#rows.length * this.rowHeight}px`;
-    render(repeat(shown, ({item}) => item.id, ({item, index}) => html`
-      <div class="vrow" role="row" aria-rowindex=${index + 2} data-index=${index}
-        .style=${`top:${index * this.rowHeight}px;height:${this.rowHeight}px`}>${this.row(item, index)}</div>`), this);
+    render(
+      repeat(
+        shown,
+        ({item}) => item.id,
+        ({item, index}) =>
+          html` <div
+            class="vrow"
+            role="row"
+            aria-rowindex=${index + 2}
+            data-index=${index}
+            .style=${`top:${index * this.rowHeight}px;height:${this.rowHeight}px`}
+          >
+            ${this.row(item, index)}
+          </div>`,
+      ),
+      this,
+    );
     if (to > this.#rows.length - MARGIN_ROWS) this.onend();
   }
 }

@@ -48,7 +48,11 @@ function layersOf(linked, needs, neededBy, nodes) {
     ready = next;
   }
   if (open.size) layers.push([...open.keys()]);
-  layers.forEach((layer, index) => layer.forEach((node) => { nodes[node].layer = index; }));
+  layers.forEach((layer, index) =>
+    layer.forEach((node) => {
+      nodes[node].layer = index;
+    }),
+  );
   return layers;
 }
 
@@ -70,7 +74,9 @@ function arrange(columns, needs, neededBy, nodes) {
     const forth = sweep % 2 === 0;
     for (const column of forth ? columns : [...columns].reverse()) {
       const neighbours = forth ? needs : neededBy;
-      const wish = new Map(column.map((node) => [node, mean(neighbours[node].map((other) => place.get(other))) ?? place.get(node)]));
+      const wish = new Map(
+        column.map((node) => [node, mean(neighbours[node].map((other) => place.get(other))) ?? place.get(node)]),
+      );
       column.sort((left, right) => wish.get(left) - wish.get(right));
       note(column);
     }
@@ -87,9 +93,14 @@ function place(columns, needs, neededBy, nodes) {
   const height = Math.max(0, ...columns.map((column) => column.length)) * step;
   columns.forEach((column, index) => {
     const top = (height - column.length * step) / 2;
-    column.forEach((node, row) => Object.assign(nodes[node], {x: index * (NODE.width + GAP.column), y: top + row * step}));
+    column.forEach((node, row) =>
+      Object.assign(nodes[node], {x: index * (NODE.width + GAP.column), y: top + row * step}),
+    );
   });
-  for (const [order, neighbours] of [[columns, needs], [[...columns].reverse(), neededBy]]) {
+  for (const [order, neighbours] of [
+    [columns, needs],
+    [[...columns].reverse(), neededBy],
+  ]) {
     for (const column of order) settle(column, neighbours, nodes, step, height);
   }
   return Math.max(0, height - GAP.row);
