@@ -32,7 +32,7 @@ COMMANDS = {
     "connect": "deepwork.cli.connect:connect",
     "status": "deepwork.cli.status:status",
     "jobs": "deepwork.cli.jobs:jobs",
-    "sessions": "deepwork.cli.sessions:sessions",
+    "sessions": "deepwork.cli.session_list:sessions",
     "gate": "deepwork.cli.gate:gate",
     "plugins": "deepwork.cli.plugins:plugins",
     "trust": "deepwork.cli.trust:trust",
