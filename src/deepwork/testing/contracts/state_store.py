@@ -220,6 +220,14 @@ class StateStoreContract(Contract):
 
     # Revisions keep servers apart
 
+    async def test_a_reader_reads_in_another_thread_what_the_store_reads(self, store: StateStore) -> None:
+        """`reader().load` and `reader().peek` give what `load` and `peek` give, missing sessions too."""
+        await store.save(a_session("s1"), expected=None)
+        reader = store.reader()
+        assert await anyio.to_thread.run_sync(reader.load, "s1") == await store.load("s1")
+        assert await anyio.to_thread.run_sync(reader.load, "s2") is None
+        assert await anyio.to_thread.run_sync(reader.peek, ["s2", "s1"]) == await store.peek(["s2", "s1"])
+
     async def test_save_gives_the_revision_that_load_shows(self, store: StateStore) -> None:
         revision = await store.save(a_session(), expected=None)
         assert (await _stored(store)).revision == revision
@@ -467,6 +475,17 @@ class StateStoreContract(Contract):
             assert await _listed(second_store) == []
             await store.save(a_session(), expected=None)
             assert await _listed(second_store) == ["s1"]
+
+    async def test_a_session_that_another_server_reopened_is_found_as_active(
+        self, store: StateStore, reopen: Callable[[], StateStore]
+    ) -> None:
+        """A store may remember which sessions are over, but not for longer than that is so."""
+        first = await store.save(a_session("s1", status=SessionStatus.COMPLETED), expected=None)
+        assert await store.find(status=SessionStatus.ACTIVE) == []
+        async with reopen() as second_store:
+            second = await second_store.save(a_session("s1"), expected=first)
+            await second_store.save(a_session("s1"), expected=second)
+        assert [summary.session_id for summary in await store.find(status=SessionStatus.ACTIVE)] == ["s1"]
 
     async def test_a_save_that_another_server_made_stale_is_refused(
         self, store: StateStore, reopen: Callable[[], StateStore]
