@@ -28,14 +28,16 @@ ROOMS = {
     "sessions": "errors files jobs models ports text",
     "gate": "errors files models ports text",
     "engine": "errors files gate jobs models ports sessions text",
+    "inbox": "engine errors files models ports sessions text",
     "hookspecs": "engine ports",  # for annotations only, see below
     "loading": "__init__ errors hookspecs models ports text",
-    "project": "documents engine errors files gate jobs loading models ports sessions text",
+    "project": "__init__ documents engine errors files gate inbox jobs loading models ports sessions text",
     "api": "documents engine errors files gate jobs models ports project server text",
     "builtin": "__init__ api",
     "server": "__init__ engine errors documents files loading models ports project sessions text",
     "cli": (
-        "__init__ clients documents engine errors files gate jobs loading models ports project server sessions text"
+        "__init__ clients documents engine errors files gate inbox jobs loading models ports project server sessions "
+        "text"
     ),
     "testing": "__init__ api cli loading project server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied
@@ -44,7 +46,7 @@ ROOMS = {
 
 # An outside library lives in these rooms.
 HOMES = {
-    "anyio": "builtin cli clients engine files gate plugin_template ports project server sessions testing",
+    "anyio": "builtin cli clients engine files gate inbox plugin_template ports project server sessions testing",
     "click": "cli plugin_template testing",
     "deepwork_acme": "plugin_template",
     "fastmcp": "server testing",

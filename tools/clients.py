@@ -25,10 +25,13 @@ from pathlib import Path
 
 PACKAGES = {
     "@anthropic-ai/claude-code": "2.1.327",
+    "@google/gemini-cli": "0.61.0",
     "@modelcontextprotocol/client": "2.4.0",
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/sdk": "1.32.2",
+    "@openai/codex": "0.169.0",
+    "opencode-ai": "1.18.33",
 }
 FOLDER = Path(__file__).parent.parent / ".clients"
 WITH_SCRIPTS = ["@anthropic-ai/claude-code"]

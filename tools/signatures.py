@@ -26,7 +26,7 @@ HOOKS = {name: hook for name, hook in vars(deepwork.hookspecs).items() if name.s
 BLOCK = re.compile(r"<!-- signature: (.+?) -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#{2,4} (\w+)(?:\(.*\))?\n(?!\n<!-- signature)", re.MULTILINE)
 WIDTH = 110
-IMPLEMENTED = (api.JobSource, api.StateStore, api.ReviewRunner)
+IMPLEMENTED = (api.JobSource, api.StateStore, api.ReviewRunner, api.InboxSource)
 
 
 def described() -> dict[str, Callable[[], str]]:

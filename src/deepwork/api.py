@@ -39,6 +39,7 @@ from deepwork.errors import (
     StorageError,
     StrictRefusal,
     ToolError,
+    UnknownItem,
     UnknownJob,
     UnknownName,
     UnknownOutputs,
@@ -52,6 +53,7 @@ from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_in
 from deepwork.files.processes import Completed, allowed_environment, run_program
 from deepwork.files.programs import find_program
 from deepwork.files.state_folder import StateFolder
+from deepwork.files.user_folders import user_state_dir
 from deepwork.files.work_queue import Piece, WorkQueue
 from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
@@ -86,6 +88,15 @@ from deepwork.models.sessions import (
 )
 from deepwork.ports.call import ClientInfo, ToolCall
 from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
+from deepwork.ports.inbox import (
+    Answerer,
+    Inbox,
+    InboxAction,
+    InboxContents,
+    InboxFailure,
+    InboxItem,
+    InboxSource,
+)
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import (
     AgentMail,
@@ -94,6 +105,7 @@ from deepwork.ports.records import (
     Finding,
     HttpApp,
     Level,
+    PageAddress,
     PromptSpec,
     ResourceSpec,
     ReviewRunnerSpec,
@@ -116,6 +128,7 @@ __all__ = [
     "AbortedWorkflow",
     "AgentMail",
     "AgentMessage",
+    "Answerer",
     "ArgumentError",
     "BadVerdict",
     "BeginStep",
@@ -139,6 +152,12 @@ __all__ = [
     "HandedBack",
     "HistoryEntry",
     "HttpApp",
+    "Inbox",
+    "InboxAction",
+    "InboxContents",
+    "InboxFailure",
+    "InboxItem",
+    "InboxSource",
     "Job",
     "JobError",
     "JobFile",
@@ -154,6 +173,7 @@ __all__ = [
     "NeedsWork",
     "NoActiveSession",
     "OutputError",
+    "PageAddress",
     "Passed",
     "PathRefused",
     "Piece",
@@ -199,6 +219,7 @@ __all__ = [
     "ToolSet",
     "ToolSpec",
     "TrustedCommand",
+    "UnknownItem",
     "UnknownJob",
     "UnknownName",
     "UnknownOutputs",
@@ -226,6 +247,7 @@ __all__ = [
     "same",
     "same_verdict",
     "serve_apps",
+    "user_state_dir",
     "verdict_schema",
     "visible",
     "visible_lines",

@@ -144,6 +144,10 @@ class ReviewExhausted(ToolError):
     """The last permitted review attempt failed."""
 
 
+class UnknownItem(ToolError):
+    """Nothing of that id waits for a person."""
+
+
 class GitError(ToolError):
     """git gave no answer, so nothing may be concluded from it."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from deepwork.engine.engine import Engine
     from deepwork.ports.context import PluginContext
+    from deepwork.ports.inbox import InboxSource
     from deepwork.ports.job_source import JobSource
     from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 
@@ -64,3 +65,8 @@ def deepwork_http(context: PluginContext, engine: Engine) -> Iterable[HttpApp]: 
 @hookspec
 def deepwork_agent_mail(context: PluginContext) -> Iterable[AgentMail]:  # type: ignore[empty-body]
     """Offer messages to agents. `deepwork hook` hands them over in the client sessions that these agents are."""
+
+
+@hookspec
+def deepwork_inbox(context: PluginContext) -> Iterable[InboxSource]:  # type: ignore[empty-body]
+    """Offer one source of what waits for a person, for `deepwork inbox`, notifications and dashboards."""

@@ -89,26 +89,49 @@ async def test_a_session_that_the_agent_goes_on_with_becomes_its_own(hook, start
     assert started["session_id"] in hook("Stop", window="3")
 
 
-async def test_a_step_that_waits_for_a_person_is_left_alone(hook, started, project):
+def failed(started, project, *entries):
+    """Write a third failed review into a session, and what comes after it."""
     file = project.state / f"session_{started['session_id']}.json"
     session = json.loads(file.read_text())
     session["step_progress"][started["step_id"]]["quality_attempts"] = 3
+    verdict = {"kind": "verdict", "detail": {"passed": False, "feedback": "No."}}
+    place = {"at": "2026-11-19T00:00:00+00:00", "step_id": started["step_id"]}
+    session["history"] += [{**place, "detail": {}, **entry} for entry in ({"kind": "attempt"}, verdict, *entries)]
     file.write_text(json.dumps(session, indent=2) + "\n")
+
+
+async def test_a_step_that_waits_for_a_person_is_left_alone(hook, started, project):
+    failed(started, project)
     assert hook("Stop") == ""
     more = {"DEEPWORK_QUALITY_GATE_MAX_ATTEMPTS": "5"}
     assert started["session_id"] in hook("Stop", environment=more)
 
 
-async def test_a_step_that_a_person_has_let_pass_waits_for_nobody(hook, started, project):
-    file = project.state / f"session_{started['session_id']}.json"
-    session = json.loads(file.read_text())
-    session["step_progress"][started["step_id"]]["quality_attempts"] = 3
-    override = {"at": "2026-11-19T00:00:00+00:00", "kind": "override", "step_id": started["step_id"]}
-    session["history"].append({**override, "detail": {"by": "agent"}})
-    file.write_text(json.dumps(session, indent=2) + "\n")
+async def test_a_step_whose_last_attempt_is_reviewed_waits_for_nobody(hook, started, project):
+    failed(started, project, {"kind": "attempt"})
+    assert started["session_id"] in hook("Stop")
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [{"kind": "override", "detail": {"by": "agent"}}],
+        [{"kind": "override_asked", "detail": {"reason": "It is fine"}}],
+        [
+            {"kind": "attempt"},
+            {"kind": "infrastructure", "detail": {"kind": "RunnerUnavailable"}},
+            {"kind": "attempt_given_back"},
+        ],
+    ],
+    ids=["an override of the agent", "a strict gate that asks for a person", "a reviewer that is not logged in"],
+)
+async def test_a_step_that_only_a_person_can_let_go_on_is_left_alone(hook, started, project, entries):
+    failed(started, project, *entries)
     assert hook("Stop") == ""
-    session["history"].append({**override, "detail": {"by": "person"}})
-    file.write_text(json.dumps(session, indent=2) + "\n")
+
+
+async def test_a_step_that_a_person_has_let_pass_waits_for_nobody(hook, started, project):
+    failed(started, project, {"kind": "override", "detail": {"by": "person"}})
     assert started["session_id"] in hook("Stop")
 
 
@@ -160,6 +183,11 @@ async def test_gemini_and_codex_are_answered_in_their_own_forms(hook, started):
     assert json.loads(hook("AfterAgent", client="gemini"))["decision"] == "deny"
     hook("PostToolUse", client="codex", tool_name="mcp__deepwork__start_workflow", tool_response={"content": reply})
     assert json.loads(hook("Stop", client="codex"))["decision"] == "block"
+
+
+async def test_gemini_which_asks_before_each_turn_is_answered_when_its_user_compresses(hook, started):
+    assert hook("PreCompress", client="gemini", trigger="auto") == ""
+    assert "systemMessage" in hook("PreCompress", client="gemini", trigger="manual")
 
 
 async def test_the_project_is_the_option_else_the_clients_variable_else_the_folder_of_the_event(hook, started, project):

@@ -33,7 +33,7 @@ WHOLE = SHORT + "\nTry it: `python words.py README.md`\n"
 def node_clients():
     """The folder of the programs that node runs, installed once for all workers."""
     done = subprocess.run([sys.executable, ROOT / "tools" / "clients.py"], capture_output=True, text=True)
-    if done.returncode == UNAVAILABLE:
+    if done.returncode == UNAVAILABLE and not os.environ.get("CI"):
         pytest.skip(f"THE CLIENTS THAT NEED NODE ARE NOT TESTED: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())
@@ -262,7 +262,8 @@ async def run(tmp_path):
 
 
 @pytest.fixture
-def tour(home, project):
+def tour(home, project, monkeypatch):
+    monkeypatch.delenv("XDG_STATE_HOME")  # clients keep it from servers, and what is trusted is kept there
     return Tour(project)
 
 

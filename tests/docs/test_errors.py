@@ -227,6 +227,14 @@ async def _(project):
     return str(error.value)
 
 
+@provokes("UnknownItem")
+async def _(project):
+    async with api.open_context("acme", project.root) as context:
+        with pytest.raises(api.UnknownItem) as error:
+            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer())
+    return str(error.value)
+
+
 async def reviewed(project, judge, *, calls=1, **options):
     """Have a step reviewed by `ada`, and give what the agent is told at the last of several calls."""
 

@@ -144,3 +144,15 @@ async def test_the_agent_mail_is_handed_over_once(project, plugins):
     assert message.text.endswith("Mind the gap.")
     await provided.item.mark_delivered([message.id])
     assert await provided.item.unread("agent_1") == []
+
+
+async def test_the_question_in_the_inbox_is_answered(project, plugins):
+    project.write("acme-question.txt", "Which colour?")
+    inbox = Project(project.root, plugins=plugins("deepwork_inbox")).inbox
+    [item] = (await inbox.items(api.Answerer())).items
+    assert (item.source, item.what, [action.name for action in item.actions]) == ("acme", "Which colour?", ["reply"])
+    assert (
+        await inbox.answer(item.id, "reply", "Green", api.Answerer()) == "The agent finds the reply in acme-reply.txt"
+    )
+    assert (project.root / "acme-reply.txt").read_text() == "Green\n"
+    assert (await inbox.items(api.Answerer())).items == ()

@@ -28,7 +28,7 @@ from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
 from deepwork.server import frames
 from deepwork.server.http import limits as bounds
-from deepwork.server.http import sessions
+from deepwork.server.http import sessions, shares
 from deepwork.sessions.definition import MAX_INSTRUCTIONS
 
 SOURCES = sorted((Path(deepwork.errors.__file__).parent).rglob("*.py"))
@@ -55,6 +55,13 @@ RECORDS = [
     api.PromptSpec,
     api.AgentMail,
     api.AgentMessage,
+    api.HttpApp,
+    api.PageAddress,
+    api.Answerer,
+    api.InboxItem,
+    api.InboxAction,
+    api.InboxContents,
+    api.InboxFailure,
     api.Check,
     api.Finding,
     api.ReviewTask,
@@ -69,6 +76,8 @@ PORTS = [
     api.JobSource,
     api.StateStore,
     api.ReviewRunner,
+    api.InboxSource,
+    api.Inbox,
     api.ReviewRequest,
     api.PluginContext,
     api.ToolCall,
@@ -192,10 +201,13 @@ def test_the_bounds_of_http_are_those_of_the_code(page):
         f"{bounds.MAX_BODY // 1024**2} MiB",
         str(bounds.BODY_SECONDS),
         str(bounds.MAX_CONNECTIONS),
+        str(shares.MAX_GETS_OF_PRINCIPAL),
+        str(shares.MAX_CALLS_OF_PRINCIPAL),
         str(bounds.MAX_WAITING),
         f"{bounds.MAX_SESSIONS:,}",
         str(sessions.MAX_OF_PRINCIPAL),
         str(bounds.MAX_SOCKETS),
+        str(shares.MAX_SOCKETS_OF_PRINCIPAL),
         f"{bounds.MAX_FRAME // 1024**2} MiB",
         str(bounds.WRITE_SECONDS),
     ]

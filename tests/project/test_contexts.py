@@ -18,7 +18,12 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def context(project):
     """Make the context of the plugin `acme`."""
-    return lambda **options: contexts(load_config(project.root, os.environ), SharedObjects(), **options)("acme")
+
+    def context(**options):
+        loaded = load_config(project.root, os.environ)
+        return contexts(loaded, SharedObjects(), lambda: None, lambda _plugin: False, **options)("acme")
+
+    return context
 
 
 async def test_a_plugins_settings_reach_it(project, install):

@@ -12,6 +12,7 @@ from duplicates import duplicates
 from faults import faults
 from hostile import hostile
 from kills import kills
+from notifications import notifications
 from planted import BUGS, planted
 from power import power
 from soak import soak
@@ -31,6 +32,15 @@ def main() -> None:
 def kills_command(count: int, seed: int) -> None:
     """Kill servers at random moments: nothing acknowledged may be lost."""
     sys.exit(kills(count, seed))
+
+
+@main.command("notifications")
+@click.option("--count", default=200, show_default=True, help="How many senders to kill.")
+@click.option("--within", default=2.0, show_default=True, metavar="SECONDS", help="How late they may be (p95).")
+@seed_option
+def notifications_command(count: int, within: float, seed: int) -> None:
+    """Kill senders of notifications at random moments: nothing may be lost, and only what was sent may come again."""
+    sys.exit(notifications(count, within, seed))
 
 
 @main.command("power")

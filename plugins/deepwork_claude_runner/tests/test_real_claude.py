@@ -29,7 +29,7 @@ DONE = {"a.md": "a.md"}
 def real_claude():
     """Install the program once for all tests, and return its path."""
     completed = subprocess.run([sys.executable, CLIENTS], capture_output=True, text=True, check=False)
-    if completed.returncode == UNAVAILABLE:
+    if completed.returncode == UNAVAILABLE and not os.environ.get("CI"):
         pytest.skip(f"THE REAL CLAUDE CODE IS NOT TESTED: {completed.stderr.strip()}")
     assert completed.returncode == 0, completed.stderr
     return Path(completed.stdout.strip()) / "claude"

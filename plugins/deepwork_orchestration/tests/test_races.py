@@ -25,6 +25,7 @@ async def test_many_agents_on_many_servers_do_every_task_once(project_on_databas
     assert await drain.check() == []
 
 
+@pytest.mark.smoke
 async def test_of_many_claims_on_one_task_exactly_one_wins(team, make_task):
     agents = [await team.agent() for _ in range(6)]
     _, tasks = await agents[0].workflow(make_task("a"))

@@ -52,6 +52,7 @@ async def plain(root, store_name):
     return [session.model_copy(update={"revision": 0}) for session in loaded]
 
 
+@pytest.mark.smoke
 async def test_sessions_are_copied_there_and_back_equal_and_in_order(project_on_database, run):
     root = project_on_database.root
     history = [HistoryEntry(at=at(0), kind="started", detail={"text": "ü"})]

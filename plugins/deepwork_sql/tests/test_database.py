@@ -51,6 +51,7 @@ async def test_a_lease_is_held_until_it_is_given_back(database):
         await database.write(lambda tx: leases.check(tx, "t1", first.fence))
 
 
+@pytest.mark.smoke
 async def test_a_repeated_request_gets_the_recorded_result(database):
     def request(**arguments):
         return database.write(
@@ -167,6 +168,7 @@ async def test_all_leases_of_a_holder_are_renewed_at_once(database):
     assert min(lease.expires_at for lease in renewed) > await database.read(lambda tx: tx.now) + 50_000
 
 
+@pytest.mark.smoke
 async def test_of_many_who_take_at_once_one_gets_the_lease(database):
     answers = []
 

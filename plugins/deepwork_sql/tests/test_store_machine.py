@@ -34,6 +34,7 @@ TestSqliteMachine = SqliteMachine.TestCase
 TestSqliteMachine.settings = few
 TestPostgresMachine = OptionalPostgresMachine.TestCase
 TestPostgresMachine.settings = few
+TestPostgresMachine.pytestmark = [pytest.mark.slow]
 
 
 @pytest.mark.slow

@@ -102,6 +102,7 @@ async def test_a_database_of_an_earlier_schema_works_with_the_rows_in_it(databas
         assert [event.event for event in await database.feed(second.id)] == ["after"]
 
 
+@pytest.mark.smoke
 async def test_the_migrations_make_the_tables_that_the_code_describes(opened):
     def stored(tx):
         tables = inspect(tx.connection)

@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 
 from deepwork.api import Session, open_context
-from deepwork_sql import Database, Transaction, database, leases, opening
+from deepwork_sql import Database, Transaction, database, leases, opening, schema
 from deepwork_sql.cluster import find_program, running_cluster
 from deepwork_sql.schema import SCHEMA, installed_schemas
 from deepwork_sql.session_rows import SessionRows
@@ -71,8 +71,9 @@ def dump_postgres() -> str:
 def main() -> None:
     """Write both files."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    own = [item for item in installed_schemas() if item.schema.name == SCHEMA.name]
-    opening.installed_schemas = lambda: own  # other installed plugins keep dumps of their own
+    # Plugins whose tools use this one have rows in its tables too; those of others are none of theirs.
+    needed = [item for item in installed_schemas() if item.schema.name in (schema.SCHEMA.name, SCHEMA.name)]
+    opening.installed_schemas = lambda: needed
     with tempfile.TemporaryDirectory() as folder:
         texts = {"sqlite": dump_sqlite(Path(folder)), "postgresql": dump_postgres()}
     for engine, text in texts.items():

@@ -34,6 +34,7 @@ from deepwork.testing import a_session
 from deepwork.testing.samples import at
 from deepwork_sql import Database, LeaseLost, Transaction, leases
 from deepwork_sql.cluster import Cluster, running_cluster
+from deepwork_sql.prepared import Prepared
 from deepwork_sql.session_rows import SessionRows
 
 ENGINES = ("sqlite", "postgresql")
@@ -46,10 +47,10 @@ TABLES = (
 LEASE, SHORT_LEASE = 60_000, 2_000
 OPEN_ITEM = "SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1"
 # Statements are made once, as programs do.
-OPEN = {"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")}
-CLAIMED = text("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'")
-COMPLETED = text("INSERT INTO completions VALUES (:item, :fence, :worker)")
-DONE = text("UPDATE items SET state = 'done' WHERE item = :item")
+OPEN = Prepared({"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")})
+CLAIMED = Prepared(text("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'"))
+COMPLETED = Prepared(text("INSERT INTO completions VALUES (:item, :fence, :worker)"))
+DONE = Prepared(text("UPDATE items SET state = 'done' WHERE item = :item"))
 
 
 # Databases
@@ -206,16 +207,14 @@ def make_items(url: str, count: int) -> None:
 
 def claim(tx: Transaction, worker: str, lease: int) -> leases.Lease | None:
     """Take an open item, or one whose holder has gone."""
-    item = tx.execute(OPEN[tx.dialect]).scalar()
-    if item is None:
-        lost = leases.expired(tx, "item", 1)
-        if not lost:
-            return None
-        item = lost[0].item
+    row = tx.row(OPEN) or next(iter(leases.expired(tx, "item", 1)), None)
+    if row is None:
+        return None
+    item = row[0] if isinstance(row, tuple) else row.item
     taken = leases.take(tx, item, holder=worker, milliseconds=lease)
     if isinstance(taken, leases.Held):
         return None
-    if not tx.execute(CLAIMED, {"item": item}).rowcount:  # somebody has completed it since its lease was seen to end
+    if not tx.run(CLAIMED, item=item):  # somebody has completed it since its lease was seen to end
         leases.end(tx, item, fence=taken.fence)
         return None
     return taken
@@ -224,8 +223,8 @@ def claim(tx: Transaction, worker: str, lease: int) -> leases.Lease | None:
 def complete(tx: Transaction, worker: str, lease: leases.Lease) -> None:
     leases.check(tx, lease.item, lease.fence)
     values = {"item": lease.item, "fence": lease.fence, "worker": worker}
-    tx.execute(COMPLETED, values)
-    tx.execute(DONE, {"item": lease.item})
+    tx.run(COMPLETED, **values)
+    tx.run(DONE, item=lease.item)
     leases.end(tx, lease.item, fence=lease.fence)
     tx.emit("torture", "item:done", workflow_id=worker, data=values)
 

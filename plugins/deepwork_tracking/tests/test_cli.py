@@ -37,6 +37,7 @@ async def recorded(repo):
     return workflow_id, blocker["issue_id"]
 
 
+@pytest.mark.smoke
 async def test_workflows_are_listed_shown_and_their_blockers_resolved(shared, recorded):
     workflow_id, issue_id = recorded
     listed = shared.run("track", "list")

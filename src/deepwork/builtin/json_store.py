@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -81,6 +81,10 @@ class JsonStore(StateStore):
         """Name the files that could not be read and were set aside."""
         names = damaged_files(await self._work.run(self._names))
         return [self._workspace.shown(self._workspace.state_dir / name) for name in names]
+
+    async def stamps(self) -> Mapping[str, Hashable]:
+        """Look at the times of the files, and only if the folder has changed: every save puts a new file into it."""
+        return await self._work.run(self._files.stamps)
 
     async def archive(self, session_id: str) -> None:
         """Move the files of a session to the folder `archive`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from deepwork.api import CorruptSession, Folder, Session, SessionStatus, SessionSummary, StateFolder, StorageError
@@ -20,7 +21,11 @@ from deepwork.builtin.session_files import (
     read_session,
     reopened_stamp,
     stamp_of,
+    stamp_or_none,
 )
+
+# Longer than any clock of a file system takes from one time to the next.
+_TICK_NS = 2_500_000_000
 
 
 class FileReader:
@@ -32,6 +37,8 @@ class FileReader:
         self._active: dict[str, tuple[Stamp, SessionSummary]] = {}
         self._over: set[str] = set()
         self._reopened: Stamp | None = None
+        self._seen_stamps: Mapping[str, Hashable] = {}
+        self._seen_mtime: int | None = None
 
     def load(self, session_id: str) -> Session | None:
         """Read a session; see `StateStore.load`."""
@@ -83,6 +90,26 @@ class FileReader:
         except OSError as error:
             raise unlisted(error) from error
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
+
+    def stamps(self) -> Mapping[str, Hashable]:
+        """Give what differs after every change of a session; see `StateStore.stamps`."""
+        try:
+            with self._state.open() as folder:
+                status, now = os.fstat(folder.descriptor), time.time_ns()
+                if status.st_mtime_ns != self._seen_mtime:
+                    self._seen_stamps = {
+                        session_id: stamp
+                        for session_id in ids_of(folder.names())
+                        if (stamp := stamp_or_none(folder, session_id))
+                    }
+                    # In the same tick of the clock another file could still come.
+                    is_old = abs(now - status.st_mtime_ns) > _TICK_NS
+                    self._seen_mtime = status.st_mtime_ns if is_old else None
+                return self._seen_stamps
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise unlisted(error) from error
 
     def _active_ones(self, folder: Folder) -> Iterator[SessionSummary]:
         """Give the active sessions, and remember which are over: most are, and only a person reopens one."""

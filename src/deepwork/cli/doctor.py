@@ -6,7 +6,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -87,6 +87,8 @@ def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable
     yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
+    if project.config.notifications.model_fields_set:
+        yield "notifications", _guarded(lambda: _notifications(project))
     yield "clients", _clients(project.workspace.root)
     for check in project.checks.items:  # plugins whose hook failed are listed under `plugins`
         yield check.item.name, findings_of(check.item, check.by)
@@ -153,6 +155,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
     for request in project.trust_requests()[:MAX_WAITING]:
         yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
+    for text in project.ignored:
+        yield Finding(Level.WARNING, text)
     for text in project.unknown_sections():
         yield Finding(Level.WARNING, text, "correct the name in the configuration, or install the plugin")
     for kind in MODELS:
@@ -260,6 +264,11 @@ async def _tracked_state(workspace: Workspace) -> list[str]:
         return []
 
 
+def _notifications(project: Project) -> Iterator[Finding]:
+    for target in project.notifier.targets if project.notifier else ():
+        yield Finding(Level.OK, f"{target.name}; `deepwork inbox test` sends it one")
+
+
 def _clients(root: Path) -> Iterator[Finding]:
     """Start the server of every entry as its client would, and list its tools: our own command, and no other."""
     states = [state for state in overview(root, os.environ) if state.place]
@@ -291,14 +300,23 @@ def _client(state: ClientState, place: Place) -> Finding:
         return Finding(Level.INFO, text)
     try:
         own = installed_command(os.environ)
-        if [own, "serve"] != [*state.command[:2]]:
+        if not _is_ours(state.command, place, own):
             # A repository may have written the entry, and doctor starts nothing for a repository.
-            reason = "not tried, because it is not the command of this installation"
+            reason = "not tried, because it is not the command that `deepwork connect` writes"
             return Finding(Level.INFO, f"{text}: {reason}", cure)
         verified = verify(place, [*state.command])
     except ConfigError as error:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)
     return Finding(Level.OK, f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s")
+
+
+def _is_ours(command: Sequence[str], place: Place, own: str) -> bool:
+    """Say whether an entry starts this installation, and in a project's file with no option of its own.
+
+    An option can name a folder of plugins, or a file to write.
+    """
+    expected = [own, "serve", "--path", place.folder]
+    return [*command] == expected or (place.scope == "user" and [*command[:2]] == expected[:2])
 
 
 def _small_file(file: Path, root: Path) -> str | None:

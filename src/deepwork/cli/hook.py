@@ -65,6 +65,7 @@ def _answer(event: str, client: str, data: dict[str, Any], project: Path, mailbo
             resume=lambda session_id: resume_text_of(project, session_id),
             root=str(project),
             unread=mailbox.unread,
+            waits_for_person=mailbox.waits_for_person,
             environment=os.environ,
         )
     )

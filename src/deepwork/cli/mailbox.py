@@ -38,6 +38,16 @@ class Mailbox:
             if own:
                 self._run(partial(mail.mark_delivered, own))
 
+    def waits_for_person(self, agent_id: str) -> bool:
+        """Say whether an agent can do nothing before a person acts, as far as a plugin knows."""
+        with suppress(Exception):
+            for provided in self._project.agent_mail.items:
+                with suppress(Exception):
+                    ask = provided.item.waits_for_person
+                    if ask and self._run(partial(ask, agent_id)):
+                        return True
+        return False
+
     @cached_property
     def _project(self) -> Project:
         from deepwork.project.project import Project

@@ -34,6 +34,22 @@ def resume_text_of(root: Path, session_id: str) -> str:
     return resume_text(session, project.workspace)
 
 
+def waiting_count(root: Path | str) -> int | None:
+    """Count what waits and nobody has in hand, as far as every source can say; None, with a note, if none can."""
+    from deepwork.cli.inbox import look_once
+    from deepwork.cli.terminal import say_text
+    from deepwork.errors import DeepWorkError
+
+    try:
+        contents = look_once(root)
+    except DeepWorkError as error:
+        say_text(error.message, "Note: what waits cannot be counted: ", err=True)
+        return None
+    for failure in contents.failures:
+        say_text(f"{failure.source} cannot say what waits: {failure.error}", "Note: ", err=True)
+    return sum(item.held_by is None for item in contents.items)
+
+
 class StoredSessions:
     """The sessions of any store."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -12,18 +11,14 @@ import click
 from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.override import override
-from deepwork.cli.stores import load_session, read_session, with_sessions, with_store
+from deepwork.cli.stores import change_session, read_session, with_store
 from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.cli.verify import verify_sessions
-from deepwork.engine.replies import session_over
+from deepwork.engine.interventions import over
 from deepwork.engine.resume import position, resume_call, resume_text
-from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import EventKind, Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
-from deepwork.sessions import transitions
-from deepwork.sessions.manager import StateManager
-from deepwork.sessions.reopen import last_completed, reopen
 from deepwork.sessions.upgrade import upgraded
 
 reason_option = click.option(
@@ -83,7 +78,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     project = Project(root)
     session = read_session(project, session_id)
     if not session.is_active:
-        raise _over(session)
+        raise over(session)
     text = resume_text(upgraded(session, project.catalogue, project.workspace.root), project.workspace)
     if as_json:
         say_json({"session_id": session.session_id, "text": text})
@@ -98,18 +93,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
 @json_option
 def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
     """Abort a session that nobody will continue."""
-
-    def end(session: Session) -> Session:
-        if not session.is_active:
-            raise _over(session)
-        reply = transitions.recorded_abort(session, reason, None)
-        return transitions.abort(session, reply, now=_now())
-
-    async def update(sessions: StateManager) -> Session:
-        session = await load_session(await sessions.store(), session_id)
-        return await sessions.update(session.session_id, end, session=session)
-
-    session = with_sessions(Project(root), update)
+    session = change_session(Project(root), session_id, lambda changes, session: changes.abort(session, reason))
     if as_json:
         say_json(session.summary().model_dump(mode="json"))
         return
@@ -123,10 +107,7 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
 @json_option
 def undo(session_id: str, reason: str, root: str, as_json: bool) -> None:
     """Take back the step that was completed last; its files stay, and so does the history."""
-    project = Project(root)
-    _say_back(
-        with_sessions(project, lambda sessions: _going_back(sessions, project, session_id, None, reason)), as_json
-    )
+    _say_back(_going_back(root, session_id, None, reason), as_json)
 
 
 @others.command("reopen")
@@ -137,9 +118,7 @@ def undo(session_id: str, reason: str, root: str, as_json: bool) -> None:
 @json_option
 def reopen_step(session_id: str, step_id: str, reason: str, root: str, as_json: bool) -> None:
     """Make a step the current one again, also of a session that is over; later steps are open again."""
-    project = Project(root)
-    session = with_sessions(project, lambda sessions: _going_back(sessions, project, session_id, step_id, reason))
-    _say_back(session, as_json)
+    _say_back(_going_back(root, session_id, step_id, reason), as_json)
 
 
 @others.command()
@@ -173,13 +152,6 @@ def _position(session: Session) -> str | None:
     return position(session) if session.definition else None
 
 
-def _over(session: Session) -> StateError:
-    hint = (
-        f"`deepwork sessions show {session.session_id}` shows what came of it, `sessions reopen` goes back to a step."
-    )
-    return session_over(session, hint=hint)
-
-
 def _how_reviewed(session: Session, step_id: str) -> str:
     """Say by the history what a reason stands for: a self-review that passed, or an override."""
     for entry in reversed(session.history):
@@ -190,39 +162,8 @@ def _how_reviewed(session: Session, step_id: str) -> str:
     return "review overridden"
 
 
-async def _going_back(
-    sessions: StateManager, project: Project, session_id: str, step_id: str | None, reason: str
-) -> Session:
-    """Make a step, or the one completed last, the current one again.
-
-    Raises:
-        StateError: A session that nests in this one is active, or there is no such step.
-    """
-    store = await sessions.store()
-    stored = await load_session(store, session_id)
-    for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
-        with suppress(CorruptSession):
-            child = await store.load(summary.session_id)
-            if child and stored.session_id in child.parents:
-                raise StateError(
-                    f"{child.workflow}, session {child.session_id!r}, runs inside of this session; nothing was changed",
-                    hint=f"Finish it first, or: deepwork sessions abort {child.session_id} --reason TEXT",
-                )
-
-    def go_back(current: Session) -> Session:
-        session = upgraded(current, project.catalogue, project.workspace.root)
-        return reopen(session, step_id or _last_step(session), reason, now=_now())
-
-    return await sessions.update(stored.session_id, go_back, session=stored)
-
-
-def _last_step(session: Session) -> str:
-    if session.status is SessionStatus.ABORTED:
-        raise _over(session)
-    progress = last_completed(session)
-    if progress is None:
-        raise StateError(f"No step of session {session.session_id!r} is completed; there is nothing to undo")
-    return progress.step_id
+def _going_back(root: str, session_id: str, step_id: str | None, reason: str) -> Session:
+    return change_session(Project(root), session_id, lambda changes, session: changes.go_back(session, step_id, reason))
 
 
 def _say_back(session: Session, as_json: bool) -> None:
@@ -231,7 +172,3 @@ def _say_back(session: Session, as_json: bool) -> None:
         return
     say(f"reopened  {session.session_id}  {session.workflow}  now at {session.current_step_id}, {position(session)}")
     say(f"Tell the agent to call {resume_call(session.session_id)}.", err=True)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

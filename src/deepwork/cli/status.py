@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from deepwork.cli.open_sessions import open_sessions
+from deepwork.cli.open_sessions import open_sessions, waiting_count
 from deepwork.cli.options import json_option, path_option
 from deepwork.cli.terminal import say, say_json
 from deepwork.clients.open_sessions import OpenSession
@@ -23,16 +23,20 @@ from deepwork.clients.open_sessions import OpenSession
 def status(root: str, statusline: bool, as_json: bool) -> None:
     """Show what is open in this project, where it stands, and what waits for a person."""
     sessions = open_sessions(Path(os.path.realpath(root))).all()
-    if as_json:
-        say_json({"sessions": [asdict(session) for session in sessions]})
-    elif statusline:
+    if statusline and not as_json:
         if sessions:
             say(_short(sessions))
-    elif not sessions:
+        return
+    waiting = waiting_count(root)
+    if as_json:
+        say_json({"sessions": [asdict(session) for session in sessions], "inbox": {"count": waiting}})
+        return
+    for session in sessions:
+        _show(session)
+    if not sessions:
         say("Nothing is open.", err=True)
-    else:
-        for session in sessions:
-            _show(session)
+    if waiting:
+        say(f"{waiting} {'thing waits' if waiting == 1 else 'things wait'} for a person: deepwork inbox")
 
 
 def _show(session: OpenSession) -> None:
@@ -43,6 +47,8 @@ def _show(session: OpenSession) -> None:
 
 def _short(sessions: list[OpenSession]) -> str:
     first = sessions[0]
+    waiting = sum(session.waits_for_person for session in sessions)
     more = f" +{len(sessions) - 1}" if len(sessions) > 1 else ""
     waits = " (waits for you)" if first.waits_for_person else ""
-    return f"{first.workflow} @ {first.step_id}{waits}{more}"
+    others = f" ({waiting} wait for you)" if waiting and not first.waits_for_person else ""
+    return f"{first.workflow} @ {first.step_id}{waits}{more}{others}"

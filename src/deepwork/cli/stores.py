@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import anyio
 
+from deepwork.engine.interventions import Interventions
 from deepwork.errors import UnknownSession
 from deepwork.loading.faults import stdout_on_stderr
 from deepwork.models.sessions import Session, is_session_id
@@ -22,11 +23,9 @@ def with_sessions(project: Project, use: Callable[[StateManager], Awaitable[Resu
     """Run `use` with the sessions of a project."""
 
     async def run() -> ResultT:
-        sessions = StateManager(project.store(), project.workspace)
         try:
-            return await use(sessions)
+            return await use(project.sessions())
         finally:
-            await sessions.close()
             await project.close()
 
     with stdout_on_stderr():  # stores are code of plugins
@@ -40,6 +39,18 @@ def with_store(project: Project, use: Callable[[StateStore], Awaitable[ResultT]]
         return await use(await sessions.store())
 
     return with_sessions(project, use_store)
+
+
+def change_session(
+    project: Project, session_id: str, change: Callable[[Interventions, Session], Awaitable[Session]]
+) -> Session:
+    """Have a person change a session, which is named by its id or by a prefix that no other id has."""
+
+    async def use(sessions: StateManager) -> Session:
+        session = await load_session(await sessions.store(), session_id)
+        return await change(project.interventions(), session)
+
+    return with_sessions(project, use)
 
 
 def read_session(project: Project, session_id: str) -> Session:

@@ -35,6 +35,12 @@ def say_text(text: str, *before: str | Styled, err: bool = False) -> None:
     click.echo("\n".join(lines), err=err)
 
 
+def redraw(lines: Iterable[tuple[str | Styled, ...]]) -> None:
+    """Draw these lines over what the terminal shows, without clearing it first, which would flicker."""
+    drawn = ("".join(map(_drawn, parts)) + "\x1b[K\n" for parts in lines)
+    click.echo("\x1b[H" + "".join(drawn) + "\x1b[J", nl=False)
+
+
 def say_json(data: Any) -> None:
     """Print JSON for programs: every text exactly, in ASCII."""
     click.echo(json.dumps(data, indent=2))

@@ -21,7 +21,9 @@ from deepwork.files.paths import describe, read_regular, resolve_inside
 Scope = Literal["project", "user"]
 Change = Callable[[str], str]
 
+# A client's own file holds whatever the client keeps there; a project's may be one that a repository has grown.
 MAX_BYTES = 16 * 1024 * 1024
+MAX_PROJECT_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -234,9 +236,9 @@ def _resolved(place: Place, file: Path) -> Path:
 
 def _read(place: Place, file: Path) -> bytes | None:
     path = _resolved(place, file)
-    inside = place.root if place.scope == "project" else path.parent
+    inside, limit = (place.root, MAX_PROJECT_BYTES) if place.scope == "project" else (path.parent, MAX_BYTES)
     try:
-        return read_regular(str(path), [inside], limit=MAX_BYTES)
+        return read_regular(str(path), [inside], limit=limit)
     except FileNotFoundError:
         return None
     except (OSError, PathRefused) as error:

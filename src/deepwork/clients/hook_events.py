@@ -56,6 +56,7 @@ class HookCall:
         resume: Gives the text with which a session is resumed.
         root: The folder of the project.
         unread: Gives the unread messages to an agent.
+        waits_for_person: Says whether an agent can do nothing before a person acts.
         environment: Where the user's state folder is.
     """
 
@@ -66,6 +67,7 @@ class HookCall:
     resume: Resume
     root: str
     unread: Unread
+    waits_for_person: Callable[[str], bool]
     environment: Mapping[str, str]
 
     @property
@@ -155,12 +157,15 @@ def _stop(call: HookCall) -> Answer:
 
 def _reminders(call: HookCall, client_session: ClientSession) -> str:
     """Remind of each open step, once for each state."""
-    reminded = client_session.note().reminded
+    note = client_session.note()
     forgotten = [
         session
         for session in _own(call)
-        if not session.waits_for_person and reminded.get(session.session_id) != session.state
+        if not session.waits_for_person and note.reminded.get(session.session_id) != session.state
     ]
+    agent_id = note.agents.get(call.root)
+    if forgotten and agent_id and call.waits_for_person(agent_id):
+        return ""
     if forgotten:
         client_session.remind({session.session_id: session.state for session in forgotten})
     return "\n\n".join(map(_reminder, forgotten))
@@ -173,7 +178,12 @@ def _session_start(call: HookCall) -> Answer:
 
 
 def _compaction(call: HookCall) -> Answer:
-    """Claude Code adds the text to the instructions of the summary; others show a message."""
+    """Claude Code adds the text to the instructions of the summary; others show a message.
+
+    Gemini calls before each turn, whether it compresses or not, unless the user has asked for it.
+    """
+    if call.client == _GEMINI and call.data.get("trigger") == "auto":
+        return Answer()
     text = _what_is_open(call)
     return Answer(text if call.client == _CLAUDE or not text else json.dumps({"systemMessage": text}))
 

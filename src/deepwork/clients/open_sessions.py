@@ -28,8 +28,10 @@ _HEAD_BYTES = 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # A line of a configuration that can choose another store, or another number of attempts; comments cannot.
 _STORE = re.compile(rb"^[^#\n]*\bstore\b", re.MULTILINE)
-_ATTEMPTS = re.compile(rb"^[^#\n]*\bmax_attempts[\"']?\s*:\s*(\d+)", re.MULTILINE)
+_ATTEMPTS = re.compile(rb"^[^#\n]*\bmax_attempts[\"']?\s*:\s*(\d{1,9})\b", re.MULTILINE)
 _DEFAULT_ATTEMPTS = 3
+_MAX_FAILURES = 3
+_BEGINNINGS = ("attempt", "step_begun", "review_handed_back")
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class JsonSessions:
             return None
         try:
             return open_session(json.loads(folder.read(f"session_{session_id}.json") or b"{}"), self._max_attempts)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             return None
 
 
@@ -108,7 +110,7 @@ def uses_json_store(root: Path, environment: Mapping[str, str]) -> bool:
 def max_attempts(root: Path, environment: Mapping[str, str]) -> int:
     """Give the number of failed reviews after which a step waits for a person."""
     value = environment.get("DEEPWORK_QUALITY_GATE_MAX_ATTEMPTS", "")
-    if value.isdecimal():
+    if value.isdecimal() and len(value) < 10:
         return int(value)
     numbers = [int(match[1]) for content in configurations(root, environment) for match in _ATTEMPTS.finditer(content)]
     return numbers[-1] if numbers else _DEFAULT_ATTEMPTS
@@ -118,7 +120,7 @@ def open_session(data: Mapping[str, Any], attempts: int = _DEFAULT_ATTEMPTS) -> 
     """Make a short description of stored JSON; None if the session is not active.
 
     Raises:
-        TypeError, KeyError, AttributeError: It is not the JSON of a session.
+        TypeError, KeyError, AttributeError, ValueError, OverflowError: It is not the JSON of a session.
     """
     if data.get("status") != "active":
         return None
@@ -136,13 +138,42 @@ def open_session(data: Mapping[str, Any], attempts: int = _DEFAULT_ATTEMPTS) -> 
 
 
 def _waits_for_person(data: Mapping[str, Any], step_id: str, attempts: int) -> bool:
-    """Say whether the agent was told to ask its user, who has not let the step pass yet.
+    """Say whether only a person can say how a step goes on, as `sessions.waiting` does on models.
 
-    That is so when too many reviews have failed, or have given no verdict.
+    That is so when too many reviews have failed or have given no verdict, when only the user can have one given, and
+    when the agent has asked a strict gate for an override.
     """
     progress = (data.get("step_progress") or {}).get(step_id) or {}
-    exhausted: bool = max(progress.get("quality_attempts", 0), progress.get("runner_failures", 0)) >= attempts
-    return exhausted and not progress.get("completed_at") and not _is_permitted(data, step_id)
+    if progress.get("completed_at") or _is_permitted(data, step_id):
+        return False
+    latest = _latest(data, step_id)
+    if latest and latest[-1].get("kind") == "override_asked":
+        return True
+    verdicts = [_detail(entry) for entry in latest if entry.get("kind") == "verdict"]
+    if any(detail.get("changed") for detail in verdicts):
+        return False
+    if not all(detail.get("passed") for detail in verdicts):
+        return bool(progress.get("quality_attempts", 0) >= attempts)
+    errors = [_detail(entry).get("kind") for entry in latest if entry.get("kind") == "infrastructure"]
+    only_user_can_help = set(errors) == {"RunnerUnavailable"}
+    return bool(errors) and (only_user_can_help or progress.get("runner_failures", 0) >= _MAX_FAILURES)
+
+
+def _latest(data: Mapping[str, Any], step_id: str) -> list[Mapping[str, Any]]:
+    """Give what came of the last report of a step; nothing while it is reviewed."""
+    latest: list[Mapping[str, Any]] = []
+    for entry in reversed(data.get("history") or ()):
+        if entry.get("kind") == "reopened":
+            break
+        if entry.get("step_id") == step_id:
+            if entry.get("kind") in _BEGINNINGS:
+                break
+            latest.insert(0, entry)
+    return latest
+
+
+def _detail(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return entry.get("detail") or {}
 
 
 def _is_permitted(data: Mapping[str, Any], step_id: str) -> bool:
@@ -151,7 +182,7 @@ def _is_permitted(data: Mapping[str, Any], step_id: str) -> bool:
         kind, is_of_step = entry.get("kind"), entry.get("step_id") == step_id
         if kind == "reopened" or (is_of_step and kind in ("step_begun", "step_completed")):
             return False
-        if is_of_step and kind == "override" and (entry.get("detail") or {}).get("by") == "person":
+        if is_of_step and kind == "override" and _detail(entry).get("by") == "person":
             return True
     return False
 

@@ -59,8 +59,15 @@ class TomlSyntax:
         return TomlText(text)
 
     def data(self, text: str) -> Any:
-        """Read a text with the parser of the standard library."""
-        return tomllib.loads(text.removeprefix("\ufeff"))
+        """Read a text with the parser of the standard library.
+
+        Raises:
+            ValueError: It is not TOML, or too much is nested in it.
+        """
+        try:
+            return tomllib.loads(text.removeprefix("\ufeff"))
+        except RecursionError:
+            raise tomllib.TOMLDecodeError("too many values are nested (at end of document)") from None
 
 
 class TomlText:

@@ -20,7 +20,7 @@ from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
 from deepwork.engine.replies import AsRead, Replies, recorded_step, session_over
 from deepwork.engine.steps import begin_step
-from deepwork.engine.strict import StrictRules
+from deepwork.engine.strict import PersonNeeded, StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
 from deepwork.files.process_end import PendingRecord
 from deepwork.files.workspace import Workspace
@@ -294,7 +294,7 @@ class Engine:
         """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
         step = session.pinned.steps[completion.step_id]
         if self.strict.apply_to(session):
-            completion = await self.strict.admitted(call, session, completion)
+            completion = await self._admitted(call, session, completion)
         if reason := transitions.permitted_override(session, step.id):
             completion = replace(completion, override=reason)
         if self.gate is None or not step.reviews:
@@ -307,6 +307,19 @@ class Engine:
             judgement = await self.gate.judge(work)
             return await self._concluded(self.gate, session, completion, judgement, attempted=False)
         return await self._reviewed(call, self.gate, session, completion, work)
+
+    async def _admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
+        """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""
+        try:
+            return await self.strict.admitted(call, session, completion)
+        except PersonNeeded:
+
+            def ask(current: Session) -> tuple[Session, None]:
+                reason = completion.override or ""
+                return transitions.ask_override(current, completion.step_id, reason, now=self._now()), None
+
+            await self._update(session, ask)
+            raise
 
     async def _completed(self, session: Session, completion: Completion) -> Session:
         """Complete a step without a judgement."""

@@ -18,6 +18,10 @@ from deepwork.text.shorten import one_line
 GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
 
 
+class PersonNeeded(StrictRefusal):
+    """An override that only a person can allow, when none could be asked."""
+
+
 class StrictRules:
     """The rules of `quality_gate.strict`. A session that was started under them keeps them wherever it goes on."""
 
@@ -56,6 +60,7 @@ class StrictRules:
         """Check a report, and ask a person about an override that an agent asks for.
 
         Raises:
+            PersonNeeded: It asks for an override, and nobody can be asked.
             StrictRefusal: The report is not accepted; nothing was changed.
         """
         step = session.pinned.steps[completion.step_id]
@@ -96,9 +101,9 @@ class StrictRules:
         step_id = completion.step_id
         in_terminal = f"deepwork sessions override {session.session_id} {step_id} --reason '...'"
         if not call.can_elicit:
-            raise StrictRefusal(
-                f"The quality gate is strict: only a person can let step {step_id!r} pass without a review; nothing "
-                "was changed",
+            raise PersonNeeded(
+                f"The quality gate is strict: only a person can let step {step_id!r} pass without a review; it waits "
+                "in `deepwork inbox` for their answer",
                 hint=f"Ask the user to run `{in_terminal}` in a terminal, then call finished_step again; or call it "
                 "without quality_review_override_reason to have the work reviewed.",
             )
@@ -117,7 +122,7 @@ def _has_gate(step: Step) -> bool:
 
 def _question(session: Session, completion: Completion) -> str:
     return (
-        f"An agent wants to complete step {completion.step_id!r} of {session.workflow} without a review. "
+        f"An agent wants to complete step {completion.step_id!r} of {one_line(session.workflow)} without a review. "
         f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?"
     )
 

@@ -118,6 +118,26 @@ class Git:
         """
         return [os.fsdecode(path) for path in (await self.run(*arguments)).split(b"\0")[:-1]]
 
+    async def worktree_around(self, folder: Path) -> Self | None:
+        """Give git for the working tree of this repository in which a folder lies; None if it lies in none of them.
+
+        The repository lists the working tree, and the working tree points back at the repository: the list alone would
+        let a repository name any folder of this machine, and the pointer alone any folder a repository.
+
+        Args:
+            folder: Absolute and free of links.
+
+        Raises:
+            GitError: git cannot or will not use what lies there.
+        """
+        lines = (await self.run("worktree", "list", "--porcelain", "-z")).split(b"\0")
+        tops = {_resolved(os.fsdecode(line[9:])) for line in lines if line.startswith(b"worktree ")}
+        if tops.isdisjoint((folder, *folder.parents)):
+            return None
+        tree = await type(self).open(folder, self._environment)
+        is_ours = tree and tree.top in tops and await _common_folder(tree) == await _common_folder(self)
+        return tree if is_ours else None
+
     async def _find_working_tree(self) -> bool:
         has_repository = _has_repository(self.root)
         if shutil.which("git", path=self._environment["PATH"]) is None:
@@ -162,6 +182,11 @@ class Git:
             for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
         }
         self._environment |= _as_environment({**OVERRIDES, **blanks})
+
+
+async def _common_folder(git: Git) -> Path:
+    printed = await git.run("rev-parse", "--path-format=absolute", "--git-common-dir")
+    return _resolved(os.fsdecode(printed.rstrip(b"\n")))
 
 
 def _has_repository(root: Path) -> bool:

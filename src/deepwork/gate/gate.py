@@ -152,6 +152,15 @@ class QualityGate:
                 return error
         return None
 
+    async def broken_reviewers(self) -> dict[str, RunnerUnavailable]:
+        """Say of each reviewer that gives verdicts and cannot work now why."""
+        errors = {
+            reviewer.name: await reviewer.runner.unavailable(self._workspace.root)
+            for reviewer in self._routing.reviewers
+            if reviewer.gives_verdicts
+        }
+        return {name: error for name, error in errors.items() if error}
+
     async def read(self, work: Work) -> Fingerprints:
         """Read the files of the work, to tell equal calls from others."""
         return await to_thread.run_sync(take_fingerprints, work.paths, self._workspace.output_roots)

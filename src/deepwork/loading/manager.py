@@ -120,6 +120,10 @@ class PluginManager:
         """Ask for commands of the terminal."""
         return self._gather("deepwork_commands", kind, None, {})
 
+    def has(self, name: str) -> bool:
+        """Say whether a plugin is loaded."""
+        return any(status.plugin.name == name and status.status == "active" for status in self.statuses)
+
     @property
     def failures(self) -> list[PluginStatus]:
         """The plugins that could not be loaded."""

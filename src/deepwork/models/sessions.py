@@ -51,6 +51,7 @@ class EventKind(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     REVIEW_SKIPPED = "review_skipped"
     ATTEMPT_GIVEN_BACK = "attempt_given_back"
+    OVERRIDE_ASKED = "override_asked"
     OVERRIDE = "override"
     GATE_OFF = "gate_off"
     SELF_REVIEW = "self_review"

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel
 
 from deepwork.files.workspace import Workspace
+from deepwork.ports.inbox import Inbox
 
 ObjectT = TypeVar("ObjectT")
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
@@ -105,6 +106,10 @@ class PluginContext(ABC):
     def of(self, plugin: str) -> PluginContext:
         """Give the context of another plugin of the same server or command, with that plugin's settings."""
 
+    def has(self, plugin: str) -> bool:
+        """Say whether another plugin is loaded, for what is offered only beside it."""
+        raise NotImplementedError
+
     @abstractmethod
     def trusts(self, label: str, content: Any) -> bool:
         """Say whether the user has trusted this content of a file of the repository, such as a command.
@@ -126,6 +131,13 @@ class PluginContext(ABC):
 
         It is closed when the server ends, after the store and in reverse order.
         """
+
+    def inbox(self) -> Inbox:
+        """Give what waits for people in this project, of all plugins.
+
+        In a server it uses the server's store and shared objects; in a command, those that the command closes.
+        """
+        raise NotImplementedError
 
 
 class CommandContext(PluginContext):

@@ -174,11 +174,14 @@ class AgentMail:
     Attributes:
         unread: Gives the unread messages to an agent, by its id, those first that are to be read first.
         mark_delivered: Takes the ids of messages that were handed over. Until then they are unread.
+        waits_for_person: Says whether an agent, by its id, can do nothing before a person acts: it is not reminded of
+            its open steps then.
     """
 
     name: str
     unread: Callable[[str], Awaitable[Sequence[AgentMessage]]]
     mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
+    waits_for_person: Callable[[str], Awaitable[bool]] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,8 +191,33 @@ class HttpApp:
     It is mounted at `/plugins/<plugin>/` of `--transport http` and `sse`, behind the server's own checks of host,
     origin and token and within its limits. It gets no lifespan messages.
 
+    An application with `public` paths has pages that people open in a browser. They are served to everybody, so they
+    hold no data. Everything else below the mount always needs a token, also where the server has none for agents; the
+    host then makes one and prints the address. A page posts the token to `login`, and gets a cookie that counts for it
+    in requests of our own pages; a request that is not GET or HEAD then needs the header `X-CSRF-Token` with what
+    `scope["state"]["csrf_token"]` has. `logout` takes the cookie away. Both paths are the host's.
+
     Attributes:
         app: Makes the application; called in a thread at its first request, so that it may import what it needs.
+        public: Paths below the mount, `""` for the mount itself; one that ends with `/` stands for all that begin so.
+        beside: What runs as long as the server, beside the application; it is cancelled at the end.
     """
 
     app: Callable[[], Any]
+    public: tuple[str, ...] = ()
+    beside: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True)
+class PageAddress:
+    """Where pages are served, for whoever is to open them.
+
+    Attributes:
+        url: The address.
+        with_token: With the token in its fragment, where the server has made one; else the same as `url`.
+        with_code: With a code that logs in once, for a command line, which others may see; else the same as `url`.
+    """
+
+    url: str
+    with_token: str
+    with_code: str

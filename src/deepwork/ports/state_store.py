@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -95,6 +96,16 @@ class StateStore(ABC):
         of an agent some turns between threads.
         """
         return _LoopReader(self, asyncio.get_running_loop())
+
+    async def stamps(self) -> Mapping[str, Hashable]:
+        """Give of each session, by its id, what differs after every change of it.
+
+        It is called every second while somebody looks at a page, so a store should read no sessions for it.
+
+        Raises:
+            StorageError: The store did not answer.
+        """
+        return {summary.session_id: summary.updated_at for summary in await self.find(limit=sys.maxsize)}
 
     async def archive(self, session_id: str) -> None:
         """Put a finished session where `load` and `find` no longer see it.

@@ -80,6 +80,15 @@ class ToolsSection(Section):
     budget: Annotated[int, Field(gt=0)] | None = None
 
 
+class NotificationsSection(Section):
+    """Who is told of what waits for a person. Only the user's own file counts."""
+
+    webhook: str | None = None
+    secret_file: str | None = None
+    command: Annotated[list[str], Field(min_length=1)] | None = None
+    pass_env: list[str] = []
+
+
 class PluginsSection(Section):
     """Which plugins are loaded, and their settings."""
 
@@ -97,13 +106,15 @@ class Config(Section):
     quality_gate: GateSection = GateSection()
     tools: ToolsSection = ToolsSection()
     plugins: PluginsSection = PluginsSection()
+    notifications: NotificationsSection = NotificationsSection()
     allowed_output_roots: Annotated[list[str], NeedsTrust()] = []
 
 
 class LoadedConfig(NamedTuple):
     """The configuration, the workspace that follows from it, and what a plugin's settings are made of.
 
-    `user` is what the user's own file says, `requested` what the project's says, trusted or not.
+    `user` is what the user's own file says, `requested` what the project's says, trusted or not, and `ignored` tells of
+    what the project can never say.
     """
 
     config: Config
@@ -113,6 +124,7 @@ class LoadedConfig(NamedTuple):
     project_settings: Mapping[str, Mapping[str, Any]]
     user: Config
     requested: Config
+    ignored: tuple[str, ...]
 
 
 def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
@@ -129,6 +141,8 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     project = _read(Workspace(root).config_file, inside=root)
     own = user.model_dump(exclude_unset=True)
     trusted_settings = trusted_part(Config, project.model_dump(exclude_unset=True), trust.allows, own=own)
+    # Whoever is told of what waits could be anybody, so no project can say who it is, and no question is asked.
+    trusted_settings.pop("notifications", None)
     joined = join(own, trusted_settings)
     # A project cannot load a plugin that its user blocks, so the two lists are joined.
     blocked = {*user.plugins.block, *project.plugins.block}
@@ -142,7 +156,19 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     config = Config.model_validate(joined)
     extra_roots = tuple(Path(os.path.expanduser(folder)).absolute() for folder in config.allowed_output_roots)
     workspace = Workspace(root, extra_roots)
-    return LoadedConfig(config, workspace, trust, user.plugins.settings, project.plugins.settings, user, project)
+    ignored = _ignored(project, user_config_file(environment))
+    return LoadedConfig(
+        config, workspace, trust, user.plugins.settings, project.plugins.settings, user, project, ignored
+    )
+
+
+def _ignored(project: Config, own_file: Path) -> tuple[str, ...]:
+    if "notifications" not in project.model_fields_set:
+        return ()
+    text = (
+        f"notifications in .deepwork/config.yml has no effect and cannot be trusted: write it into your own {own_file}"
+    )
+    return (text,)
 
 
 def resolve_root(project_root: str | Path) -> Path:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from anyio import CancelScope, to_thread
 from pydantic import BaseModel, ValidationError
@@ -26,12 +26,16 @@ from deepwork.ports.context import (
     SettingsT,
     TrustedCommand,
 )
+from deepwork.ports.inbox import Inbox
 from deepwork.project.config import LoadedConfig, load_config, resolve_root
 from deepwork.project.settings import join, trusted_part
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import Trust
 from deepwork.project.trusted_commands import trusted_copies
 from deepwork.text.suggest import nearest
+
+if TYPE_CHECKING:
+    from deepwork.project.project import Project
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class ProjectContext(PluginContext):
     _project_settings: Mapping[str, Any]
     _shared: SharedObjects
     _context_of: ContextOf
+    _inbox: Callable[[], Inbox]
+    _has: Callable[[str], bool]
 
     @property
     def user_dir(self) -> Path:
@@ -69,6 +75,9 @@ class ProjectContext(PluginContext):
     def of(self, plugin: str) -> PluginContext:
         return self._context_of(plugin)
 
+    def has(self, plugin: str) -> bool:
+        return self._has(plugin)
+
     def trusts(self, label: str, content: Any) -> bool:
         full_label = f"{self.plugin}: {label}"
         is_trusted = self.trust.allows(full_label, content)
@@ -89,6 +98,9 @@ class ProjectContext(PluginContext):
     async def shared(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
         return await self._shared.get(key, open_)
 
+    def inbox(self) -> Inbox:
+        return self._inbox()
+
     def _sentence(self, model: type[BaseModel], detail: Any) -> str:
         key = ".".join(["plugins", "settings", self.plugin, *map(str, detail["loc"])])
         if detail["type"] == "extra_forbidden":
@@ -97,7 +109,11 @@ class ProjectContext(PluginContext):
 
 
 def contexts(
-    loaded: LoadedConfig, shared: SharedObjects, platform: str | None = None
+    loaded: LoadedConfig,
+    shared: SharedObjects,
+    inbox: Callable[[], Inbox],
+    has: Callable[[str], bool],
+    platform: str | None = None,
 ) -> Callable[[str], ProjectContext]:
     """Give the function that makes a plugin's context of its name."""
     review_commands = _review_commands(loaded)
@@ -114,19 +130,53 @@ def contexts(
             _project_settings=loaded.project_settings.get(plugin, {}),
             _shared=shared,
             _context_of=context_of,
+            _inbox=inbox,
+            _has=has,
         )
 
     return context_of
 
 
+class CommandHost:
+    """What a command opens for the context of its plugin; the other plugins are loaded when they are needed."""
+
+    def __init__(self, root: Path, platform: str | None) -> None:
+        self._root = root
+        self._platform = platform
+        self.shared = SharedObjects()
+        self._project: Project | None = None
+
+    def inbox(self) -> Inbox:
+        """Give the inbox of the project."""
+        return self._opened().inbox
+
+    def has(self, plugin: str) -> bool:
+        """Say whether a plugin is loaded."""
+        return self._opened().plugins.has(plugin)
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await (self._project or self.shared).close()
+
+    def _opened(self) -> Project:
+        if self._project is None:
+            from deepwork.project.project import Project
+
+            self._project = Project(self._root, platform=self._platform, shared=self.shared)
+        return self._project
+
+
+@dataclass(frozen=True)
 class OpenedContext(ProjectContext, CommandContext):
     """The context of a plugin in a command, which closes what the command has opened."""
+
+    _host: CommandHost
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._shared.close()
+        await self._host.close()
 
 
 def open_context(plugin: str, root: str | Path, *, platform: str | None = None) -> CommandContext:
@@ -142,9 +192,10 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
     Raises:
         ConfigError: The project or its configuration cannot be used.
     """
-    context_of = contexts(load_config(resolve_root(root), os.environ), SharedObjects(), platform)
-    context = context_of(plugin)
-    return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)})
+    folder = resolve_root(root)
+    host = CommandHost(folder, platform)
+    context = contexts(load_config(folder, os.environ), host.shared, host.inbox, host.has, platform)(plugin)
+    return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)}, _host=host)
 
 
 def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:

@@ -56,6 +56,7 @@ def list_offers(project: Project) -> Offers:
         *project.review_runners.failures,
         *project.checks.failures,
         *project.agent_mail.failures,
+        *project.inbox_sources.failures,
     ]
     errors = list(project.plugins.problems)
     items = list(_named_offers(project))
@@ -86,6 +87,7 @@ def _named_offers(project: Project) -> Iterator[Offer]:
     ):
         for provided in answers.items:
             yield Offer(provided.by, kind, provided.item.name)
+    yield from (Offer(source.by, "inbox", source.by.name) for source in project.inbox_sources.items)
 
 
 def _served_names(project: Project, engine: Engine, errors: list[DeepWorkError]) -> dict[int, str]:

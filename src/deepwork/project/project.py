@@ -9,13 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepwork.errors import ConfigError, PathRefused
+from deepwork.errors import ConfigError, PathRefused, RunnerUnavailable
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.ports.context import TrustedCommand
+from deepwork.ports.inbox import InboxSource
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
@@ -27,7 +28,12 @@ from deepwork.text.suggest import nearest
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
+    from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
+    from deepwork.inbox.notifier import Notifier
+    from deepwork.inbox.sessions import Limits
+    from deepwork.project.inbox import ProjectInbox
+    from deepwork.sessions.manager import StateManager
 
 SELF_REVIEW = "self"
 COMMAND_RUNNER = "command_runner"
@@ -76,6 +82,7 @@ class Project:
         plugins: The plugins; those installed and not blocked if not given.
         blocked: Names of plugins or distributions that are not loaded, besides those of the configuration.
         plugins_dir: A folder with plugins that are one file each.
+        shared: The objects that plugins share; its own if not given.
 
     Raises:
         ConfigError: The project or its configuration cannot be used.
@@ -90,22 +97,30 @@ class Project:
         plugins: PluginManager | None = None,
         blocked: Iterable[str] = (),
         plugins_dir: str | None = None,
+        shared: SharedObjects | None = None,
     ) -> None:
         loaded = load_config(resolve_root(root), os.environ)
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
         self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
+        self.ignored = loaded.ignored
         self._sections = {*loaded.user_settings, *loaded.project_settings}
-        self.shared = SharedObjects()
-        self._contexts = contexts(loaded, self.shared, platform)
+        self.shared = shared or SharedObjects()
+        self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
+        self._sessions: StateManager | None = None
+        self._gate: QualityGate | None = None
 
     def notices(self) -> list[str]:
         """Say what of the configuration has no effect, as far as the plugins were asked."""
-        untrusted = sorted({*self.trust.refusals, *self.waiting_commands()})
         return [
-            *(f"{label} of this project has no effect until you run `deepwork trust`" for label in untrusted),
+            *(f"{label} of this project has no effect until you run `deepwork trust`" for label in self.untrusted()),
+            *self.ignored,
             *self.unknown_sections(),
         ]
+
+    def untrusted(self) -> list[str]:
+        """Name what has no effect until the user trusts it, as far as the plugins were asked."""
+        return sorted({*self.trust.refusals, *self.waiting_commands()})
 
     def unknown_sections(self) -> list[str]:
         """Name the settings of plugins that there are not."""
@@ -126,7 +141,11 @@ class Project:
         return ""
 
     async def close(self) -> None:
-        """Close what plugins share, for commands as for servers."""
+        """Close the sessions and what plugins share, for commands as for servers."""
+        if "inbox" in vars(self):
+            await self.inbox.close()
+        if self._sessions:
+            await self._sessions.close()
         await self.shared.close()
 
     # What the plugins answer to each hook.
@@ -146,6 +165,10 @@ class Project:
     @cached_property
     def checks(self) -> Answers[Check]:
         return self.plugins.ask("deepwork_checks", Check, self._contexts)
+
+    @cached_property
+    def inbox_sources(self) -> Answers[InboxSource]:
+        return self.plugins.ask("deepwork_inbox", InboxSource, self._contexts)  # type: ignore[type-abstract]  # only isinstance
 
     @cached_property
     def agent_mail(self) -> Answers[AgentMail]:
@@ -244,13 +267,64 @@ class Project:
     def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:
         """Make the engine on the jobs and the store of this project."""
         from deepwork.engine.engine import Engine
-        from deepwork.sessions.manager import StateManager
 
-        sessions = StateManager(self.store(store), self.workspace)
-        strict = self.config.quality_gate.strict
+        strict, sessions = self.config.quality_gate.strict, self.sessions(store)
+        self._gate = gate
         return Engine(
             workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate, is_strict=strict
         )
+
+    def sessions(self, store: str | None = None) -> StateManager:
+        """Give the sessions in the store that was chosen first, which is that of the configuration if none is named."""
+        if self._sessions is None or store is not None:
+            from deepwork.sessions.manager import StateManager
+
+            self._sessions = StateManager(self.store(store), self.workspace)
+        return self._sessions
+
+    def interventions(self) -> Interventions:
+        """Give what a person does to sessions."""
+        from deepwork.engine.interventions import Interventions
+        from deepwork.sessions.upgrade import upgraded
+
+        return Interventions(self.sessions(), lambda session: upgraded(session, self.catalogue, self.workspace.root))
+
+    @cached_property
+    def inbox(self) -> ProjectInbox:
+        """What waits for people, of the core and all plugins."""
+        from deepwork.inbox.sessions import SessionInbox
+        from deepwork.inbox.setup import SetupInbox
+        from deepwork.project.inbox import ProjectInbox, of_core
+
+        sessions = SessionInbox(self.sessions(), self.interventions(), self._limits)
+        setup = SetupInbox(self._broken_reviewers, self.untrusted)
+        core = [of_core("sessions", sessions), of_core("setup", setup)]
+        return ProjectInbox(self.inbox_sources, core, lambda: self.notifier)
+
+    @cached_property
+    def notifier(self) -> Notifier | None:
+        """Who is told of what waits; None if the user has configured nobody.
+
+        Raises:
+            ConfigError: What is configured cannot be used.
+        """
+        from deepwork.project.notifications import notifier_of
+
+        return notifier_of(self.config.notifications, self.inbox, root=self.workspace.root, environment=os.environ)
+
+    async def _broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
+        if not self.config.quality_gate.enabled:
+            return {}
+        # Only a server knows whom its options have review; a command looks at those that the configuration names.
+        error = await self._gate.unavailable() if self._gate and self.config.quality_gate.strict else None
+        return {"strict": error} if error else await (self._gate or self.gate()).broken_reviewers()
+
+    def _limits(self) -> Limits:
+        from deepwork.inbox.sessions import Limits
+
+        if self._gate:
+            return Limits(self._gate.max_attempts, self._gate.max_failures)
+        return Limits(self.config.quality_gate.max_attempts)
 
     def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets or subsets of them; those of the configuration, or all, if none are named."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from deepwork.engine.engine import Engine
+from deepwork.errors import DeepWorkError
+from deepwork.ports.records import PageAddress
 from deepwork.project.project import Project
 from deepwork.server.build import lifespan_of
 from deepwork.server.http.app import run_apps
 from deepwork.server.http.listen import listen_options
+from deepwork.server.http.plugins import PluginApps
+
+log = logging.getLogger("deepwork.server")
 
 
 def serve_apps(
@@ -18,6 +26,10 @@ def serve_apps(
     port: int = 8000,
     allowed_hosts: Iterable[str] = (),
     token_file: Path | None = None,
+    state_store: str | None = None,
+    alone: str | None = None,
+    or_free_port: bool = False,
+    listening: Callable[[PageAddress], None] | None = None,
 ) -> None:
     """Serve the `HttpApp`s of all plugins of a project, until SIGTERM or SIGINT.
 
@@ -29,13 +41,29 @@ def serve_apps(
         port: The port; 0 takes a free one.
         allowed_hosts: Names that a Host header may contain, besides those of the loopback address.
         token_file: Lines `NAME TOKEN`: who may call.
+        state_store: Where sessions are kept; as the configuration says if not given.
+        alone: Serve the application of this plugin at `/`, and no other.
+        or_free_port: Take a free port if that one is in use.
+        listening: Called with the address once it can be used.
 
     Raises:
         ConfigError: The project or the address cannot be used, or other machines could call without a token.
         PluginError: A plugin is broken.
     """
-    options = listen_options(host, port, allowed_hosts, token_file)
+    options = replace(listen_options(host, port, allowed_hosts, token_file), or_free_port=or_free_port)
     project = Project(root)
     project.plugins.demand()
-    engine = project.engine()
-    run_apps(project.http_apps(engine).demand(), options, lifespan_of(engine, project.shared))
+    engine = _engine(project, state_store)
+    apps = PluginApps(project.http_apps(engine).demand(), options.tokens, alone=alone)
+    run_apps(apps, options, lifespan_of(engine, project.shared), listening)
+
+
+def _engine(project: Project, state_store: str | None) -> Engine:
+    """Make the engine, with the gate whose limits are shown. That a reviewer is missing hinders nobody from looking."""
+    gate = None
+    if project.config.quality_gate.enabled:
+        try:
+            gate = project.gate()
+        except DeepWorkError as error:
+            log.warning("%s", error.message)
+    return project.engine(gate, store=state_store)

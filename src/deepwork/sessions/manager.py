@@ -65,6 +65,11 @@ class StateManager:
         self._connections = Connections()
         self._work = WorkQueue("deepwork-calls")
 
+    @property
+    def store_name(self) -> str:
+        """The name by which the store was chosen."""
+        return self._spec.name
+
     async def store(self) -> StateStore:
         """Give the store, opened at its first use."""
         if self._store is None:

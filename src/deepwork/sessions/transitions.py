@@ -140,6 +140,15 @@ def handed_back(session: Session, step_id: str) -> str | None:
     return None
 
 
+def ask_override(session: Session, step_id: str, reason: str, *, now: str) -> Session:
+    """Note that an agent wants a person to let a step pass; asking the same again is not noted."""
+    last = next((entry for entry in reversed(session.history) if entry.step_id == step_id), None)
+    is_repeated = last and last.kind == EventKind.OVERRIDE_ASKED and last.detail.get("reason") == reason
+    if is_repeated or not is_open(session, step_id):
+        return session
+    return record(session, now, EventKind.OVERRIDE_ASKED, step_id, {"reason": reason})
+
+
 def permit_override(session: Session, step_id: str, reason: str, permission: Mapping[str, Any], *, now: str) -> Session:
     """Note that a person lets a step pass without a review; it is used when the step is reported next."""
     return record(session, now, EventKind.OVERRIDE, step_id, {"reason": reason, "by": PERSON, **permission})

@@ -14,10 +14,10 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from deepwork.files import process_end
 from deepwork.server import build, drain
-from deepwork.server.http import app, limits, sessions
+from deepwork.server.http import app, limits, sessions, shares
 
 for name, value in (pair.split("=") for pair in os.environ.get("LOWERED", "").split()):
-    for module in (limits, app, drain, process_end, sessions):
+    for module in (limits, app, drain, process_end, sessions, shares):
         if hasattr(module, name):
             setattr(module, name, float(value) if name.endswith("SECONDS") else int(value))
 

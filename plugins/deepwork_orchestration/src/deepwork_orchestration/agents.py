@@ -11,9 +11,8 @@ from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Objec
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Agent, Mapped, Task
 from deepwork_orchestration.repositories import normalized
-from deepwork_orchestration.states import AgentStatus
+from deepwork_orchestration.states import HUMAN, AgentStatus
 
-HUMAN = "human"
 MAX_HEARTBEAT_MS = 30_000
 
 
@@ -27,10 +26,8 @@ def agent_register(
     metadata: Object | None = None,
 ) -> Mapped:
     """Register an agent, once at its start. metadata.human: true for a person."""
-    from deepwork_orchestration import tables as t
-
     agent_id = act.records.add(
-        t.agents,
+        Agent,
         name=name,
         runtime=runtime,
         role=role,
@@ -40,7 +37,7 @@ def agent_register(
         metadata=metadata,
         last_heartbeat=act.now,
         principal=act.principal,
-    )
+    ).id
     act.emit("agent:registered", None, {"id": agent_id, "name": name, "runtime": runtime, "role": role})
     return {"id": agent_id, "name": name, "status": "online"}
 
@@ -52,8 +49,6 @@ def agent_heartbeat(
     status: Literal["online", "busy"] | None = None,
 ) -> Mapped:
     """Keep an agent online and its claims alive. Any call that names the agent does too."""
-    from deepwork_orchestration import tables as t
-
     agent = act.records.agent(agent_id)
     check_online(agent)
     values: Mapped = {} if status is None else {"status": status}
@@ -61,7 +56,7 @@ def agent_heartbeat(
         values["current_task_id"] = act.records.task(current_task_id).id
     claims.beat(act, agent)
     if values:
-        act.records.change(t.agents, agent_id, **values)
+        act.records.change(Agent, agent_id, **values)
     return {"success": True, "next_heartbeat_ms": min(act.lease // 3, MAX_HEARTBEAT_MS)}
 
 
@@ -74,8 +69,6 @@ def agent_update(
     metadata: Object | None = None,
 ) -> Mapped:
     """Change an agent; online brings one back that was lost. metadata is merged."""
-    from deepwork_orchestration import tables as t
-
     agent = act.records.agent(id)
     values: Mapped = {}
     if current_task_id is not KEEP:
@@ -90,8 +83,7 @@ def agent_update(
     elif status is not None:
         values |= {"status": status, "lost_task_ids": None, "last_heartbeat": act.now}
     claims.beat(act, agent)
-    act.records.change(t.agents, id, **values)
-    act.emit("agent:updated", None, _event(act.records.agent(id)))
+    act.emit("agent:updated", None, _event(act.records.change(Agent, id, **values)))
     return {"success": True}
 
 

@@ -16,7 +16,7 @@ from deepwork_orchestration.arguments import (
     Text,
     Texts,
 )
-from deepwork_orchestration.models import Mapped, Task
+from deepwork_orchestration.models import Checkpoint, Mapped, Task
 
 
 def checkpoint_add(
@@ -32,8 +32,8 @@ def checkpoint_add(
     """Record what was done, decided or went wrong, for whoever goes on with the task."""
     task = act.records.task(task_id)
     claims.guard(act, task, "checkpoint_add", fence=fence, agent_id=agent_id)
-    checkpoint_id, sequence = add(act, task, type, summary, detail=detail, files_changed=files_changed)
-    return {"id": checkpoint_id, "sequence": sequence}
+    checkpoint = add(act, task, type, summary, detail=detail, files_changed=files_changed)
+    return {"id": checkpoint.id, "sequence": checkpoint.sequence}
 
 
 def checkpoint_list(
@@ -58,11 +58,9 @@ def add(
     *,
     detail: Mapped | None = None,
     files_changed: list[str] | None = None,
-) -> tuple[str, int]:
-    """Store a checkpoint, and give its id and number."""
-    checkpoint_id, sequence = act.records.add_checkpoint(
-        task.id, kind, summary, detail=detail, files_changed=files_changed
-    )
-    data = {"id": checkpoint_id, "task_id": task.id, "sequence": sequence, "type": kind, "summary": summary[:500]}
-    act.emit("checkpoint:added", task.workflow_id, data)
-    return checkpoint_id, sequence
+) -> Checkpoint:
+    """Store a checkpoint."""
+    checkpoint = act.records.add_checkpoint(task.id, kind, summary, detail=detail, files_changed=files_changed)
+    data = {"task_id": task.id, "sequence": checkpoint.sequence, "type": kind, "summary": summary[:500]}
+    act.emit("checkpoint:added", task.workflow_id, {"id": checkpoint.id, **data})
+    return checkpoint

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PREFIX = "orchestration/task/"
 REVIVE = 'Call agent_update with status "online", then claim anew what you want to go on with.'
 _BATCH = 200
+# What the row of a task says when nobody holds it.
+UNCLAIMED: Mapped = {"assigned_agent_id": None, "claimed_at": None, "claimed_by": None, "fence": None}
 
 
 def item(task_id: str) -> str:
@@ -38,27 +40,25 @@ def overdue(act: Act) -> bool:
 
 def take(act: Act, task: Task, agent: Agent) -> Lease:
     """Give a task that nobody holds to an agent."""
-    from deepwork_orchestration import tables as t
     from deepwork_sql import leases
 
     lease = leases.take(act.transaction, item(task.id), holder=agent.id, milliseconds=act.lease)
     if isinstance(lease, leases.Held):  # every claim ends with its lease, so this cannot be
         raise claim_lost(act, task, None)
     values = {"assigned_agent_id": agent.id, "claimed_at": act.now, "claimed_by": act.principal, "fence": lease.fence}
-    act.records.change(t.tasks, task.id, **values)
-    act.records.change(t.agents, agent.id, current_task_id=task.id, status="busy", last_heartbeat=act.now)
+    act.records.change(Task, task.id, **values)
+    act.records.change(Agent, agent.id, current_task_id=task.id, status="busy", last_heartbeat=act.now)
     act.emit("task:claimed", task.workflow_id, {"id": task.id, "name": task.name, **values})
     return lease
 
 
 def beat(act: Act, agent: Agent) -> None:
     """Renew the leases of an agent that calls; one that is offline has none."""
-    from deepwork_orchestration import tables as t
     from deepwork_sql import leases
 
     if agent.status != "offline":
         leases.renew_all(act.transaction, agent.id, act.lease)
-        act.records.change(t.agents, agent.id, last_heartbeat=act.now)
+        act.records.change(Agent, agent.id, last_heartbeat=act.now)
 
 
 def notice(act: Act, agent_id: str) -> None:
@@ -77,9 +77,21 @@ def notice(act: Act, agent_id: str) -> None:
 
 def notice_binding(act: Act, task: Task) -> None:
     """Note in a call that only reads that it comes over the binding of a claim."""
+    agent_id = _bound_agent_id(act, task)
+    if agent_id is not None:
+        notice(act, agent_id)
+
+
+def beat_binding(act: Act, task: Task) -> None:
+    """Renew the leases of the agent over the binding of whose claim a call comes."""
+    agent_id = _bound_agent_id(act, task)
+    if agent_id is not None:
+        beat(act, act.records.agent(agent_id))
+
+
+def _bound_agent_id(act: Act, task: Task) -> str | None:
     fence = act.bindings.fence(task.id)
-    if fence is not None and fence == task.fence and task.assigned_agent_id:
-        notice(act, task.assigned_agent_id)
+    return task.assigned_agent_id if fence is not None and fence == task.fence else None
 
 
 # Whose call may change a task.
@@ -166,28 +178,40 @@ def claim_lost(act: Act, task: Task, agent: Agent | None) -> OrchestrationError:
 
 
 def _record_override(act: Act, task: Task, agent: Agent, tool: str) -> None:
+    from deepwork_orchestration import checkpoints
+
     summary = f"Coordinator {agent.name!r} called {tool} on a task that agent {task.assigned_agent_id} holds"
     detail = {"coordinator_id": agent.id, "holder_id": task.assigned_agent_id, "tool": tool}
-    checkpoint_id, sequence = act.records.add_checkpoint(task.id, "decision", summary, detail=detail)
-    act.emit("checkpoint:added", task.workflow_id, {"id": checkpoint_id, "task_id": task.id, "sequence": sequence})
+    checkpoints.add(act, task, "decision", summary, detail=detail)
     beat(act, agent)
 
 
 # How a claim ends.
 
 
-def finish(act: Act, task: Task) -> None:
-    """End the claim of a task that is finished."""
-    if task.assigned_agent_id is not None:
-        _drop(act, task)
-        _settle(act, task.assigned_agent_id)
+def finish(act: Act, task: Task) -> Mapped:
+    """End the claim of a task that is finished, and give what its row has to say then; `settle` the agent after it."""
+    if task.assigned_agent_id is None:
+        return {}
+    _end_lease(act, task)
+    act.ended_task_ids.append(task.id)
+    return UNCLAIMED
+
+
+def settle(act: Act, agent_id: str | None) -> None:
+    """Say of an agent what it still works on."""
+    if agent_id is None:
+        return
+    agent, held = act.records.agent(agent_id), act.records.held_by(agent_id)
+    status = agent.status if held or agent.status != "busy" else "online"
+    act.records.change(Agent, agent_id, status=status, current_task_id=held[-1].id if held else None)
 
 
 def release(act: Act, task: Task, reason: str) -> None:
     """End the claim of a task that is not finished: it is pending again, and whoever takes it reads why."""
-    _drop(act, task)
     _reopen(act, task, f"Released: {reason}")
-    _settle(act, task.assigned_agent_id)
+    act.ended_task_ids.append(task.id)
+    settle(act, task.assigned_agent_id)
     act.emit("task:released", task.workflow_id, {"id": task.id, "name": task.name, "agent_id": task.assigned_agent_id})
 
 
@@ -201,10 +225,8 @@ def release_all(act: Act, agent: Agent, reason: str) -> list[str]:
 
 def take_offline(act: Act, agent: Agent, reason: str) -> list[str]:
     """Make an agent offline, end its claims, and give their tasks."""
-    from deepwork_orchestration import tables as t
-
     task_ids = release_all(act, agent, reason)
-    act.records.change(t.agents, agent.id, status="offline", current_task_id=None)
+    act.records.change(Agent, agent.id, status="offline", current_task_id=None)
     if agent.status != "offline":
         act.emit("agent:offline", None, {"id": agent.id, "name": agent.name, "task_ids": task_ids})
     return task_ids
@@ -216,23 +238,20 @@ def reap(act: Act) -> None:
 
     while expired := leases.expired(act.transaction, PREFIX, _BATCH):
         for lease in expired:
-            _end_lease(act, lease.item)
+            _outdate(act, lease.item)
         for agent_id in dict.fromkeys(lease.holder for lease in expired):
             _lose(act, act.records.agent(agent_id))
 
 
 def _lose(act: Act, agent: Agent) -> None:
     """End the claims of an agent that has not been heard of, and tell the coordinators."""
-    from deepwork_orchestration import tables as t
-
     lost = act.records.held_by(agent.id)
     for task in lost:
-        _drop(act, task, is_lost=True)
         _reopen(act, task, f"The lease of agent {agent.name!r} ({agent.id}) ran out")
         data = {"id": task.id, "name": task.name, "agent_id": agent.id}
         act.emit("task:lost", task.workflow_id, data)
     task_ids = [task.id for task in lost]
-    act.records.change(t.agents, agent.id, status="offline", current_task_id=None, lost_task_ids=task_ids)
+    act.records.change(Agent, agent.id, status="offline", current_task_id=None, lost_task_ids=task_ids)
     act.emit("agent:offline", None, {"id": agent.id, "name": agent.name, "task_ids": task_ids})
     _tell_coordinators(act, agent, lost)
 
@@ -254,46 +273,33 @@ def _tell_coordinators(act: Act, agent: Agent, lost: list[Task]) -> None:
         )
 
 
-def _drop(act: Act, task: Task, *, is_lost: bool = False) -> None:
-    from deepwork_orchestration import tables as t
+def _reopen(act: Act, task: Task, summary: str) -> None:
+    """End the claim of a task, and make it pending again if it was begun."""
+    from deepwork_orchestration import checkpoints
 
-    _end_lease(act, item(task.id))
-    act.records.change(t.tasks, task.id, assigned_agent_id=None, claimed_at=None, claimed_by=None, fence=None)
-    if not is_lost:
-        act.ended_task_ids.append(task.id)
+    _end_lease(act, task)
+    is_begun = task.status in BEGUN
+    reopened = act.records.change(Task, task.id, **UNCLAIMED, **({"status": "pending"} if is_begun else {}))
+    if is_begun:
+        detail: Mapped = {"status": task.status, "agent_id": task.assigned_agent_id}
+        checkpoints.add(act, task, "recovery", summary, detail=detail)
+        act.emit("task:updated", task.workflow_id, reopened.event())
 
 
-def _end_lease(act: Act, name: str) -> None:
-    """End a lease, whether it is live or has run out."""
+def _end_lease(act: Act, task: Task) -> None:
+    """End the lease of a task, whether it is live or has run out."""
+    from deepwork_sql import LeaseLost, leases
+
+    try:
+        leases.end(act.transaction, item(task.id), fence=task.fence or 0)
+    except LeaseLost:
+        _outdate(act, item(task.id))
+
+
+def _outdate(act: Act, name: str) -> None:
+    """End a lease that has run out. Taking it raises the fence, which shuts out its last holder."""
     from deepwork_sql import leases
 
-    # Only a live lease can be ended. Taking one that has run out also raises the fence, which shuts out its holder.
-    lease = leases.holder_of(act.transaction, name) or leases.take(
-        act.transaction, name, holder="nobody", milliseconds=act.lease
-    )
+    lease = leases.take(act.transaction, name, holder="nobody", milliseconds=act.lease)
     if isinstance(lease, leases.Lease):
         leases.end(act.transaction, name, fence=lease.fence)
-
-
-def _reopen(act: Act, task: Task, summary: str) -> None:
-    """Make a task that was begun pending again."""
-    from deepwork_orchestration import tables as t
-
-    if task.status not in BEGUN:
-        return
-    act.records.change(t.tasks, task.id, status="pending")
-    detail: Mapped = {"status": task.status, "agent_id": task.assigned_agent_id}
-    checkpoint_id, sequence = act.records.add_checkpoint(task.id, "recovery", summary, detail=detail)
-    act.emit("checkpoint:added", task.workflow_id, {"id": checkpoint_id, "task_id": task.id, "sequence": sequence})
-    act.emit("task:updated", task.workflow_id, act.records.task(task.id).event())
-
-
-def _settle(act: Act, agent_id: str | None) -> None:
-    """Say of an agent what it still works on."""
-    from deepwork_orchestration import tables as t
-
-    if agent_id is None:
-        return
-    agent, held = act.records.agent(agent_id), act.records.held_by(agent_id)
-    status = agent.status if held or agent.status != "busy" else "online"
-    act.records.change(t.agents, agent_id, status=status, current_task_id=held[-1].id if held else None)

@@ -16,6 +16,8 @@ from deepwork_orchestration.act import Act
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.models import Mapped
 
+MAX_DEPTH = 100
+
 ResultT = TypeVar("ResultT")
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -108,15 +110,20 @@ def why_blocked(task_id: str, root: str, *, as_json: bool) -> None:
     _say_tree(answer["waits_for"], 1)
 
 
-def _waits_for(act: Act, task_id: str, seen: set[str]) -> list[Mapped]:
-    """Give the open dependencies of a task with theirs; what was shown before is not opened again."""
+def _waits_for(act: Act, task_id: str, seen: set[str], depth: int = 0) -> list[Mapped] | None:
+    """Give the open dependencies of a task with theirs; what was shown before is not opened again.
+
+    None stands for what is deeper than people read.
+    """
+    if depth > MAX_DEPTH:
+        return None
     open_tasks = orchestration.task_check_dependencies(act, task_id)["pending"]
     nodes = []
     for task in open_tasks:
         is_new = task["id"] not in seen
         seen.add(task["id"])
         holder = act.records.task(task["id"]).assigned_agent_id
-        waits_for = _waits_for(act, task["id"], seen) if is_new else []
+        waits_for = _waits_for(act, task["id"], seen, depth + 1) if is_new else []
         nodes.append({**task, "assigned_agent_id": holder, "waits_for": waits_for})
     return nodes
 
@@ -125,7 +132,10 @@ def _say_tree(nodes: Sequence[Mapped], depth: int) -> None:
     for node in nodes:
         holder = f", held by {node['assigned_agent_id']}" if node["assigned_agent_id"] else ""
         _say(f"{'  ' * depth}{node['name']}  ({node['id']})  {node['status']}{holder}")
-        _say_tree(node["waits_for"], depth + 1)
+        if node["waits_for"] is None:
+            _say(f"{'  ' * (depth + 1)}…")
+        else:
+            _say_tree(node["waits_for"], depth + 1)
 
 
 @plan.command("tasks")
@@ -235,7 +245,7 @@ def export_plans(workflow_ids: tuple[str, ...], root: str) -> None:
 
 
 @plan.command("import")
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=click.File("rb"))
 @_project
 def import_plans(file: Any, root: str) -> None:
     """Store the workflows of a FILE that `export` has printed, under their own ids; `-` reads stdin.

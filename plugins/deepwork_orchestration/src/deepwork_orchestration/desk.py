@@ -86,22 +86,19 @@ class Desk:
         database = await deepwork_sql.database(self.context)
 
         def attempt(transaction: Transaction) -> tuple[Act, ResultT]:
-            if not is_reading:
-                transaction.lock(LOCK)
             act = self._act(call, transaction)
             if claims.overdue(act):
                 raise _Overdue
             return act, work(act)
 
         def reap(transaction: Transaction) -> None:
-            transaction.lock(LOCK)
             claims.reap(self._act(call, transaction))
 
         while True:
             try:
-                return await (database.read(attempt) if is_reading else database.write(attempt))
+                return await (database.read(attempt) if is_reading else database.write(attempt, lock=LOCK))
             except _Overdue:
-                await database.write(reap)
+                await database.write(reap, lock=LOCK)
 
     async def recorded(self, call: ToolCall, request: Request | None) -> Any:
         """Give the recorded reply of a request; None if there is none."""

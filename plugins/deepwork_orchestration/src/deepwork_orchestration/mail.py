@@ -10,7 +10,8 @@ from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall, visib
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import open_desk
-from deepwork_orchestration.models import Mapped, Message
+from deepwork_orchestration.inbox import waits_for_person
+from deepwork_orchestration.models import Message
 
 PRIORITIES = get_args(Priority)
 MAX_BODY = 1500
@@ -30,13 +31,17 @@ def agent_mail(context: PluginContext) -> AgentMail:
 
         await open_desk(context).write(ToolCall(), mark)
 
-    return AgentMail(name="orchestration", unread=unread, mark_delivered=mark_delivered)
+    async def waits(agent_id: str) -> bool:
+        return await open_desk(context).read(ToolCall(), lambda act: waits_for_person(act, agent_id))
+
+    return AgentMail(name="orchestration", unread=unread, mark_delivered=mark_delivered, waits_for_person=waits)
 
 
 def _unread(act: Act, agent_id: str) -> list[Message]:
-    """Give the oldest of the most urgent messages first."""
-    everything: Mapped = dict.fromkeys(("message_types", "priorities", "workflow_id", "thread_id", "since"))
-    messages = act.records.inbox(agent_id, status="unread", limit=LOADED, **everything)
+    """Give the oldest of the most urgent messages first; those to people wait in the inbox."""
+    if any(person.id == agent_id for person in act.records.people()):
+        return []
+    messages = act.records.inbox(agent_id, status="unread", limit=LOADED)
     return sorted(messages, key=lambda message: (-PRIORITIES.index(message.priority), message.created_at))
 
 

@@ -20,7 +20,7 @@ from deepwork_orchestration.arguments import (
     Texts,
     Timestamp,
 )
-from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.models import Mapped, Message
 
 # A time below this is in seconds: in milliseconds it would be in 1973.
 SECONDS_BELOW = 10**11
@@ -138,8 +138,7 @@ def message_get(act: Act, id: Id, *, mark_read: Flag = True) -> Mapped:  # noqa:
     """Read a message."""
     message = act.records.message(id)
     if mark_read and message.status == "unread":
-        act.records.mark([id], ["unread"], status="read", read_at=act.now)
-        message = act.records.message(id)
+        message = act.records.change(Message, id, status="read", read_at=act.now)
     return message.reply()
 
 
@@ -175,25 +174,22 @@ def deliver(
     **values: Any,
 ) -> tuple[str, str]:
     """Store a message, and give its id and its thread; a message without a thread begins one."""
-    from deepwork_orchestration import tables as t
     from deepwork_sql import new_id
 
-    thread = thread_id or new_id("thr")
-    message_id = act.records.add(
-        t.messages,
+    message = act.records.add(
+        Message,
         sender_id=sender_id,
         recipient_id=recipient_id,
         message_type=message_type,
         body=body,
         priority=priority,
         status="unread",
-        thread_id=thread,
+        thread_id=thread_id or new_id("thr"),
         expires_at=None if expires_in is None else act.now + expires_in * 1000,
         **values,
     )
-    message = act.records.message(message_id)
     act.emit("message:sent", message.workflow_id, message.event())
-    return message_id, thread
+    return message.id, message.thread_id
 
 
 def _milliseconds(time: float) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from deepwork_orchestration.states import HUMAN
+
 Mapped = dict[str, Any]
 
 
@@ -171,7 +173,7 @@ class Agent(Row):
     @property
     def is_human(self) -> bool:
         """Whether a person stands behind it, who gets the tasks that need one."""
-        return (self.metadata or {}).get("human") is True
+        return (self.metadata or {}).get(HUMAN) is True
 
     def reply(self) -> Mapped:
         reply = super().reply()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deepwork.api import ConfigError
 from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import Count, Parallel
 from deepwork_orchestration.graph import check_graph
 from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.states import DONE, WorkflowStatus, WorkspaceStatus
 
+# Milliseconds of the years that a date can have.
+Moment = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
+EntryId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Stored = Literal["pending", "planning", "in_progress", "paused", "completed", "failed", "skipped"]
 
 
@@ -25,9 +29,9 @@ class Entry(BaseModel):
 class Identified(Entry):
     """A row with an id and its times."""
 
-    id: str
-    created_at: int
-    updated_at: int
+    id: EntryId
+    created_at: Moment
+    updated_at: Moment
 
 
 class RepositoryEntry(Identified):
@@ -48,7 +52,7 @@ class WorkflowEntry(Identified):
     status: WorkflowStatus
     initial_plan: Mapped | None
     plan_summary: str | None
-    max_parallel_tasks: int
+    max_parallel_tasks: Parallel
     auto_create_workspaces: bool
     config: Mapped | None
 
@@ -60,7 +64,7 @@ class TaskEntry(Identified):
     name: str
     description: str | None
     status: Stored
-    sequence: int
+    sequence: Count
     parallel_group: str | None
     plan: Mapped | None
     plan_summary: str | None
@@ -83,14 +87,14 @@ class DependencyEntry(Entry):
 class CheckpointEntry(Entry):
     """A checkpoint of a task."""
 
-    id: str
+    id: EntryId
     task_id: str
-    sequence: int
+    sequence: Count
     checkpoint_type: str
     summary: str
     detail: Mapped | None
     files_changed: list[str] | None
-    created_at: int
+    created_at: Moment
 
 
 class WorkspaceEntry(Identified):
@@ -110,7 +114,7 @@ class TemplateEntry(Identified):
     name: str
     description: str | None
     template: Mapped
-    version: int
+    version: Count
 
 
 class PlanFile(Entry):
@@ -153,14 +157,14 @@ def export_plans(act: Act, workflow_ids: Collection[str]) -> Mapped:
     return content
 
 
-def read_plans(text: str) -> PlanFile:
+def read_plans(content: bytes) -> PlanFile:
     """Read a file.
 
     Raises:
         ConfigError: It is none; the error names the first mistakes.
     """
     try:
-        return PlanFile.model_validate_json(text)
+        return PlanFile.model_validate_json(content)
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()[:5]]
         raise ConfigError("this is no file of plans:\n" + "\n".join(problems), hint="deepwork plan export") from None
@@ -191,6 +195,7 @@ def _store(act: Act, plans: PlanFile) -> None:
     repository_ids = _repository_ids(act, plans.repositories)
     done = {task.id for task in plans.tasks if task.status in DONE}
     open_counts: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for edge in plans.dependencies:
         if edge.type == "blocks" and edge.depends_on_id not in done:
             open_counts[edge.task_id] = open_counts.get(edge.task_id, 0) + 1
@@ -201,8 +206,11 @@ def _store(act: Act, plans: PlanFile) -> None:
                 row |= {"repository_id": repository_ids.get(row["repository_id"]), "principal": act.principal}
             elif section == "tasks":
                 row["open_dependencies"] = open_counts.get(row["id"], 0)
+                row["workflow_number"] = numbers[row["workflow_id"]]
         if section != "repositories":
             act.records.insert_all(section, rows)
+        if section == "workflows":
+            numbers = {row["id"]: act.records.workflow_number(row["id"]) for row in rows}
     for workflow in plans.workflows:
         act.emit("workflow:created", workflow.id, act.records.workflow(workflow.id).summary())
 
@@ -219,6 +227,7 @@ def _repository_ids(act: Act, entries: Iterable[RepositoryEntry]) -> dict[str, s
 
 
 def _check_references(plans: PlanFile) -> None:
+    _check_unique(plans)
     known = {
         section: {entry.id for entry in getattr(plans, section)} for section in SECTIONS if section != "dependencies"
     }
@@ -238,3 +247,24 @@ def _check_references(plans: PlanFile) -> None:
     for edge in plans.dependencies:
         needed.setdefault(edge.task_id, []).append(edge.depends_on_id)
     check_graph([task.id for task in plans.tasks], needed)
+
+
+def _check_unique(plans: PlanFile) -> None:
+    keys = [
+        *(
+            (f"the id {entry.id!r} in {section}",)
+            for section in SECTIONS
+            if section != "dependencies"
+            for entry in getattr(plans, section)
+        ),
+        *((f"the task {task.name!r} in", task.workflow_id) for task in plans.tasks),
+        *((f"the template {template.name!r}",) for template in plans.templates),
+        *((f"the repository {repository.path!r}",) for repository in plans.repositories),
+        *((f"that {edge.task_id!r} waits for {edge.depends_on_id!r}",) for edge in plans.dependencies),
+        *((f"checkpoint {checkpoint.sequence} of", checkpoint.task_id) for checkpoint in plans.checkpoints),
+    ]
+    seen: set[tuple[str, ...]] = set()
+    for key in keys:
+        if key in seen:
+            raise ConfigError(f"the file says twice: {' '.join(key)}")
+        seen.add(key)

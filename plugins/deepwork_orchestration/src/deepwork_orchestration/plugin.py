@@ -1,4 +1,4 @@
-"""The hooks: the tool set `orchestration`, the command `deepwork plan`, and messages for `deepwork hook`."""
+"""The hooks: tools, a command, messages for `deepwork hook`, and what waits for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deepwork import hookimpl
 if TYPE_CHECKING:
     from click import Command
 
-    from deepwork.api import AgentMail, PluginContext, ToolSet
+    from deepwork.api import AgentMail, InboxSource, PluginContext, ToolSet
 
 
 @hookimpl
@@ -27,6 +27,14 @@ def deepwork_agent_mail(context: PluginContext) -> Iterator[AgentMail]:
     from deepwork_orchestration.mail import agent_mail
 
     yield agent_mail(context)
+
+
+@hookimpl
+def deepwork_inbox(context: PluginContext) -> Iterator[InboxSource]:
+    """Tasks that only a person can do, and messages to people."""
+    from deepwork_orchestration.inbox import PlanInbox
+
+    yield PlanInbox(context)
 
 
 @hookimpl

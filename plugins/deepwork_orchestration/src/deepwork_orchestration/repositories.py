@@ -7,7 +7,7 @@ import posixpath
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Count, Limit, Name, Text
 from deepwork_orchestration.errors import invalid_input
-from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.models import Mapped, Repository
 
 
 def repository_register(act: Act, path: Text, name: Name | None = None) -> Mapped:
@@ -40,11 +40,9 @@ def normalized(path: str, field: str = "path") -> str:
 
 def register(act: Act, path: str, name: str | None = None) -> str:
     """Store a repository if it is new, or its new name, and give its id."""
-    from deepwork_orchestration import tables as t
-
     repository = act.records.repository_at(path)
     if repository is None:
-        return act.records.add(t.repositories, path=path, name=name)
+        return act.records.add(Repository, path=path, name=name).id
     if name is not None and name != repository.name:
-        act.records.change(t.repositories, repository.id, name=name)
+        act.records.change(Repository, repository.id, name=name)
     return repository.id

@@ -38,6 +38,9 @@ WORKSPACE_TRANSITIONS: dict[str, tuple[str, ...]] = {
     "abandoned": ("active",),
 }
 
+# The capability, and the key of an agent's metadata, that only people have.
+HUMAN = "human"
+
 # A task in one of these satisfies those that depend on it, and never changes again.
 DONE = ("completed", "skipped")
 # A claim ends when its task gets one of these.

@@ -56,6 +56,8 @@ workflows = Table(
     Column("config", JSON),
     Column("principal", Text, nullable=False),
     *_times(),
+    Index("orchestration_workflows_in_order", "created_at", "number"),
+    Index("orchestration_workflows_by_status", "status", "created_at", "number"),
 )
 
 # `assigned_agent_id` and `fence` say whose claim a task is; whether it is still live, its lease knows.
@@ -85,9 +87,11 @@ tasks = Table(
     Column("claimed_by", Text),
     Column("fence", BigInteger),
     *_times(),
+    # The `number` of the workflow, for the index by which available tasks are read in their order.
+    Column("workflow_number", BigInteger),
     UniqueConstraint("workflow_id", "name"),
     Index("orchestration_tasks_in_order", "workflow_id", "sequence"),
-    Index("orchestration_tasks_available", "status", "open_dependencies", "sequence"),
+    Index("orchestration_tasks_available", "status", "open_dependencies", "sequence", "workflow_number", "name"),
 )
 
 dependencies = Table(

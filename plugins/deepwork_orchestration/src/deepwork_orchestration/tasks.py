@@ -44,8 +44,8 @@ def task_set_plan(
             'Call task_update_status with status "planning" first, or task_replan for a task that has begun or failed.',
         )
     merged = task.context if context is None else {**(task.context or {}), **context}
-    _store_plan(act, id, plan, context=merged)
-    act.emit("task:updated", task.workflow_id, act.records.task(id).event())
+    planned = _store_plan(act, id, plan, context=merged)
+    act.emit("task:updated", task.workflow_id, planned.event())
     return {"success": True}
 
 
@@ -82,8 +82,6 @@ def task_replan(
     agent_id: Caller | None = None,
 ) -> Mapped:
     """Replan a failed or in_progress task; it becomes pending."""
-    from deepwork_orchestration import tables as t
-
     task = act.records.task(id)
     claims.guard(act, task, "task_replan", fence=fence, agent_id=agent_id)
     if task.status not in ("failed", "in_progress"):
@@ -92,18 +90,15 @@ def task_replan(
             f"task {id} is {task.shown_status!r}; only a task that is 'failed' or 'in_progress' can be replanned",
             "A task in planning takes a new plan with task_set_plan.",
         )
-    _store_plan(act, id, new_plan)
-    act.records.change(t.tasks, id, status="pending", outcome=None, outcome_detail=None, error=None)
-    checkpoint_id, _ = checkpoints.add(act, task, "replan", reason, detail={"previous_plan": task.plan})
-    act.emit("task:updated", task.workflow_id, act.records.task(id).event())
-    return {"success": True, "checkpoint_id": checkpoint_id}
+    planned = _store_plan(act, id, new_plan, status="pending", outcome=None, outcome_detail=None, error=None)
+    checkpoint = checkpoints.add(act, task, "replan", reason, detail={"previous_plan": task.plan})
+    act.emit("task:updated", task.workflow_id, planned.event())
+    return {"success": True, "checkpoint_id": checkpoint.id}
 
 
-def _store_plan(act: Act, task_id: str, plan: TaskPlan | NewTaskPlan, **values: object) -> None:
-    from deepwork_orchestration import tables as t
-
+def _store_plan(act: Act, task_id: str, plan: TaskPlan | NewTaskPlan, **values: object) -> Task:
     content = plan.model_dump(mode="json", exclude_unset=True)
-    act.records.change(t.tasks, task_id, plan=content, plan_summary=plan.approach[:SUMMARY], **values)
+    return act.records.change(Task, task_id, plan=content, plan_summary=plan.approach[:SUMMARY], **values)
 
 
 def _check_unblocked(act: Act, task: Task) -> None:
@@ -120,19 +115,18 @@ def _move(
     act: Act, task: Task, status: str, *, outcome: str | None, outcome_detail: Mapped | None, error: str | None
 ) -> None:
     """Store a new status and what follows from it: for the claim, for tasks that wait, for the workflow."""
-    from deepwork_orchestration import tables as t
-
     results: Mapped = {"outcome": outcome, "outcome_detail": outcome_detail}
     values = {name: value for name, value in results.items() if value is not None}
     # The error is that of the last failure, until the task is pending again.
     if status in ("failed", "pending"):
         values["error"] = error if status == "failed" else None
-    act.records.change(t.tasks, task.id, status=status, **values)
     if status in FINISHED:
-        claims.finish(act, task)
+        values |= claims.finish(act, task)
+    moved = act.records.change(Task, task.id, status=status, **values)
+    if status in FINISHED:
+        claims.settle(act, task.assigned_agent_id)
     if status in DONE:
         act.records.release_dependents(task.id)
-    if status == "planning" and act.records.start_workflow(task.workflow_id):
-        workflow = act.records.workflow(task.workflow_id)
+    if status == "planning" and (workflow := act.records.start_workflow(task.workflow_id)):
         act.emit("workflow:updated", workflow.id, workflow.summary())
-    act.emit("task:updated", task.workflow_id, act.records.task(task.id).event())
+    act.emit("task:updated", task.workflow_id, moved.event())

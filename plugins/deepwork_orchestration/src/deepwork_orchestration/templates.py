@@ -10,7 +10,7 @@ from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Id, Name, Parallel, PlanTask, TemplateDefinition, Text, compact
 from deepwork_orchestration.errors import OrchestrationError, invalid_input
 from deepwork_orchestration.graph import check_graph
-from deepwork_orchestration.models import Mapped, Task
+from deepwork_orchestration.models import Mapped, Task, Template
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 Variables = dict[str, Text]
@@ -24,8 +24,6 @@ def template_create(
     template: TemplateDefinition | None = None,
 ) -> Mapped:
     """Store a plan as a template, either from a workflow or from a definition. {{word}} in its texts is a variable."""
-    from deepwork_orchestration import tables as t
-
     if (from_workflow_id is None) == (template is None):
         raise OrchestrationError(
             "INVALID_INPUT",
@@ -37,9 +35,9 @@ def template_create(
     if act.records.has_template(name):
         raise OrchestrationError("DUPLICATE_TEMPLATE", f"there is a template {name!r}", "Choose another name.")
     content = definition.model_dump(mode="json", exclude_unset=True)
-    template_id = act.records.add(t.templates, name=name, description=description, template=content, version=1)
-    act.emit("template:created", None, {"id": template_id, "name": name, "description": description})
-    return {"id": template_id}
+    stored = act.records.add(Template, name=name, description=description, template=content, version=1)
+    act.emit("template:created", None, {"id": stored.id, "name": name, "description": description})
+    return {"id": stored.id}
 
 
 def template_list(act: Act) -> Mapped:

@@ -93,15 +93,12 @@ def workflow_set_plan(act: Act, id: Id, plan: Plan) -> Mapped:  # noqa: A002
 
 def workflow_update_status(act: Act, id: Id, status: WorkflowStatus, reason: Text | None = None) -> Mapped:  # noqa: A002
     """Change the status of a workflow."""
-    from deepwork_orchestration import tables as t
-
     workflow = act.records.workflow(id)
     if status == workflow.status:
         return {"success": True}
     check_transition("workflow", WORKFLOW_TRANSITIONS, workflow.status, status)
     config = workflow.config if reason is None else {**(workflow.config or {}), "last_status_reason": reason}
-    act.records.change(t.workflows, id, status=status, config=config)
-    _updated(act, id)
+    _updated(act, act.records.change(Workflow, id, status=status, config=config))
     open_count = act.records.open_task_count(id) if status == "completed" else 0
     warning = f"{open_count} tasks are neither completed nor skipped"
     return {"success": True, **({"warnings": [warning]} if open_count else {})}
@@ -114,12 +111,10 @@ def workflow_set_parallelism(
     auto_create_workspaces: Flag | None = None,
 ) -> Mapped:
     """Change how many tasks should run at once."""
-    from deepwork_orchestration import tables as t
-
     workflow = act.records.workflow(id)
     flag = workflow.auto_create_workspaces if auto_create_workspaces is None else auto_create_workspaces
-    act.records.change(t.workflows, id, max_parallel_tasks=max_parallel_tasks, auto_create_workspaces=flag)
-    _updated(act, id)
+    values = {"max_parallel_tasks": max_parallel_tasks, "auto_create_workspaces": flag}
+    _updated(act, act.records.change(Workflow, id, **values))
     return {"success": True}
 
 
@@ -152,15 +147,12 @@ def count_by_status(lines: Sequence[Any]) -> dict[str, int]:
 
 def add_workflow(act: Act, repository_path: str | None, **values: Any) -> Workflow:
     """Store a new workflow in `planning`, and its repository if that is new."""
-    from deepwork_orchestration import tables as t
-
     path = repositories.normalized(act.project_root if repository_path is None else repository_path, "repository_path")
     repository_id = repositories.register(act, path)
-    workflow_id = act.records.add(
-        t.workflows, repository_id=repository_id, status="planning", principal=act.principal, **values
+    workflow = act.records.add(
+        Workflow, repository_id=repository_id, status="planning", principal=act.principal, **values
     )
-    workflow = act.records.workflow(workflow_id)
-    act.emit("workflow:created", workflow_id, workflow.summary())
+    act.emit("workflow:created", workflow.id, workflow.summary())
     return workflow
 
 
@@ -172,27 +164,25 @@ def set_tasks(
     Raises:
         OrchestrationError: The tasks make no plan that can be finished.
     """
-    from deepwork_orchestration import tables as t
-
     needed = {task.name: tuple(dict.fromkeys(task.depends_on)) for task in tasks}
     check_graph([task.name for task in tasks], needed)
-    rows = [_row(workflow_id, task, open_dependencies=len(needed[task.name])) for task in tasks]
-    ids = dict(zip(needed, act.records.add_all(t.tasks, rows), strict=True))
+    workflow = {"workflow_id": workflow_id, "workflow_number": act.records.workflow_number(workflow_id)}
+    rows = [workflow | _row(task, open_dependencies=len(needed[task.name])) for task in tasks]
+    ids = dict(zip(needed, act.records.add_all(Task, rows), strict=True))
     act.records.add_edges((ids[name], ids[other]) for name, others in needed.items() for other in others)
-    act.records.change(t.workflows, workflow_id, status="ready", plan_summary=plan_summary, initial_plan=initial_plan)
-    _updated(act, workflow_id)
+    planned = {"status": "ready", "plan_summary": plan_summary, "initial_plan": initial_plan}
+    _updated(act, act.records.change(Workflow, workflow_id, **planned))
     groups = {task.parallel_group for task in tasks} - {None}
     return len(rows), len(groups)
 
 
-def _row(workflow_id: str, task: PlanTask, *, open_dependencies: int) -> Mapped:
+def _row(task: PlanTask, *, open_dependencies: int) -> Mapped:
     context = {
         "estimated_complexity": task.estimated_complexity,
         "files_likely_affected": task.files_likely_affected,
     }
     context = {name: value for name, value in context.items() if value is not None}
     return {
-        "workflow_id": workflow_id,
         "name": task.name,
         "description": task.description,
         "status": "pending",
@@ -204,8 +194,8 @@ def _row(workflow_id: str, task: PlanTask, *, open_dependencies: int) -> Mapped:
     }
 
 
-def _updated(act: Act, workflow_id: str) -> None:
-    act.emit("workflow:updated", workflow_id, act.records.workflow(workflow_id).summary())
+def _updated(act: Act, workflow: Workflow) -> None:
+    act.emit("workflow:updated", workflow.id, workflow.summary())
 
 
 def _listed(task: Task, *, is_summary: bool) -> Mapped:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from deepwork.api import DeepWorkError, GitError, PathRefused, ToolCall, resolve_inside
-from deepwork_orchestration import agents, worktrees
+from deepwork_orchestration import agents, claims, worktrees
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Flag, Id, Name, Text, Texts
 from deepwork_orchestration.desk import Desk, Request
@@ -213,19 +213,17 @@ def _wanted_workspace(act: Act, task_id: str) -> tuple[Task, Workflow, str | Non
 
 
 def _create(act: Act, workflow_id: str, path: str, branch: str, base_branch: str | None, task_ids: list[str]) -> Mapped:
-    from deepwork_orchestration import tables as t
-
     act.records.workflow(workflow_id)
     tasks = _tasks_of(act, workflow_id, task_ids)
     same_place = act.records.active_workspaces_at(path)
-    workspace_id = act.records.add(
-        t.workspaces, workflow_id=workflow_id, path=path, branch=branch, base_branch=base_branch, status="active"
+    workspace = act.records.add(
+        Workspace, workflow_id=workflow_id, path=path, branch=branch, base_branch=base_branch, status="active"
     )
     for task in tasks:
-        _assign(act, task, workspace_id)
-    act.emit("workspace:created", workflow_id, act.records.workspace(workspace_id).reply())
+        _assign(act, task, workspace.id)
+    act.emit("workspace:created", workflow_id, workspace.reply())
     warning = f"workspace {same_place[0].id} is active at the same path" if same_place else None
-    return {"id": workspace_id, **({"warnings": [warning]} if warning else {})}
+    return {"id": workspace.id, **({"warnings": [warning]} if warning else {})}
 
 
 def _tasks_of(act: Act, workflow_id: str, task_ids: list[str]) -> list[Task]:
@@ -237,14 +235,12 @@ def _tasks_of(act: Act, workflow_id: str, task_ids: list[str]) -> list[Task]:
 
 
 def _update(act: Act, workspace_id: str, status: str | None, merge_commit: str | None) -> Mapped:
-    from deepwork_orchestration import tables as t
-
     workspace = act.records.workspace(workspace_id)
     _check_update(workspace, status, merge_commit)
     values = {"status": status, "merge_commit": merge_commit}
     values = {name: value for name, value in values.items() if value is not None}
-    act.records.change(t.workspaces, workspace_id, **values)
-    act.emit("workspace:updated", workspace.workflow_id, act.records.workspace(workspace_id).reply())
+    changed = act.records.change(Workspace, workspace_id, **values)
+    act.emit("workspace:updated", workspace.workflow_id, changed.reply())
     return {"success": True}
 
 
@@ -258,10 +254,9 @@ def _check_update(workspace: Workspace, status: str | None, merge_commit: str | 
 
 
 def _assign(act: Act, task: Task, workspace_id: str) -> None:
-    from deepwork_orchestration import tables as t
-
-    act.records.change(t.tasks, task.id, workspace_id=workspace_id)
-    act.emit("task:updated", task.workflow_id, act.records.task(task.id).event())
+    claims.beat_binding(act, task)
+    assigned = act.records.change(Task, task.id, workspace_id=workspace_id)
+    act.emit("task:updated", task.workflow_id, assigned.event())
 
 
 def _mismatch(task: Task, workflow_id: str) -> OrchestrationError:

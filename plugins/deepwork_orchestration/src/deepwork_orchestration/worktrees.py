@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from deepwork.api import Git, GitError
+from deepwork.api import Folder, Git, GitError
 from deepwork_orchestration.errors import OrchestrationError, invalid_input
 
 # Out of git's sight, by a .gitignore of its own.
@@ -76,13 +76,20 @@ async def remove(git: Git, path: str) -> None:
     """Remove a worktree, but not its branch.
 
     Raises:
-        OrchestrationError: INVALID_STATE; it holds work that is not committed.
+        OrchestrationError: INVALID_STATE; it holds work that is not committed, or is no worktree of the repository.
         GitError: git cannot.
     """
     if not is_folder(path):
         await git.run("worktree", "prune")
         return
-    changes = await git.run("-C", path, "status", "--porcelain", "--ignore-submodules=none")
+    # What a worktree's own configuration says holds only if git is opened there: its filters are switched off too.
+    tree = await git.worktree_around(Path(path))
+    if tree is None or tree.top != Path(path):
+        raise OrchestrationError(
+            "INVALID_STATE", f"{path!r} is no worktree of this repository", "Remove it by hand, if it is not needed."
+        )
+    # git looks into no submodule, and refuses to remove a worktree that has one.
+    changes = await tree.run("status", "--porcelain", "--ignore-submodules=dirty")
     if changes:
         raise OrchestrationError(
             "INVALID_STATE",
@@ -90,7 +97,7 @@ async def remove(git: Git, path: str) -> None:
             "Commit it on its branch, or remove it there, and call again.",
         )
     # Without --force, git itself refuses a worktree that changes meanwhile.
-    await git.run("worktree", "remove", path)
+    await tree.run("-C", str(git.root), "worktree", "remove", path)
 
 
 async def _clear(git: Git, path: Path, branch: str | None) -> None:
@@ -119,12 +126,10 @@ def _exists(path: Path) -> bool:
 
 def _ignore(root: Path, path: Path) -> None:
     """Keep worktrees that lie in `.deepwork/worktrees` out of git's sight."""
-    folder = root / FOLDER
-    if path.is_relative_to(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+    if path.is_relative_to(root / FOLDER):
+        with Folder.open(root / FOLDER, inside=root, create=True) as folder:
+            if ".gitignore" not in folder.names():
+                folder.replace(".gitignore", b"*\n")
 
 
 def _first_lines(changes: bytes) -> str:

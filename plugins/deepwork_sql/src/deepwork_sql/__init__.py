@@ -9,7 +9,7 @@ from __future__ import annotations
 from deepwork.api import PluginContext
 from deepwork_sql.access import Database
 from deepwork_sql.errors import DatabaseError, LeaseLost, RequestConflict, UnstorableText
-from deepwork_sql.events import Event
+from deepwork_sql.events import Event, Viewer
 from deepwork_sql.ids import new_id
 from deepwork_sql.text import check_json, check_text
 from deepwork_sql.transaction import Transaction
@@ -22,9 +22,11 @@ __all__ = [
     "RequestConflict",
     "Transaction",
     "UnstorableText",
+    "Viewer",
     "check_json",
     "check_text",
     "database",
+    "has_database",
     "new_id",
 ]
 
@@ -46,3 +48,17 @@ async def database(context: PluginContext) -> Database:
 
     own_context = context.of(PLUGIN)
     return await context.shared("deepwork_sql.database", lambda: open_database(choose_address(own_context)))
+
+
+def has_database(context: PluginContext) -> bool:
+    """Say whether there is a database already; who only looks need not make one.
+
+    Args:
+        context: The context of any plugin.
+
+    Raises:
+        ConfigError: The settings of the plugin `sql` name no database that can be used.
+    """
+    from deepwork_sql.address import choose_address
+
+    return choose_address(context.of(PLUGIN)).is_made

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from deepwork_sql.events import Event
+from deepwork_sql.events import Event, Viewer
 from deepwork_sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -53,16 +53,20 @@ class Database:
         # thread already, so that the database is not left idle between two of them.
         self._writers = CapacityLimiter(_SQLITE_WRITERS) if dialect == "sqlite" else self._limiter
 
-    async def write(self, change: Callable[[Transaction], T]) -> T:
+    async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
         """Run a change in one transaction, in a worker thread; it is durable when this returns.
 
         The change is run again from its start when another transaction was in its way or the connection broke, so it
         does nothing but database work. Once begun it ends, also when the caller is cancelled.
 
+        Args:
+            change: What is to be done.
+            lock: Taken before anything else, as `Transaction.lock` would.
+
         Raises:
             DatabaseError: The database did not answer; nothing was changed.
         """
-        committed = await to_thread.run_sync(self._executor.write, change, limiter=self._writers)
+        committed = await to_thread.run_sync(self._executor.write, change, lock, limiter=self._writers)
         if committed.has_events:
             self._wake_ups.announce()
         result: T = committed.result
@@ -111,6 +115,39 @@ class Database:
         from deepwork_sql import feed
 
         return await self.read(lambda transaction: feed.read(transaction, after, limit, source, workflow_id))
+
+    async def history(
+        self,
+        before: str | None = None,
+        *,
+        limit: int = 100,
+        source: str | None = None,
+        event: str | None = None,
+        workflow_id: str | None = None,
+        viewer: Viewer | None = None,
+    ) -> list[Event]:
+        """Read the events before a cursor, the newest first; without a cursor from the newest that there is.
+
+        For people who look back. An event may come in between that is committed later: who must miss none follows.
+
+        Args:
+            before: The `id` of an event.
+            limit: At most this many.
+            source: Only those of this plugin.
+            event: Only those whose name begins so.
+            workflow_id: Only those of this workflow.
+            viewer: Without what they may not see of sessions.
+
+        Raises:
+            ArgumentError: The cursor is none.
+        """
+        from deepwork_sql import feed
+
+        return await self.read(
+            lambda transaction: feed.read_back(
+                transaction, before, limit, source=source, event=event, workflow_id=workflow_id, viewer=viewer
+            )
+        )
 
     async def end_of_feed(self) -> str:
         """Give the cursor of now: after it come the events that nobody can have read yet."""

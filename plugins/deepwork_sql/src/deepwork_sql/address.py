@@ -27,7 +27,9 @@ class Address:
         shown: The URL without a password.
         machine: The name of this machine.
         migrate: Whether the first use brings the tables up to date.
-        secret: Gives the URL as it was written. For an SQLite file of the project, it makes the file.
+        file: The SQLite file; None for a server.
+        secret: Gives the URL as it was written. For an SQLite file of the project, it makes the file, or
+            refuses one that somebody else has made.
     """
 
     dialect: Literal["sqlite", "postgresql"]
@@ -35,6 +37,12 @@ class Address:
     machine: str
     migrate: bool
     secret: Callable[[], str]
+    file: Path | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a database already; an SQLite file is made at its first use."""
+        return self.file is None or self.file.exists()
 
     def __repr__(self) -> str:
         """Show the address without its password, in tracebacks too."""
@@ -65,7 +73,15 @@ def choose_address(context: PluginContext) -> Address:
         place = "plugins.settings.sql.database_url"
         return address_of(settings.database_url, place, machine=machine, migrate=settings.migrate)
     root = data_root(context.project_root, scope=settings.scope)
-    return _file_address(root, machine=machine, migrate=settings.migrate)
+    path = root / DATA / FILE
+    return Address(
+        "sqlite",
+        f"sqlite:///{path}",
+        machine,
+        settings.migrate,
+        lambda: str(prepare_file(root, context.environment)),
+        path,
+    )
 
 
 def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> Address:
@@ -87,13 +103,8 @@ def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> A
         return Address("postgresql", shown, machine, migrate, lambda: driver_url)
     if parts.scheme == "sqlite" and not parts.netloc and parts.path.startswith("//") and not parts.query:
         path = Path(unquote(parts.path[1:]))
-        return Address("sqlite", shown, machine, migrate, lambda: str(path))
+        return Address("sqlite", shown, machine, migrate, lambda: str(path), path)
     raise ConfigError(
         f"{place}: {shown!r} is not the URL of a database that can be used",
         hint="Write postgresql://USER@HOST/DATABASE, or sqlite:////absolute/path/of/a/file.db.",
     )
-
-
-def _file_address(root: Path, *, machine: str, migrate: bool) -> Address:
-    path = root / DATA / FILE
-    return Address("sqlite", f"sqlite:///{path}", machine, migrate, lambda: str(prepare_file(root)))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from urllib.parse import urlsplit
-
-import anyio
 
 from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext
 from deepwork_sql.address import VARIABLE, Address, choose_address
@@ -27,8 +24,7 @@ def _examine(context: PluginContext) -> Iterator[Finding]:
             f"put it into ~/.pgpass or into {VARIABLE}",
         )
     address = choose_address(context)
-    path = urlsplit(address.shown).path[1:]
-    if address.dialect == "sqlite" and not anyio.run(anyio.Path(path).exists):
+    if not address.is_made:
         yield Finding(Level.OK, f"{address.shown}, which the first use makes")
         return
     try:

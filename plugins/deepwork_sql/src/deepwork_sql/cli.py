@@ -18,6 +18,9 @@ from deepwork_sql import database
 from deepwork_sql.copying import copy_sessions
 from deepwork_sql.events import Event, as_mapping
 from deepwork_sql.inspection import check_database, describe, migrate_now
+from deepwork_sql.location import DATA, FILE, data_root
+from deepwork_sql.ownership import adopt as adopt_file
+from deepwork_sql.settings import SqlSettings
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -76,6 +79,23 @@ def check(root: str, *, as_json: bool) -> int:
     if not (problems or as_json):
         click.echo("The database is in order.", err=True)
     return int(bool(problems))
+
+
+@store.command()
+@click.option("--yes", is_flag=True, help="Ask nothing.")
+@_project
+def adopt(root: str, *, yes: bool) -> None:
+    """Use a database file that somebody else, or another machine, has made.
+
+    A file in .deepwork/data that this user has not made is not opened, because a repository could have brought it.
+    """
+    context = open_context("sql", root)
+    folder = data_root(context.project_root, scope=context.settings(SqlSettings).scope)
+    path = folder / DATA / FILE
+    if not yes:
+        click.confirm(visible(f"Is {path} your own, and has no repository brought it?"), abort=True, err=True)
+    adopt_file(path, folder, context.environment)
+    click.echo(visible(f"{path} is used from now on."), err=True)
 
 
 @store.command()

@@ -13,7 +13,7 @@ from deepwork_sql.address import Address
 CONNECTIONS = 6
 POOL = CONNECTIONS - 1
 
-# Execution option of a transaction that only reads.
+# Execution option of a transaction of SQLite that only reads.
 READ_ONLY = "deepwork_read_only"
 
 _CONNECT_SECONDS = 10
@@ -34,7 +34,8 @@ def _postgres(url: str) -> Engine:
         make_url(url),
         pool_size=POOL,
         max_overflow=0,
-        isolation_level="READ COMMITTED",
+        # The driver itself would send BEGIN alone, and wait for the answer: `execution` sends it with the first query.
+        isolation_level="AUTOCOMMIT",
         hide_parameters=True,
         connect_args={
             "connect_timeout": _CONNECT_SECONDS,
@@ -65,6 +66,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut
     cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA trusted_schema = OFF")  # what is written in a file calls no function that has effects
     cursor.close()
 
 

@@ -6,6 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# The source of the events of sessions.
+CORE = "core"
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who looks at events. Sessions are private to their principal, and each belongs to one project.
+
+    Attributes:
+        machine: The machine of the project.
+        project: Its folder.
+        principal: Who looks.
+    """
+
+    machine: str
+    project: str
+    principal: str
+
 
 @dataclass(frozen=True)
 class Event:

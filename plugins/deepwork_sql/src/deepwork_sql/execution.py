@@ -14,12 +14,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from deepwork.api import DeepWorkError
 from deepwork_sql.engines import READ_ONLY
 from deepwork_sql.errors import DatabaseError
+from deepwork_sql.prepared import execute
 from deepwork_sql.retry import Retry, is_passing
-from deepwork_sql.transaction import Transaction
+from deepwork_sql.transaction import Transaction, locking
 
 T = TypeVar("T")
 
-_START = "SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+_BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_NOW}"
+_START = f"SELECT pg_current_xact_id()::text::bigint, {_NOW}"
 _STATUS = "SELECT pg_xact_status(%(xid)s::text::xid8)"
 _NO_PERMISSION = "42501"
 
@@ -35,26 +39,23 @@ class Executor:
     """Runs functions in transactions of one engine."""
 
     def __init__(self, engine: Engine, retry: Retry) -> None:
-        snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._engine = engine
-        self._reading = engine.execution_options(
-            **{READ_ONLY: True}, **(snapshot if engine.dialect.name == "postgresql" else {})
-        )
+        self._reading = engine.execution_options(**{READ_ONLY: True})
         self._retry = retry
         is_sqlite = engine.dialect.name == "sqlite"
         self._turn: AbstractContextManager[object] = threading.Lock() if is_sqlite else nullcontext()
 
-    def write(self, change: Callable[[Transaction], Any]) -> Committed:
+    def write(self, change: Callable[[Transaction], Any], lock: str | None = None) -> Committed:
         """Run a change until it is committed."""
         with self._turn:
-            return self._repeat(_Write(self._engine, change).attempt)
+            return self._repeat(_Write(self._engine, change, lock).attempt)
 
     def read(self, query: Callable[[Transaction], T]) -> T:
         """Run a query."""
 
         def attempt() -> T:
             with self._reading.connect() as connection, connection.begin():
-                return query(Transaction(connection))
+                return query(Transaction(connection, clock=_start_reading(connection)))
 
         return self._repeat(attempt)
 
@@ -96,9 +97,10 @@ class _Write:
     that before the change is run again.
     """
 
-    def __init__(self, engine: Engine, change: Callable[[Transaction], Any]) -> None:
+    def __init__(self, engine: Engine, change: Callable[[Transaction], Any], lock: str | None) -> None:
         self._engine = engine
         self._change = change
+        self._lock = lock
         self._unacknowledged: _Unacknowledged | None = None
 
     def attempt(self) -> Committed:
@@ -108,7 +110,7 @@ class _Write:
                 return self._unacknowledged.committed
             self._unacknowledged = None
             with connection.begin() as outer:
-                xid, clock = _start(connection)
+                xid, clock = _start(connection, self._lock)
                 transaction = Transaction(connection, clock=clock)
                 committed = Committed(self._change(transaction), transaction.has_events)
                 if xid is not None:
@@ -117,12 +119,32 @@ class _Write:
         return committed
 
 
-def _start(connection: Connection) -> tuple[int | None, int | None]:
-    """Begin a transaction of PostgreSQL with its id and the time; on SQLite a commit is never in doubt."""
+def _start(connection: Connection, lock: str | None) -> tuple[int | None, int | None]:
+    """Begin a transaction of PostgreSQL with its lock, its id and the time, in one message.
+
+    On SQLite it has begun, is the only one that writes, and its commit is never in doubt.
+    """
     if connection.dialect.name == "sqlite":
         return None, None
-    xid, clock = connection.exec_driver_sql(_START).one()
+    locked = "" if lock is None else f"{locking(lock)}; "
+    xid, clock = _last_row(connection, f"{_BEGIN}{locked}{_START}")
     return xid, clock
+
+
+def _start_reading(connection: Connection) -> int | None:
+    """Begin a transaction of PostgreSQL that sees one moment of the database, and give the time."""
+    if connection.dialect.name == "sqlite":
+        return None
+    (clock,) = _last_row(connection, _BEGIN_READING)
+    return int(clock)
+
+
+def _last_row(connection: Connection, statements: str) -> Any:
+    """Send several statements as one message, which cannot be prepared, and give the row of the last one."""
+    cursor = execute(connection, statements, None, prepare=False)
+    while cursor.nextset():
+        pass
+    return cursor.fetchone()
 
 
 def _is_committed(connection: Connection, xid: int) -> bool:

@@ -10,11 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import BigInteger, Select, bindparam, insert, literal, literal_column, select, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from deepwork.api import ArgumentError
-from deepwork_sql.events import Event
-from deepwork_sql.tables import events, feeds
+from deepwork_sql.events import CORE, Event, Viewer
+from deepwork_sql.prepared import Prepared
+from deepwork_sql.tables import events, feeds, sessions
 from deepwork_sql.transaction import Transaction
 
 _LAST = 2**63 - 1
@@ -24,10 +38,12 @@ _OLDEST_RUNNING = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text:
 _NEXT = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
 _COLUMNS = ("source", "event", "workflow_id", "at", "principal", "data")
 _VALUES = {name: bindparam(name, type_=events.c[name].type) for name in _COLUMNS}
-_APPEND = {
-    "sqlite": insert(events).values(xid=0, **_VALUES).inline(),
-    "postgresql": insert(events).values(xid=_OWN_XID + _OFFSET, **_VALUES).inline(),
-}
+_APPEND = Prepared(
+    {
+        "sqlite": insert(events).values(xid=0, **_VALUES).inline(),
+        "postgresql": insert(events).values(xid=_OWN_XID + _OFFSET, **_VALUES).inline(),
+    }
+)
 
 
 class Cursor(NamedTuple):
@@ -55,10 +71,8 @@ class Cursor(NamedTuple):
 
 def append(transaction: Transaction, new_events: list[dict[str, Any]], principal: str | None) -> None:
     """Write events, in their order."""
-    statement = _APPEND[transaction.dialect]
-    same = {"at": transaction.now, "principal": principal}
     for event in new_events:
-        transaction.execute(statement, {**same, **event})
+        transaction.run(_APPEND, at=transaction.now, principal=principal, **event)
 
 
 def read(
@@ -75,6 +89,39 @@ def read(
     if workflow_id is not None:
         query = query.where(events.c.workflow_id == workflow_id)
     return [_event(row._mapping) for row in transaction.execute(query)]  # noqa: SLF001 - SQLAlchemy's own public name
+
+
+def read_back(
+    transaction: Transaction,
+    before: str | None,
+    limit: int,
+    *,
+    source: str | None,
+    event: str | None,
+    workflow_id: str | None,
+    viewer: Viewer | None,
+) -> list[Event]:
+    """Read the events that come before a cursor, the newest first."""
+    query: Select[Any] = select(events).order_by(events.c.xid.desc(), events.c.seq.desc()).limit(limit)
+    if before is not None:
+        query = query.where(tuple_(events.c.xid, events.c.seq) < tuple_(*map(literal, Cursor.parse(before))))
+    if source is not None:
+        query = query.where(events.c.source == source)
+    if event is not None:
+        query = query.where(events.c.event.startswith(event, autoescape=True))
+    if workflow_id is not None:
+        query = query.where(events.c.workflow_id == workflow_id)
+    if viewer is not None:
+        query = query.where(_may_be_seen(viewer))
+    return [_event(row._mapping) for row in transaction.execute(query)]  # noqa: SLF001 - SQLAlchemy's own public name
+
+
+def _may_be_seen(viewer: Viewer) -> ColumnElement[bool]:
+    """Leave out the sessions of others, and of other projects."""
+    own = select(sessions.c.session_id).where(
+        sessions.c.machine == viewer.machine, sessions.c.project == viewer.project
+    )
+    return or_(events.c.source != CORE, and_(events.c.principal == viewer.principal, events.c.workflow_id.in_(own)))
 
 
 def end(transaction: Transaction) -> str:

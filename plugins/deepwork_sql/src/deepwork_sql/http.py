@@ -14,8 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from deepwork.api import DeepWorkError, PluginContext
 from deepwork_sql import database
-from deepwork_sql.events import Event, as_mapping
-from deepwork_sql.session_rows import SOURCE
+from deepwork_sql.events import CORE, Event, as_mapping
 
 _REFUSED = 1008
 _BROKEN = 1011
@@ -64,7 +63,7 @@ async def _events(context: PluginContext, socket: WebSocket) -> AsyncGenerator[E
 
 def _may_see(principal: str | None, event: Event) -> bool:
     """Sessions are private to the owner of a token. Without tokens everybody on this machine is the same."""
-    return principal is None or event.source != SOURCE or event.principal == principal
+    return principal is None or event.source != CORE or event.principal == principal
 
 
 async def _wait_for_end(socket: WebSocket) -> Any:

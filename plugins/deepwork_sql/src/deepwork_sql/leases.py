@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import BindParameter, Integer, and_, bindparam, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from deepwork_sql.errors import LeaseLost
+from deepwork_sql.prepared import Prepared
 from deepwork_sql.tables import leases
 from deepwork_sql.transaction import Transaction
 
@@ -32,17 +33,34 @@ def _taking(insert: Any) -> Any:
     )
 
 
-# The statements are made once: making them takes SQLAlchemy longer than running them.
-_TAKE = {"sqlite": _taking(sqlite.insert), "postgresql": _taking(postgresql.insert)}
-_LIVE = and_(
-    leases.c.item == bindparam("item_"),
-    leases.c.fence == bindparam("fence_"),
-    leases.c.holder.is_not(None),
-    leases.c.expires_at > bindparam("now_"),
+_TAKE = Prepared({"sqlite": _taking(sqlite.insert), "postgresql": _taking(postgresql.insert)})
+_NOW: BindParameter[int] = bindparam("now_")
+_UNTIL: BindParameter[int] = bindparam("until_")
+_ITEM = leases.c.item == bindparam("item_")
+_HOLDER = and_(leases.c.holder == bindparam("holder_"), leases.c.expires_at > _NOW)
+_LIVE = and_(_ITEM, leases.c.fence == bindparam("fence_"), leases.c.holder.is_not(None), leases.c.expires_at > _NOW)
+_CHECK = Prepared(select(leases.c.fence).where(_LIVE).with_for_update())
+_RENEW = Prepared(update(leases).where(_LIVE).values(expires_at=_UNTIL))
+_END = Prepared(update(leases).where(_LIVE).values(holder=None, expires_at=_NOW))
+_AT = Prepared(select(leases).where(_ITEM))
+_OF_HOLDER = Prepared(select(leases).where(_HOLDER).order_by(leases.c.item))
+# In one order, or two that renew at once could wait for each other.
+_HELD = select(leases.c.item).where(_HOLDER).order_by(leases.c.item).with_for_update().cte("held")
+_RENEWED = update(leases).values(expires_at=_UNTIL).returning(leases)
+_RENEW_ALL = Prepared(
+    {
+        "sqlite": _RENEWED.where(_HOLDER),
+        "postgresql": _RENEWED.where(leases.c.item == _HELD.c.item),
+    }
 )
-_CHECK = select(leases.c.fence).where(_LIVE).with_for_update()
-_RENEW = update(leases).where(_LIVE).values(expires_at=bindparam("until_"))
-_END = update(leases).where(_LIVE).values(holder=None, expires_at=bindparam("now_"))
+_EXPIRED = Prepared(
+    select(leases)
+    .where(leases.c.holder.is_not(None), leases.c.expires_at <= _NOW)
+    # No comparison that an index on the names could serve: few leases have run out, and many have the prefix.
+    .where(func.substr(leases.c.item, 1, bindparam("length_", type_=Integer)) == bindparam("prefix_"))
+    .order_by(leases.c.expires_at)
+    .limit(bindparam("limit_", type_=Integer))
+)
 
 
 @dataclass(frozen=True)
@@ -71,11 +89,10 @@ class Held:
 def take(transaction: Transaction, item: str, *, holder: str, milliseconds: int) -> Lease | Held:
     """Take a lease, unless somebody has a live one, this holder included."""
     now = transaction.now
-    values = {"item_": item, "holder_": holder, "expires_at_": now + milliseconds, "now_": now}
-    fence = transaction.execute(_TAKE[transaction.dialect], values).scalar()
-    if fence is not None:
-        return Lease(item, fence, holder, now + milliseconds)
-    row = transaction.execute(select(leases.c.holder, leases.c.expires_at).where(leases.c.item == item)).one()
+    taken = transaction.row(_TAKE, item_=item, holder_=holder, expires_at_=now + milliseconds, now_=now)
+    if taken is not None:
+        return Lease(item, taken.fence, holder, now + milliseconds)
+    row = transaction.row(_AT, item_=item)
     return Held(row.holder, row.expires_at)
 
 
@@ -85,11 +102,10 @@ def renew(transaction: Transaction, item: str, *, fence: int, milliseconds: int)
     Raises:
         LeaseLost: It has run out, or somebody else has it.
     """
-    expires_at = transaction.now + milliseconds
-    renewed = transaction.execute(_RENEW, {**_live(transaction, item, fence), "until_": expires_at})
-    if not renewed.rowcount:
+    until = transaction.now + milliseconds
+    if not transaction.run(_RENEW, item_=item, fence_=fence, now_=transaction.now, until_=until):
         raise _lost(transaction, item, fence)
-    return expires_at
+    return until
 
 
 def check(transaction: Transaction, item: str, fence: int) -> None:
@@ -98,7 +114,7 @@ def check(transaction: Transaction, item: str, fence: int) -> None:
     Raises:
         LeaseLost: It has run out, or somebody else has it.
     """
-    if transaction.execute(_CHECK, _live(transaction, item, fence)).first() is None:
+    if transaction.row(_CHECK, item_=item, fence_=fence, now_=transaction.now) is None:
         raise _lost(transaction, item, fence)
 
 
@@ -108,31 +124,26 @@ def end(transaction: Transaction, item: str, *, fence: int) -> None:
     Raises:
         LeaseLost: It has run out, or somebody else has it.
     """
-    ended = transaction.execute(_END, _live(transaction, item, fence))
-    if not ended.rowcount:
+    if not transaction.run(_END, item_=item, fence_=fence, now_=transaction.now):
         raise _lost(transaction, item, fence)
 
 
 def holder_of(transaction: Transaction, item: str) -> Lease | None:
     """Give the live lease on an item."""
-    query = select(leases).where(leases.c.item == item, leases.c.holder.is_not(None))
-    row = transaction.execute(query.where(leases.c.expires_at > transaction.now)).first()
-    return _lease(row) if row else None
+    row = transaction.row(_AT, item_=item)
+    return None if row is None or row.holder is None or row.expires_at <= transaction.now else _lease(row)
 
 
 def of_holder(transaction: Transaction, holder: str) -> list[Lease]:
     """List the live leases of a holder."""
-    query = select(leases).where(leases.c.holder == holder, leases.c.expires_at > transaction.now)
-    return [_lease(row) for row in transaction.execute(query.order_by(leases.c.item))]
+    return [_lease(row) for row in transaction.rows(_OF_HOLDER, holder_=holder, now_=transaction.now)]
 
 
 def renew_all(transaction: Transaction, holder: str, milliseconds: int) -> list[Lease]:
     """Let all live leases of a holder last so long from now, and list them."""
-    live = and_(leases.c.holder == holder, leases.c.expires_at > transaction.now)
-    if transaction.dialect == "postgresql":  # in one order, or two that renew at once could wait for each other
-        transaction.execute(select(leases.c.item).where(live).order_by(leases.c.item).with_for_update())
-    transaction.execute(update(leases).where(live).values(expires_at=transaction.now + milliseconds))
-    return of_holder(transaction, holder)
+    until = transaction.now + milliseconds
+    renewed = transaction.rows(_RENEW_ALL, holder_=holder, now_=transaction.now, until_=until)
+    return sorted(map(_lease, renewed), key=lambda lease: lease.item)
 
 
 def expired(transaction: Transaction, prefix: str, limit: int) -> list[Lease]:
@@ -140,18 +151,12 @@ def expired(transaction: Transaction, prefix: str, limit: int) -> list[Lease]:
 
     Another holder may take an item and end its work before this transaction takes it: look at the item after `take`.
     """
-    begins = leases.c.item.startswith(prefix, autoescape=True)
-    query = select(leases).where(begins, leases.c.holder.is_not(None), leases.c.expires_at <= transaction.now)
-    return [_lease(row) for row in transaction.execute(query.order_by(leases.c.expires_at).limit(limit))]
-
-
-def _live(transaction: Transaction, item: str, fence: int) -> dict[str, Any]:
-    """Give the values of `_LIVE`."""
-    return {"item_": item, "fence_": fence, "now_": transaction.now}
+    begins = {"prefix_": prefix, "length_": len(prefix)}
+    return [_lease(row) for row in transaction.rows(_EXPIRED, now_=transaction.now, limit_=limit, **begins)]
 
 
 def _lost(transaction: Transaction, item: str, fence: int) -> LeaseLost:
-    row = transaction.execute(select(leases).where(leases.c.item == item)).first()
+    row = transaction.row(_AT, item_=item)
     if row is None or row.fence < fence:
         return LeaseLost(f"there is no lease {fence} on {item!r}")
     if row.fence > fence:

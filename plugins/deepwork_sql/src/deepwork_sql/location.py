@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 
 from deepwork.api import Folder, PathRefused
+from deepwork_sql.ownership import KnownFiles, check_ownership, files_beside, new_content, new_mark
 
 DATA = ".deepwork/data"
 FILE = "deepwork.db"
 
-_LIMIT = 4096
+MAX_CONFIG = 1024 * 1024
+_LOCK = ".lock"
 _BARE = re.compile(r"^\s*bare\s*=\s*(true|yes|on|1)\s*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -40,11 +42,12 @@ def main_working_tree(root: Path) -> Path | None:
     return None if _is_bare(common_dir) else common_dir.parent
 
 
-def prepare_file(root: Path) -> Path:
+def prepare_file(root: Path, environment: Mapping[str, str]) -> Path:
     """Make the folder and the file of the database, for their owner only and ignored by git.
 
     Raises:
         PathRefused: One of them is a link, or is not what it should be.
+        DatabaseError: The file, or one beside it, is not of this user's making.
         OSError: They cannot be made.
     """
     data = root / DATA
@@ -58,17 +61,26 @@ def prepare_file(root: Path) -> Path:
             folder.status(".gitignore")
         except FileNotFoundError:
             folder.replace(".gitignore", b"*\n")
-        _make_file(folder, data / FILE)
+        with folder.locked(_LOCK, subject="the database"):
+            _make_file(folder, data / FILE, environment)
+        check_ownership(folder, data / FILE, root, environment)
     return data / FILE
 
 
-def _make_file(folder: Folder, path: Path) -> None:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with suppress(FileExistsError):
-        os.close(os.open(path.name, flags, 0o600, dir_fd=folder.descriptor))
-        folder.sync()
-    if not stat.S_ISREG(folder.status(path.name).st_mode):
-        raise PathRefused(f"{path} is a link, or no regular file; it is not used as a database", hint="Remove it.")
+def _make_file(folder: Folder, path: Path, environment: Mapping[str, str]) -> None:
+    """Make the file of this user, unless there is one."""
+    try:
+        if not stat.S_ISREG(folder.status(path.name).st_mode):
+            raise PathRefused(f"{path} is a link, or no regular file; it is not used as a database", hint="Remove it.")
+    except FileNotFoundError:
+        if strange := [*files_beside(folder, path.name)]:
+            raise PathRefused(
+                f"{path.parent} has {' and '.join(strange)} without the database that they belong to",
+                hint="Remove them, or put the database in place.",
+            ) from None
+        mark = new_mark()
+        KnownFiles(environment).add(mark)
+        folder.replace(path.name, new_content(mark))
 
 
 def _linked_git_dir(root: Path) -> Path | None:
@@ -77,18 +89,20 @@ def _linked_git_dir(root: Path) -> Path | None:
 
 
 def _first_line(file: Path) -> str | None:
+    return _read(file).partition("\n")[0].strip() or None
+
+
+def _read(file: Path, limit: int = 4096) -> str:
+    """Read a small file; nothing of one that is no regular file, or is larger."""
     try:
-        with open(file, encoding="utf-8") as opened:
-            return opened.read(_LIMIT).partition("\n")[0].strip() or None
-    except (OSError, ValueError):
-        return None
+        with Folder.open(file.parent, inside=file.parent) as folder:
+            return (folder.read(file.name, limit=limit) or b"").decode()
+    except (OSError, ValueError, PathRefused):
+        return ""
 
 
 def _is_bare(common_dir: Path) -> bool:
-    try:
-        return _BARE.search((common_dir / "config").read_text(encoding="utf-8", errors="replace")) is not None
-    except OSError:
-        return False
+    return _BARE.search(_read(common_dir / "config", MAX_CONFIG)) is not None
 
 
 def _real(path: Path) -> Path:

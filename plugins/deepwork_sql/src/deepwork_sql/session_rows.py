@@ -19,12 +19,11 @@ from deepwork.api import (
     StaleSession,
     UnknownSession,
 )
+from deepwork_sql.events import CORE
+from deepwork_sql.prepared import Prepared
 from deepwork_sql.tables import sessions
 from deepwork_sql.transaction import Transaction
 
-SOURCE = "core"
-
-# The statements of a save are made once: making them takes SQLAlchemy longer than running them.
 _EXPECTED = and_(
     sessions.c.machine == bindparam("machine_"),
     sessions.c.project == bindparam("project_"),
@@ -33,12 +32,16 @@ _EXPECTED = and_(
     sessions.c.archived.is_(False),
 )
 _SAVED = ("revision", "schema_version", "status", "updated_at", "history_length", "damaged", "summary", "document")
-_LENGTH = select(sessions.c.history_length).where(_EXPECTED).with_for_update()
-_UPDATE = update(sessions).where(_EXPECTED).values({name: bindparam(name) for name in _SAVED})
-_INSERT = {
-    "sqlite": sqlite.insert(sessions).on_conflict_do_nothing().returning(sessions.c.revision),
-    "postgresql": postgresql.insert(sessions).on_conflict_do_nothing().returning(sessions.c.revision),
-}
+_LENGTH = Prepared(select(sessions.c.history_length).where(_EXPECTED).with_for_update())
+_UPDATE = Prepared(update(sessions).where(_EXPECTED).values({name: bindparam(name) for name in _SAVED}))
+
+
+def _inserting(insert: Any) -> Any:
+    statement = insert(sessions).values({column.name: bindparam(column.name) for column in sessions.columns})
+    return statement.on_conflict_do_nothing().returning(sessions.c.revision)
+
+
+_INSERT = Prepared({"sqlite": _inserting(sqlite.insert), "postgresql": _inserting(postgresql.insert)})
 
 
 class SessionRows:
@@ -141,17 +144,16 @@ class SessionRows:
     def _insert(self, transaction: Transaction, session_id: str, values: dict[str, Any]) -> int | None:
         """Write the row of a new session; None if there is one."""
         key = {"machine": self._machine, "project": self._project, "session_id": session_id}
-        statement = _INSERT[transaction.dialect]
-        is_new = transaction.execute(statement, {**key, **values, "archived": False}).scalar() is not None
-        return 0 if is_new else None
+        return 0 if transaction.row(_INSERT, **key, **values, archived=False) is not None else None
 
     def _update(self, transaction: Transaction, session_id: str, values: dict[str, Any], expected: int) -> int | None:
         """Write the row of a session, and say how much history it had; None if it is not what was expected."""
         key = {**self._key, "session_id_": session_id, "revision_": expected}
-        length: int | None = transaction.execute(_LENGTH, key).scalar()
-        if length is not None:
-            transaction.execute(_UPDATE, {**key, **values})
-        return length
+        stored = transaction.row(_LENGTH, **key)
+        if stored is None:
+            return None
+        transaction.run(_UPDATE, **key, **values)
+        return int(stored.history_length)
 
     def _refuse_foreign(self, transaction: Transaction, session_id: str) -> None:
         query = select(sessions.c.machine, sessions.c.project).where(
@@ -204,7 +206,7 @@ def _reason(error: ValidationError) -> str:
 
 def _event(session: Session, entry: Any) -> dict[str, Any]:
     return {
-        "source": SOURCE,
+        "source": CORE,
         "event": f"session:{entry.kind}",
         "workflow_id": session.session_id,
         "data": entry.model_dump(mode="json"),

@@ -12,6 +12,8 @@ from deepwork_sql.text import check_json, check_text
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Executable
 
+    from deepwork_sql.prepared import Prepared
+
 
 class Transaction:
     """One transaction, in a worker thread. It ends when the function that got it returns.
@@ -40,6 +42,19 @@ class Transaction:
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a statement."""
         return self.connection.execute(statement, parameters)
+
+    def run(self, statement: Prepared, **arguments: Any) -> int:
+        """Run a prepared statement, and say how many rows it has changed."""
+        return statement.run(self.connection, arguments)
+
+    def rows(self, statement: Prepared, **arguments: Any) -> list[Any]:
+        """Run a prepared statement, and give its rows, whose values are attributes."""
+        return statement.rows(self.connection, arguments)
+
+    def row(self, statement: Prepared, **arguments: Any) -> Any:
+        """Run a prepared statement that has one row at most, and give it; None if it has none."""
+        rows = statement.rows(self.connection, arguments)
+        return rows[0] if rows else None
 
     def emit(
         self,
@@ -80,9 +95,10 @@ class Transaction:
 
         On SQLite a transaction that writes is the only one anyway.
         """
+        from deepwork_sql.prepared import execute
+
         if self.dialect == "postgresql":
-            statement = "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"
-            self.connection.exec_driver_sql(statement, {"name": name})
+            execute(self.connection, locking(name), None)
 
     def once(
         self,
@@ -108,6 +124,13 @@ class Transaction:
         from deepwork_sql.requests import once
 
         return once(self, (principal, tool, request_id), arguments, work)
+
+
+def locking(name: str) -> str:
+    """Make the statement by which PostgreSQL lets one transaction at a time through for a name."""
+    from psycopg.sql import quote
+
+    return f"SELECT pg_advisory_xact_lock(hashtextextended({quote(name)}, 0))"
 
 
 def read_clock(connection: Connection) -> int:

@@ -65,8 +65,8 @@ async def changes_since(snapshot: Snapshot, environment: Mapping[str, str]) -> F
 
 async def _since_commit(snapshot: Snapshot, git: Git) -> FileChanges:
     warnings = []
-    commit: str | None = snapshot.id
-    if await find_commit(git, snapshot.id) is None:
+    commit = await find_commit(git, snapshot.id)
+    if commit is None:
         warnings.append(
             f"the commit {snapshot.id} at which the task began no longer exists, so commits of the task are not listed"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,27 +36,8 @@ def _resolve(path: str, roots: Sequence[Path]) -> Path:
 
 
 async def _is_in_worktree(context: PluginContext, folder: Path) -> bool:
-    """Say whether the repository lists a worktree around the folder, and the worktree points back at the repository.
-
-    The list alone would let a repository name any folder of this machine.
-    """
     try:
         git = await Git.open(context.project_root, context.environment)
-        if git is None:
-            return False
-        lines = (await git.run("worktree", "list", "--porcelain", "-z")).split(b"\0")
-        worktrees = {_real(line.removeprefix(b"worktree ")) for line in lines if line.startswith(b"worktree ")}
-        if worktrees.isdisjoint((folder, *folder.parents)):
-            return False
-        tree = await Git.open(folder, context.environment)
-        return bool(tree and tree.top in worktrees and await _common_folder(tree) == await _common_folder(git))
+        return git is not None and await git.worktree_around(folder) is not None
     except GitError:
         return False
-
-
-async def _common_folder(git: Git) -> Path:
-    return _real((await git.run("rev-parse", "--path-format=absolute", "--git-common-dir")).rstrip(b"\n"))
-
-
-def _real(path: bytes) -> Path:
-    return Path(os.path.realpath(os.fsdecode(path)))

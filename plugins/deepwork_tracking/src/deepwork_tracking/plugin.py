@@ -1,4 +1,4 @@
-"""The hooks: ten tools, a command, and live events."""
+"""The hooks: ten tools, a command, blockers for the inbox, and live events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deepwork import hookimpl
 if TYPE_CHECKING:
     from click import Command
 
-    from deepwork.api import HttpApp, PluginContext, ToolSet
+    from deepwork.api import HttpApp, InboxSource, PluginContext, ToolSet
 
 
 @hookimpl
@@ -27,6 +27,14 @@ def deepwork_commands() -> Iterator[Command]:
     from deepwork_tracking.cli import track
 
     yield track
+
+
+@hookimpl
+def deepwork_inbox(context: PluginContext) -> Iterator[InboxSource]:
+    """The issues that require a human review."""
+    from deepwork_tracking.inbox import BlockerInbox
+
+    yield BlockerInbox(context)
 
 
 @hookimpl

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, Select, func, select
 
 from deepwork_sql import Transaction
 from deepwork_tracking.arguments import Filter
@@ -21,6 +21,11 @@ _FILE_MARKS = {"added": "A", "modified": "M", "deleted": "D"}
 
 def list_workflows(transaction: Transaction, limit: int) -> list[dict[str, Any]]:
     """List workflows, the newest first."""
+    return [row_of(row) for row in transaction.execute(workflow_rows().limit(limit))]
+
+
+def workflow_rows() -> Select[Any]:
+    """Select workflows with what lists show of their tasks, the newest first."""
     running = _count(tasks, tasks.c.workflow_id == workflows.c.id, tasks.c.status == IN_PROGRESS)
     waiting = _count(
         issues,
@@ -33,21 +38,22 @@ def list_workflows(transaction: Transaction, limit: int) -> list[dict[str, Any]]
         running.label("running"),
         waiting.label("blockers"),
     )
-    newest = select(workflows, *counts).order_by(workflows.c.created_at.desc(), workflows.c.position.desc())
-    return [
-        {
-            "workflow_id": row.id,
-            "workflow_name": row.name,
-            "workflow_status": row.status,
-            "current_phase": row.current_phase,
-            "total_phases": row.total_phases,
-            "tasks": {"total": row.tasks, "in_progress": row.running},
-            "blockers": row.blockers,
-            "created_at": iso(row.created_at),
-            "completed_at": iso_or_none(row.completed_at),
-        }
-        for row in transaction.execute(newest.limit(limit))
-    ]
+    return select(workflows, *counts).order_by(workflows.c.created_at.desc(), workflows.c.position.desc())
+
+
+def row_of(row: Row[Any]) -> dict[str, Any]:
+    """Show a workflow of `workflow_rows` in a list."""
+    return {
+        "workflow_id": row.id,
+        "workflow_name": row.name,
+        "workflow_status": row.status,
+        "current_phase": row.current_phase,
+        "total_phases": row.total_phases,
+        "tasks": {"total": row.tasks, "in_progress": row.running},
+        "blockers": row.blockers,
+        "created_at": iso(row.created_at),
+        "completed_at": iso_or_none(row.completed_at),
+    }
 
 
 def workflow_report(transaction: Transaction, workflow_id: str) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
+from ipaddress import ip_address
 from types import FrameType
 from typing import Any, Literal
 
@@ -23,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from deepwork.errors import ConfigError
 from deepwork.files.process_end import end_process_soon
 from deepwork.loading.manager import Provided
-from deepwork.ports.records import HttpApp
+from deepwork.ports.records import HttpApp, PageAddress
 from deepwork.server.drain import PendingCalls
 from deepwork.server.http.bodies import BodyCheck
 from deepwork.server.http.guard import Guard, Refusal, refuse
@@ -37,14 +40,16 @@ from deepwork.server.http.limits import (
     WebSocketProtocol,
 )
 from deepwork.server.http.listen import ListenOptions
+from deepwork.server.http.pages import Pages
 from deepwork.server.http.plugins import PREFIX, PluginApps
 from deepwork.server.http.sessions import TransportSessions
+from deepwork.server.http.shares import Shares
 
 log = logging.getLogger("deepwork.server")
 
 
 class HttpApplication:
-    """The ASGI application: `Guard`, then `RequestLimits`, then `BodyCheck`, then what is served.
+    """The ASGI application: `Guard`, then `Shares`, then `RequestLimits`, then `BodyCheck`, then what is served.
 
     Args:
         app: What is served beside the plugins' applications; it gets the lifespan.
@@ -58,14 +63,16 @@ class HttpApplication:
         self, app: Starlette, path: str, message_path: str | None, options: ListenOptions, apps: PluginApps
     ) -> None:
         self.path = path
+        self.pages = apps.pages
         self._app = app
         self._apps = apps
         self._message_path = message_path
         sessions = TransportSessions(self._count, self._session_owners)
         served: ASGIApp = BodyCheck(sessions, message_path) if message_path else self._count
-        self._guarded: ASGIApp = Guard(RequestLimits(served), options.allowed_hosts, options.tokens)
+        self._guarded: ASGIApp = Guard(Shares(RequestLimits(served)), options.allowed_hosts, options.tokens, apps.pages)
         self._calls = PendingCalls()
         self._is_ending = False
+        self._beside: anyio.CancelScope | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, one WebSocket, or the lifespan of the application."""
@@ -74,15 +81,22 @@ class HttpApplication:
         else:
             await self._guarded(scope, receive, send)
 
+    async def run_beside(self) -> None:
+        """Run what plugins need beside their applications, until `drain`."""
+        with anyio.CancelScope() as self._beside:
+            await self._apps.run_beside()
+
     async def drain(self) -> None:
         """Refuse further requests, and wait a moment for the calls that are not answered yet."""
         self._is_ending = True
+        if self._beside:
+            self._beside.cancel()
         await self._calls.drain()
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_ending:
             await refuse(scope, receive, send, Refusal(503, "The server is ending; call again in a moment."))
-        elif scope["path"].startswith(PREFIX):
+        elif self._apps.has(scope["path"]):
             await self._counted(self._apps, scope, receive, send)
         elif scope["type"] == "websocket" and self._message_path and scope["path"].startswith(self._message_path):
             # The SDK's handler of messages would treat the WebSocket as a POST.
@@ -184,25 +198,35 @@ def run_http(
     app = server.http_app(transport=transport, stateless_http=stateless, host_origin_protection=False)
     path: str = app.state.path
     message_path = path if transport == "http" else fastmcp.settings.message_path
-    _run(HttpApplication(app, path, message_path, options, PluginApps(apps)), options)
+    plugin_apps = PluginApps(apps, options.tokens)
+    _run(HttpApplication(app, path, message_path, options, plugin_apps), options)
 
 
 def run_apps(
-    apps: Iterable[Provided[HttpApp]],
+    apps: PluginApps,
     options: ListenOptions,
     lifespan: Callable[[Any], AbstractAsyncContextManager[Any]],
+    listening: Callable[[PageAddress], None] | None = None,
 ) -> None:
     """Serve the applications of plugins alone, until SIGTERM or SIGINT.
+
+    Args:
+        apps: The applications.
+        options: Where to listen, and who may call.
+        lifespan: What goes on meanwhile.
+        listening: Called with the address once it can be used; without it stderr has it.
 
     Raises:
         ConfigError: The address does not exist, is in use, or may not be used.
     """
-    plugin_apps = PluginApps(apps)
-    path = next(iter(plugin_apps.paths()), PREFIX)
-    _run(HttpApplication(Starlette(lifespan=lifespan), path, None, options, plugin_apps), options)
+    path = next(iter(apps.paths()), PREFIX)
+    application = HttpApplication(Starlette(lifespan=lifespan), path, None, options, apps)
+    _run(application, options, listening)
 
 
-def _run(application: HttpApplication, options: ListenOptions) -> None:
+def _run(
+    application: HttpApplication, options: ListenOptions, listening: Callable[[PageAddress], None] | None = None
+) -> None:
     listener = _listen(options)
     web_server = _WebServer(application)
     # sse_starlette would close event streams at the first signal, before pending answers are sent.
@@ -212,8 +236,41 @@ def _run(application: HttpApplication, options: ListenOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, web_server.handle_exit)
     host, port = listener.getsockname()[:2]
-    log.info("listening on http://%s:%d%s", f"[{host}]" if ":" in host else host, port, application.path)
-    anyio.run(web_server.serve, [listener])
+    log.info("listening on %s%s", _address(host, port), application.path)
+    # No browser can open the address that means all of them.
+    address = _address(options.allowed_hosts[0] if ip_address(host).is_unspecified else host, port)
+    if listening:
+        listening(_page_address(address, application.pages))
+    else:
+        _show_pages(address, application.pages)
+    anyio.run(_serve, web_server, application, listener)
+
+
+async def _serve(web_server: _WebServer, application: HttpApplication, listener: socket.socket) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(application.run_beside)
+        await web_server.serve([listener])
+        tasks.cancel_scope.cancel()
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _page_address(address: str, pages: Pages) -> PageAddress:
+    url = f"{address}{pages.mounts[0].path}" if pages.mounts else address
+    token, code = pages.random_token, pages.one_time_code()
+    return PageAddress(
+        url, with_token=f"{url}#token={token}" if token else url, with_code=f"{url}#token={code}" if code else url
+    )
+
+
+def _show_pages(address: str, pages: Pages) -> None:
+    """Say how to open pages for which there is no other token: on stderr, because a log that is kept holds no token."""
+    if pages.random_token:
+        for mount in pages.mounts:
+            sys.stderr.write(f"open {address}{mount.path}#token={pages.random_token}\n")
+        sys.stderr.flush()
 
 
 def _listen(options: ListenOptions) -> socket.socket:
@@ -221,7 +278,7 @@ def _listen(options: ListenOptions) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(
             options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.create_server(address[:2], family=family)
+        listener = _bound(family, (str(address[0]), int(address[1])), or_free_port=options.or_free_port)
         # Connections inherit this option. Without it the rest of an answer waits until its beginning is acknowledged.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
@@ -230,6 +287,15 @@ def _listen(options: ListenOptions) -> socket.socket:
             f"cannot listen on {options.host}:{options.port}: {_reason(error)}",
             hint="Choose another address with --host and --port; port 0 takes a free one.",
         ) from None
+
+
+def _bound(family: int, address: tuple[str, int], *, or_free_port: bool) -> socket.socket:
+    try:
+        return socket.create_server(address, family=family)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or not or_free_port:
+            raise
+        return socket.create_server((address[0], 0), family=family)
 
 
 def _reason(error: OSError | UnicodeError) -> str:

@@ -11,6 +11,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from deepwork.server.http.pages import CookieLogin, Mount, Pages, is_allowed_to_change, is_own_page
 from deepwork.server.http.tokens import Tokens
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -35,13 +36,15 @@ class Guard:
     """Passes on a request that names this server, comes from no foreign page, and has a token if one is required.
 
     The owner of the token becomes the user of the request. The SDK then lets only the user who opened a session of the
-    transport use it.
+    transport use it. For pages a token is always required, but by the login and by what is public; their cookie counts
+    for the token where it comes from a page of ours.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], tokens: Tokens | None) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], tokens: Tokens | None, pages: Pages) -> None:
         self._app = app
         self._hosts = LOOPBACK_NAMES | {host.lower() for host in hosts}
         self._tokens = tokens
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request; WebSockets are refused before they are accepted."""
@@ -53,13 +56,16 @@ class Guard:
             log.info("refused a request: %s", admitted.text)
             await refuse(scope, receive, send, admitted)
             return
+        if isinstance(admitted, CookieLogin):
+            scope = {**scope, "state": {**scope.get("state", {}), "csrf_token": admitted.csrf_token}}
+            admitted = admitted.principal
         if admitted is not None:
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=admitted, scopes=[]))
         await self._app(scope, receive, send)
 
-    def _admit(self, scope: Scope) -> str | Refusal | None:
+    def _admit(self, scope: Scope) -> str | CookieLogin | Refusal | None:
         """Return the principal of a request (None where no token is required), or why the request is refused."""
-        hosts, origins, credentials = (_headers(scope, name) for name in (b"host", b"origin", b"authorization"))
+        hosts, origins = _headers(scope, b"host"), _headers(scope, b"origin")
         host = _split(f"//{hosts[0]}") if len(hosts) == 1 else None
         if host is None or host.name not in self._hosts:
             return Refusal(
@@ -67,13 +73,29 @@ class Guard:
             )
         if origins and not (len(origins) == 1 and self._is_ours(origins[0], host, scope)):
             return Refusal(403, "Forbidden: requests of foreign web pages are refused.")
+        if mount := self._pages.at(scope["path"]):
+            return self._admit_to_pages(scope, mount, is_own=is_own_page(scope, has_own_origin=bool(origins)))
         if self._tokens is None:
             if scope["type"] == "websocket" and not origins:
                 return Refusal(403, "Forbidden: a WebSocket needs an Origin, or a token.")
             return None
-        scheme, _, token = credentials[0].partition(" ") if len(credentials) == 1 else ("", "", "")
-        principal = self._tokens.principal_of(token.strip().encode("latin-1")) if scheme.lower() == "bearer" else None
-        return principal or Refusal(401, "Unauthorized: send the header Authorization: Bearer TOKEN with your token.")
+        return _bearer(scope, self._tokens) or _UNAUTHORIZED
+
+    def _admit_to_pages(self, scope: Scope, mount: Mount, *, is_own: bool) -> str | CookieLogin | Refusal | None:
+        if mount.is_public(scope):
+            return None
+        if mount.is_login(scope):
+            return None if is_own else Refusal(403, "Forbidden: people log in from our own page, with its Origin.")
+        if _headers(scope, b"authorization"):
+            return _bearer(scope, self._pages.tokens) or _UNAUTHORIZED
+        login = self._pages.cookie_login(scope)
+        if login is None:
+            return _UNAUTHORIZED
+        if not is_own:
+            return Refusal(403, "Forbidden: a cookie counts for requests of our own pages alone.")
+        if not is_allowed_to_change(scope, login):
+            return Refusal(403, "Forbidden: send the header X-CSRF-Token with what the page was told.")
+        return login
 
     def _is_ours(self, origin: str, host: _Address, scope: Scope) -> bool:
         """True if the Origin's host is allowed and its port is the Host header's or our own listening port."""
@@ -83,6 +105,9 @@ class Guard:
         default = _DEFAULT_PORTS[page.scheme]
         ports = {host.port or default, (scope.get("server") or ("", None))[1]}
         return (page.port or default) in ports
+
+
+_UNAUTHORIZED = Refusal(401, "Unauthorized: send the header Authorization: Bearer TOKEN with your token.")
 
 
 class _Address(NamedTuple):
@@ -101,6 +126,13 @@ def _split(address: str) -> _Address | None:
     if not parts.hostname or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
         return None
     return _Address(parts.scheme, parts.hostname, port)
+
+
+def _bearer(scope: Scope, tokens: Tokens) -> str | None:
+    """Give the owner of the token that a request has; None if it has none, or more than one."""
+    credentials = _headers(scope, b"authorization")
+    scheme, _, token = credentials[0].partition(" ") if len(credentials) == 1 else ("", "", "")
+    return tokens.principal_of(token.strip().encode("latin-1")) if scheme.lower() == "bearer" else None
 
 
 def _headers(scope: Scope, header: bytes) -> list[str]:

@@ -25,12 +25,14 @@ class ListenOptions:
         port: The port; 0 takes a free one.
         allowed_hosts: Names that a Host header may contain, besides those of the loopback address.
         tokens: Who may call; everybody on this machine if None.
+        or_free_port: Whether to take a free port if that one is in use.
     """
 
     host: str = LOOPBACK
     port: int = 8000
     allowed_hosts: tuple[str, ...] = ()
     tokens: Tokens | None = None
+    or_free_port: bool = False
 
 
 def listen_options(host: str, port: int, allowed_hosts: Iterable[str], token_file: Path | None) -> ListenOptions:

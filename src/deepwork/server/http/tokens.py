@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import re
-import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from deepwork.errors import ConfigError
+from deepwork.files.private import read_private
 
-MAX_BYTES = 1024 * 1024
 SHORT = 16
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -34,6 +33,14 @@ class Tokens:
                 owner = name
         return owner
 
+    def derived(self, derive: Callable[[bytes], str]) -> Tokens:
+        """Give what is computed of each token, with the same names."""
+        return Tokens({derive(token): name for token, name in self._names})
+
+    def only(self) -> str | None:
+        """Give the token if there is one only."""
+        return self._names[0][0].decode() if len(self._names) == 1 else None
+
 
 def read_tokens(path: Path) -> Tokens:
     """Read a token file; blank lines and lines that begin with `#` are ignored.
@@ -42,7 +49,7 @@ def read_tokens(path: Path) -> Tokens:
         ConfigError: It cannot be read, others may read it, or a line is not `NAME TOKEN`.
     """
     names: dict[str, str] = {}
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_private(path, "token file").splitlines(), start=1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -65,27 +72,3 @@ def read_tokens(path: Path) -> Tokens:
             f"token file {str(path)!r} names nobody", hint="Write a line NAME TOKEN for everyone who may call."
         )
     return Tokens(names)
-
-
-def _text(path: Path) -> str:
-    try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-                raise ConfigError(f"token file {str(path)!r} is not a regular file of at most 1 MiB")
-            if status.st_mode & 0o077:
-                raise ConfigError(
-                    f"token file {str(path)!r} can be read by others (mode {stat.S_IMODE(status.st_mode):04o})",
-                    hint=f"Run: chmod 600 {path}",
-                )
-            return file.read(MAX_BYTES).decode()
-    except UnicodeDecodeError:
-        raise ConfigError(f"token file {str(path)!r} is not UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(f"token file {str(path)!r} cannot be read: {reason}") from None
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open without blocking, because a FIFO would wait for a writer."""
-    return os.open(path, flags | os.O_NONBLOCK)

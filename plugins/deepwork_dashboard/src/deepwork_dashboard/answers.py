@@ -1,0 +1,153 @@
+"""What the API answers: JSON, lists in pages, times in one form, and errors as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from deepwork.api import ArgumentError, DeepWorkError, StateError, StorageError, UnknownSession
+
+Mapped = dict[str, Any]
+
+MAX_LIMIT = 500
+DEFAULT_LIMIT = 50
+
+
+class NotThere(DeepWorkError):
+    """There is no such thing, or it is not the caller's."""
+
+
+class Conflict(DeepWorkError):
+    """What is asked for cannot be done as things are."""
+
+
+def answer(value: Any, status: int = 200) -> Response:
+    """Make an answer of plain values. Surrogates, which JSON could not carry, are replaced."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Response(text.encode(errors="replace"), status, media_type="application/json")
+
+
+def failure(status: int, message: str, hint: str | None = None) -> Response:
+    """Make the answer that says what is wrong."""
+    return answer({"error": {"message": message, "hint": hint}}, status)
+
+
+def status_of(error: DeepWorkError) -> int:
+    """Give the status with which an error is answered."""
+    if isinstance(error, NotThere | UnknownSession) or getattr(error, "code", "").endswith("NOT_FOUND"):
+        return 404
+    if isinstance(error, StorageError) or getattr(error, "code", "") == "DATABASE_ERROR":
+        return 503
+    if isinstance(error, Conflict | StateError):
+        return 409
+    return 400
+
+
+def endpoint(view: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
+    """Make a route of a function that gives plain values, and raises errors of ours."""
+
+    async def serve(request: Request) -> Response:
+        try:
+            return answer(await view(request))
+        except DeepWorkError as error:
+            return failure(status_of(error), error.message, error.hint)
+
+    return serve
+
+
+# Parameters
+
+
+def limit_of(request: Request) -> int:
+    """Read how long a page is.
+
+    Raises:
+        ArgumentError: It is no number of the range.
+    """
+    text = request.query_params.get("limit", str(DEFAULT_LIMIT))
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_LIMIT):
+        raise ArgumentError(f"limit is {text[:20]!r}; it is a number from 1 to {MAX_LIMIT}")
+    return int(text)
+
+
+def offset_of(request: Request) -> int:
+    """Read where a page of a numbered list begins.
+
+    Raises:
+        ArgumentError: The cursor is none of ours.
+    """
+    text = request.query_params.get("cursor") or "0"
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise ArgumentError(f"cursor is {text[:40]!r}; give the `next` of the page before")
+    return int(text)
+
+
+def page_of(request: Request) -> Mapped:
+    """Read what lists are asked by: their words and their page."""
+    return {"words": words_of(request), "limit": limit_of(request), "offset": offset_of(request)}
+
+
+def words_of(request: Request) -> list[str]:
+    """Read the words of a search, in one case."""
+    return request.query_params.get("q", "")[:500].casefold().split()
+
+
+def matches(words: Iterable[str], *texts: Any) -> bool:
+    """Say whether all words occur in the texts."""
+    whole = "\n".join(str(text) for text in texts if text is not None).casefold()
+    return all(word in whole for word in words)
+
+
+# Parts of answers
+
+
+def page(items: list[Any], total: int, limit: int, offset: int) -> Mapped:
+    """Give one page of a list of which the length is known."""
+    end = offset + limit
+    return {"items": items, "next": str(end) if end < total else None, "total": total}
+
+
+def cut(items: list[Any], limit: int, offset: int) -> Mapped:
+    """Give one page of a list that is all there."""
+    return page(items[offset : offset + limit], len(items), limit, offset)
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """Write a time of a database."""
+    if milliseconds is None:
+        return None
+    return _written(datetime.fromtimestamp(milliseconds / 1000, UTC))
+
+
+def iso_text(text: str | None) -> str | None:
+    """Write a time that is stored as text; what is none is given as it is."""
+    if text is None:
+        return None
+    try:
+        return _written(datetime.fromisoformat(text).astimezone(UTC))
+    except ValueError:
+        return text
+
+
+def now() -> str:
+    """Give the time of this machine."""
+    return _written(datetime.now(UTC))
+
+
+def short(text: str | None, length: int = 200) -> str | None:
+    """Cut a text."""
+    return text if text is None or len(text) <= length else f"{text[: length - 1]}…"
+
+
+def chosen(values: Mapping[str, Any], *names: str) -> Mapped:
+    """Give some of the values."""
+    return {name: values.get(name) for name in names}
+
+
+def _written(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,331 @@
+"""Sees what changes, for all open pages together, and only while there are any."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Hashable, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from deepwork.api import Answerer, DeepWorkError, SessionSummary
+from deepwork_dashboard.dashboard import Dashboard
+
+if TYPE_CHECKING:
+    from deepwork_sql import Event
+
+POLL_SECONDS = 1.0
+# Sources of the inbox that nobody else tells of are asked so often.
+INBOX_SECONDS = 15.0
+RETRY_SECONDS = 2.0
+# Changes that are remembered for pages that come back. A page that missed more fetches everything anew.
+REMEMBERED = 2_000
+MAX_CATCH_UP = 5_000
+
+# What ids begin with, and what they name.
+_NAMED = {"tk_": "task", "ag_": "agent"}
+MAX_ID = 40
+# The feed of a database that has not been made yet is followed from its first event.
+BEGINNING = ""
+# Whose runs of other projects are.
+NOBODY = ""
+
+
+class Change(NamedTuple):
+    """A thing or a list that has changed; it is told to its principal alone, or to everybody."""
+
+    thing: str
+    principal: str | None = None
+
+
+class Cursor(NamedTuple):
+    """Where a page is.
+
+    Attributes:
+        watch: The process that has seen the changes, and how many it had.
+        feed: The last event of the database.
+        runs: What tells the runs that are files from what they are later.
+    """
+
+    watch: str
+    number: int
+    feed: str
+    runs: str
+
+    @classmethod
+    def parse(cls, text: str) -> Cursor | None:
+        """Read what a page has kept; None if it is something else."""
+        parts = text.split("~")
+        if len(parts) != 4 or not (parts[1].isascii() and parts[1].isdecimal() and len(parts[1]) < 16):
+            return None
+        return cls(parts[0], int(parts[1]), parts[2], parts[3])
+
+    def __str__(self) -> str:
+        """Write it as pages keep it."""
+        return f"{self.watch}~{self.number}~{self.feed}~{self.runs}"
+
+
+class Page:
+    """An open page: what it has to be told, each thing once however often it has changed."""
+
+    def __init__(self, principal: str) -> None:
+        self.principal = principal
+        self.is_dropped = False
+        self._things: dict[str, None] = {}
+        self._event = anyio.Event()
+
+    def tell(self, changes: Iterable[Change]) -> None:
+        """Note changes that this page may see."""
+        things = [change.thing for change in changes if change.principal in (None, self.principal)]
+        if things:
+            self._things |= dict.fromkeys(things)
+            self._event.set()
+
+    async def wait(self) -> None:
+        """Wait until there is something to be told."""
+        await self._event.wait()
+
+    def drop(self) -> None:
+        """Have the page connect again, and fetch everything anew."""
+        self.is_dropped = True
+        self._event.set()
+
+    def take(self) -> list[str]:
+        """Give what is to be told, and forget it."""
+        things, self._things, self._event = [*self._things], {}, anyio.Event()
+        return things
+
+
+class Watch:
+    """Looks at the sessions every second, follows the feed of the database, and tells open pages."""
+
+    def __init__(self, dashboard: Dashboard, tasks: TaskGroup) -> None:
+        self._dashboard = dashboard
+        self._tasks = tasks
+        self._name = secrets.token_hex(4)
+        self._number = 0
+        self._log: deque[tuple[int, list[Change]]] = deque(maxlen=REMEMBERED)
+        self._pages: set[Page] = set()
+        self._watching: anyio.CancelScope | None = None
+        self._starting = anyio.Lock()
+        self._feed: str | None = None
+        self._stamps: Mapping[str, Hashable] | None = None
+        self._digest = ""
+        self._owners: dict[str, str] = {}
+        self._inboxes: dict[str, int] = {}
+        self._reviews: int | None = None
+        self._inbox_at = 0.0
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where a page is that was told everything."""
+        return Cursor(self._name, self._number, self._feed or "", self._digest)
+
+    @asynccontextmanager
+    async def page(self, principal: str) -> AsyncIterator[Page]:
+        """Tell a page from now on what changes."""
+        page = Page(principal)
+        async with self._starting:
+            if self._watching is None:
+                await self._look()
+                await self._find_end()
+                self._watching = anyio.CancelScope()
+                self._tasks.start_soon(self._watch, self._watching)
+            if principal not in self._inboxes:
+                await self._changed_inboxes({principal})
+            self._pages.add(page)
+        try:
+            yield page
+        finally:
+            self._pages.discard(page)
+            if not self._pages and self._watching is not None:
+                self._watching.cancel()
+                self._watching = None
+
+    async def since(self, text: str | None) -> list[Change] | None:
+        """Give what has changed since a cursor; None if that cannot be told."""
+        cursor = Cursor.parse(text or "")
+        if cursor is None:
+            return None
+        oldest = self._log[0][0] if self._log else self._number + 1
+        if cursor.watch == self._name and oldest - 1 <= cursor.number <= self._number:
+            return [change for number, changes in self._log if number > cursor.number for change in changes]
+        if cursor.runs != self.cursor.runs:
+            return None
+        return await self._events_since(cursor.feed)
+
+    async def _events_since(self, feed: str) -> list[Change] | None:
+        if not self._dashboard.has_database:
+            return []
+        try:
+            database = await self._dashboard.database()
+            events = await database.feed(feed or None, limit=MAX_CATCH_UP)
+        except DeepWorkError:
+            return None
+        return None if len(events) == MAX_CATCH_UP or not feed else await self._changes_of(events)
+
+    # The watch itself
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        with scope:
+            async with anyio.create_task_group() as tasks:
+                if self._dashboard.context.has("sql"):
+                    tasks.start_soon(self._follow_feed)
+                while True:
+                    await anyio.sleep(POLL_SECONDS)
+                    await self._look()
+
+    async def _look(self) -> None:
+        """Compare what has no feed with how it was the last time, and tell of what differs."""
+        changes = [*await self._changed_runs(), *await self._changed_reviews()]
+        if changes or anyio.current_time() - self._inbox_at > INBOX_SECONDS:
+            changes += await self._changed_inboxes({page.principal for page in self._pages})
+        self._tell(changes)
+
+    async def _changed_runs(self) -> list[Change]:
+        if self._dashboard.has_sessions_in_database:
+            return []
+        try:
+            stamps = await (await self._dashboard.store()).stamps()
+        except DeepWorkError:
+            return []
+        before, self._stamps = self._stamps, stamps
+        if stamps is before:
+            return []
+        self._digest = hashlib.sha256(repr(sorted(stamps.items())).encode()).hexdigest()[:16]
+        if before is None:
+            return []
+        changed = [session_id for session_id, stamp in stamps.items() if before.get(session_id) != stamp]
+        gone = [session_id for session_id in before if session_id not in stamps]
+        return await self._runs(changed, gone)
+
+    async def _runs(self, changed: Collection[str], gone: Collection[str] = ()) -> list[Change]:
+        """Give the changes of runs, each for its principal; of one that cannot be read only the lists have changed."""
+        await self._find_owners(changed)
+        known = [(session_id, self._owners.get(session_id)) for session_id in (*changed, *gone)]
+        owners = {owner for _, owner in known if owner}
+        has_unknown = any(owner is None for _, owner in known)
+        return [
+            *(Change(f"run:{session_id}", owner) for session_id, owner in known if owner),
+            *(Change(name, owner) for owner in owners for name in ("runs", "events")),
+            *([Change("runs")] if gone or has_unknown else []),
+        ]
+
+    async def _find_owners(self, session_ids: Collection[str]) -> None:
+        """Note whose runs these are, which never changes: each is read once."""
+        unknown = [session_id for session_id in session_ids if session_id not in self._owners]
+        if not unknown:
+            return
+        with suppress(DeepWorkError):
+            found = await (await self._dashboard.store()).peek(unknown)
+            if self._dashboard.has_sessions_in_database:
+                # Runs of other projects are in the same feed.
+                self._owners |= dict.fromkeys(unknown, NOBODY)
+            for summary in found:
+                if isinstance(summary, SessionSummary):
+                    self._owners[summary.session_id] = summary.principal
+
+    async def _changed_reviews(self) -> list[Change]:
+        if not self._dashboard.context.has("review"):
+            return []
+        folder = self._dashboard.context.of("review").user_dir
+        try:
+            modified: int | None = (await to_thread.run_sync(folder.stat)).st_mtime_ns
+        except OSError:
+            modified = None
+        before, self._reviews = self._reviews, modified
+        return [Change("reviews")] if before is not None and modified != before else []
+
+    async def _changed_inboxes(self, principals: Collection[str]) -> list[Change]:
+        """Ask what waits for each of these principals."""
+        self._inbox_at = anyio.current_time()
+        changes = []
+        for principal in principals:
+            contents = await self._dashboard.context.inbox().items(Answerer(principal=principal))
+            state = hash((tuple((item.id, item.state) for item in contents.items), contents.failures))
+            if self._inboxes.get(principal) not in (None, state):
+                changes.append(Change("inbox", principal))
+            self._inboxes[principal] = state
+        return changes
+
+    async def _find_end(self) -> None:
+        """Note where the feed ends, for the first cursor of a page. A database that is away is waited for later."""
+        if self._feed is None and self._dashboard.context.has("sql"):
+            with suppress(DeepWorkError), anyio.move_on_after(RETRY_SECONDS):
+                is_made = self._dashboard.has_database
+                self._feed = await (await self._dashboard.database()).end_of_feed() if is_made else BEGINNING
+
+    async def _follow_feed(self) -> None:
+        """Tell of each event soon after its transaction, and begin again where it was if the database was away."""
+        while True:
+            try:
+                if not self._dashboard.has_database:
+                    await anyio.sleep(POLL_SECONDS)
+                    continue
+                database = await self._dashboard.database()
+                if self._feed is None:  # it was away when the first page came, and may have changed since
+                    self._feed = await database.end_of_feed()
+                    for page in self._pages:
+                        page.drop()
+                async with aclosing(database.follow(self._feed or None)) as events:
+                    async for event in events:
+                        self._feed = event.id
+                        self._tell(await self._changes_of([event]))
+                        self._inbox_at = -INBOX_SECONDS
+            except DeepWorkError as error:
+                self._dashboard.context.log.debug("the feed: %s", error.message)
+            await anyio.sleep(RETRY_SECONDS)
+
+    async def _changes_of(self, events: Iterable[Event]) -> list[Change]:
+        """Name what events have changed."""
+        changes: dict[Change, None] = {}
+        runs: dict[str, None] = {}
+        for event in events:
+            if event.source == "core":
+                runs |= {event.workflow_id: None} if event.workflow_id else {}
+                continue
+            changes |= dict.fromkeys([*_of_event(event), Change("events")])
+        if runs and self._dashboard.has_sessions_in_database:
+            await self._find_owners(runs)
+            own = [session_id for session_id in runs if self._owners.get(session_id)]
+            changes |= dict.fromkeys(await self._runs(own))
+        return [*changes]
+
+    def _tell(self, changes: list[Change]) -> None:
+        if not changes:
+            return
+        self._number += 1
+        self._log.append((self._number, changes))
+        for page in self._pages:
+            page.tell(changes)
+
+
+def _of_event(event: Event) -> Iterable[Change]:
+    if event.source == "tracking" and event.workflow_id:
+        yield from (Change(f"work:{event.workflow_id}"), Change("work"))
+    if event.source != "orchestration":
+        return
+    if event.workflow_id:
+        yield from (Change(f"plan:{event.workflow_id}"), Change("plans"))
+    kind = event.event.partition(":")[0]
+    yield Change("agents")
+    if kind == "message":
+        yield Change("messages")
+    for value in event.data.values():
+        for text in value if isinstance(value, list) else [value]:
+            name = _NAMED.get(text[:3]) if isinstance(text, str) and len(text) <= MAX_ID else None
+            if name:
+                yield Change(f"{name}:{text}")
+
+
+@asynccontextmanager
+async def open_watch(dashboard: Dashboard) -> AsyncIterator[Watch]:
+    """Make the watch of a server; what it does ends with it."""
+    async with anyio.create_task_group() as tasks:
+        yield Watch(dashboard, tasks)
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,90 @@
+"""`deepwork dashboard`: the pages beside agents that use stdio."""
+
+from __future__ import annotations
+
+import logging
+import webbrowser
+from pathlib import Path
+from threading import Thread
+
+import click
+
+from deepwork.api import PageAddress, serve_apps
+
+PORT = 8787
+
+
+@click.command(epilog="Example: deepwork dashboard --open")
+@click.option(
+    "--path",
+    "root",
+    default=".",
+    envvar="DEEPWORK_PROJECT",
+    metavar="PATH",
+    help="Project root directory (default: current directory).",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help=f"Port to listen on; 0 takes a free one (default: {PORT}, or a free one if that is in use).",
+)
+@click.option("--open", "is_opened", is_flag=True, help="Open the pages in a browser.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Lines NAME TOKEN: who may log in, each seeing runs of their own (default: a random token for `local`).",
+)
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name by which browsers may address this server, besides localhost; can be given more than once.",
+)
+@click.option(
+    "--state-store",
+    envvar="DEEPWORK_STATE_STORE",
+    show_envvar=True,
+    metavar="NAME",
+    help="Where runs are kept, if servers are started with this option (default: as the configuration says).",
+)
+def dashboard(
+    root: str,
+    host: str,
+    port: int | None,
+    token_file: Path | None,
+    allowed_hosts: tuple[str, ...],
+    state_store: str | None,
+    *,
+    is_opened: bool,
+) -> None:
+    """Show in a browser what agents do, what waits for a person, and why something is stuck.
+
+    It reads what servers of the project store, and runs until it is interrupted. The address that it prints has the
+    token with which to log in, so show it to nobody.
+    """
+    logging.getLogger("deepwork").setLevel(logging.WARNING)
+
+    def listening(address: PageAddress) -> None:
+        click.echo(f"Dashboard: {address.with_token}")
+        if token_file:
+            click.echo(f"Log in with a token of {token_file}.", err=True)
+        click.echo("Ctrl-C ends it.", err=True)
+        if is_opened:
+            # Opening may take long, and the page needs the server.
+            Thread(target=webbrowser.open, args=[address.with_code], daemon=True).start()
+
+    serve_apps(
+        root,
+        host=host,
+        port=PORT if port is None else port,
+        allowed_hosts=allowed_hosts,
+        token_file=token_file,
+        state_store=state_store,
+        alone="dashboard",
+        or_free_port=port is None,
+        listening=listening,
+    )

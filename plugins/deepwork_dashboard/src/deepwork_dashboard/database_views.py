@@ -1,0 +1,54 @@
+"""Views of what a plugin keeps in the database: its reading functions, each called in a short transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from deepwork_dashboard.answers import Mapped, NotThere, page
+from deepwork_dashboard.dashboard import Dashboard
+
+
+class DatabaseViews:
+    """What the module `views` of a plugin can read.
+
+    Args:
+        dashboard: The dashboard.
+        plugin: The plugin.
+        module: Its module; it is imported at the first call.
+    """
+
+    def __init__(self, dashboard: Dashboard, plugin: str, module: str) -> None:
+        self._dashboard = dashboard
+        self._plugin = plugin
+        self._module = module
+
+    async def read(self, function: str, *arguments: Any, **filters: Any) -> Any:
+        """Call one of its functions.
+
+        Raises:
+            NotThere: The plugin is not installed, or there is no database yet: none is made to look at.
+            StorageError: The database does not answer.
+            DeepWorkError: The function has raised it.
+        """
+        views = await self._dashboard.module(self._plugin, self._module)
+        if not self._dashboard.has_database:
+            raise NotThere("there is no such thing: no agent has recorded anything in this project yet")
+        query = getattr(views, function)
+        database = await self._dashboard.database()
+        return await database.read(lambda transaction: query(transaction, *arguments, **filters))
+
+    async def listed(
+        self, function: str, shown: Callable[[Mapped], Mapped], filters: Mapped, *arguments: Any
+    ) -> Mapped:
+        """Give one page of a list. Where there is no database yet, nothing is in it, and none is made."""
+        self._dashboard.demand(self._plugin)
+        if not self._dashboard.has_database:
+            return page([], 0, 1, 0)
+        found = await self.read(function, *arguments, **filters)
+        return page([shown(row) for row in found.rows], found.total, filters["limit"], filters.get("offset", 0))
+
+    async def counted(self, function: str) -> Mapped:
+        """Give counts; none where there is no database yet."""
+        counts: Mapped = await self.read(function) if self._dashboard.has_database else {}
+        return counts

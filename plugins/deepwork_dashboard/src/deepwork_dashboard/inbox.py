@@ -1,0 +1,119 @@
+"""What waits for a person, and their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+
+from deepwork.api import (
+    Answerer,
+    ArgumentError,
+    DeepWorkError,
+    InboxContents,
+    InboxItem,
+    StorageError,
+    UnknownItem,
+)
+from deepwork_dashboard.answers import Conflict, Mapped, NotThere, cut, iso_text, limit_of, matches, offset_of, words_of
+from deepwork_dashboard.dashboard import Dashboard, principal_of
+
+# The things that a reference can name, by its kind.
+_THINGS = {"session": "run", "task": "task", "tracked-workflow": "work", "message": "message"}
+
+
+class InboxPages:
+    """The endpoints below `api/inbox`."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+
+    async def listed(self, request: Request) -> Mapped:
+        """List what waits, what has waited longest first."""
+        words, kind = words_of(request), request.query_params.get("kind")
+        contents = await self.contents(principal_of(request))
+        items = [
+            item
+            for item in contents.items
+            if kind in (None, item.kind) and matches(words, item.id, item.what, item.detail, item.who)
+        ]
+        rows = cut(items, limit_of(request), offset_of(request))
+        problems = [f"{failure.source}: {failure.error}" for failure in contents.failures]
+        return {**rows, "items": [*map(_shown, rows["items"])], "problems": problems}
+
+    async def contents(self, principal: str) -> InboxContents:
+        """Give all that waits and that a principal may see."""
+        return await self._dashboard.context.inbox().items(Answerer(principal=principal))
+
+    async def answer(self, request: Request) -> Mapped:
+        """Answer an item, in the name of who has logged in."""
+        body = await _body(request)
+        try:
+            done = await self._dashboard.context.inbox().answer(
+                body["id"], body["action"], body["text"], _answerer(request), state=body["state"]
+            )
+        except UnknownItem as error:
+            raise NotThere(error.message, hint=error.hint) from None
+        except ArgumentError as error:
+            if await self._has_changed(request, body):
+                raise Conflict(error.message, hint=error.hint) from None
+            raise
+        except StorageError:
+            raise
+        except DeepWorkError as error:
+            raise Conflict(error.message, hint=error.hint) from None
+        return {"done": done}
+
+    async def _has_changed(self, request: Request, body: Mapped) -> bool:
+        items = (await self.contents(principal_of(request))).items
+        return body["state"] is not None and body["state"] not in [
+            item.state for item in items if item.id == body["id"]
+        ]
+
+
+def _answerer(request: Request) -> Answerer:
+    """Say who answers. A program with a token is no person, but whoever has logged in to the pages is taken for one."""
+    is_page = "csrf_token" in request.scope.get("state", {})
+    return Answerer(principal=principal_of(request), client="dashboard" if is_page else None)
+
+
+async def _body(request: Request) -> Mapped:
+    try:
+        body = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise ArgumentError("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise ArgumentError("the body is not an object")
+    for name, is_required in (("id", True), ("action", True), ("text", False), ("state", False)):
+        value = body.setdefault(name, None)
+        if not isinstance(value, str) and (is_required or value is not None):
+            raise ArgumentError(f"{name} is {'a text' if is_required else 'a text, or null'}")
+    return body
+
+
+def _shown(item: InboxItem) -> Mapped:
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "title": item.what,
+        "text": item.detail,
+        "who": item.who,
+        "since": iso_text(item.since) or None,
+        "state": item.state,
+        "source": item.source,
+        "principal": item.principal,
+        "thing": thing_of(item.reference),
+        "reference": dict(item.reference),
+        "actions": [{"name": action.name, "label": action.label, "text": action.text} for action in item.actions],
+        "command": f"deepwork inbox answer {item.id} {item.actions[0].name}" if item.actions else None,
+    }
+
+
+def thing_of(reference: Mapping[str, Any]) -> str | None:
+    """Name what a reference is about; None if no view shows it."""
+    kind = _THINGS.get(reference.get("kind", ""))
+    if kind == "message":
+        return f"agent:{reference['agent_id']}" if "agent_id" in reference else None
+    return f"{kind}:{reference.get('id')}" if kind else None

@@ -1,0 +1,71 @@
+"""What goes on: counts, what runs, who works, and what reviews have cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable
+from typing import Any
+
+from starlette.requests import Request
+
+from deepwork.api import DeepWorkError
+from deepwork_dashboard.answers import Mapped
+from deepwork_dashboard.dashboard import Dashboard, principal_of
+from deepwork_dashboard.inbox import InboxPages
+from deepwork_dashboard.plans import Plans
+from deepwork_dashboard.runs import Runs
+from deepwork_dashboard.spending import Spending
+from deepwork_dashboard.work import TrackedWork
+
+MAX_ROWS = 20
+MAX_AGENTS = 50
+
+
+class Overview:
+    """The endpoint `api/overview`."""
+
+    def __init__(self, dashboard: Dashboard, inbox: InboxPages, runs: Runs, plans: Plans, work: TrackedWork) -> None:
+        self._dashboard = dashboard
+        self._inbox = inbox
+        self._runs = runs
+        self._plans = plans
+        self._work = work
+        self._spending = Spending(dashboard)
+
+    async def shown(self, request: Request) -> Mapped:
+        """Show what there is; a database that does not answer hides nothing of the runs."""
+        principal, problems = principal_of(request), list[str]()
+        summaries = await self._dashboard.summaries(principal)
+        contents = await self._inbox.contents(principal)
+        damaged = sum(item.kind == "damaged-session" for item in contents.items)
+        by_status = {"active": 0, "completed": 0, "aborted": 0, "damaged": damaged}
+        by_status |= Counter(summary.status.value for summary in summaries)
+        counts: Mapped = {"inbox": len(contents.items), "runs": by_status}
+        active = [summary for summary in summaries if summary.is_active][:MAX_ROWS]
+        shown: Mapped = {"counts": counts, "runs": await self._runs.rows(principal, active)}
+        if "plans" in self._dashboard.views and (found := await _or_problem(self._plan_part(), problems)):
+            counts |= found.pop("counts")
+            shown |= found
+        if "work" in self._dashboard.views and (found := await _or_problem(self._work_part(), problems)):
+            counts |= found.pop("counts")
+            shown |= found
+        problems += [f"{failure.source}: {failure.error}" for failure in contents.failures]
+        spent = await self._spending.of(summaries)
+        return {**shown, "spent": spent, "problems": sorted(set(problems))}
+
+    async def _plan_part(self) -> Mapped:
+        plans = await self._plans.list_plans(status="in_progress", limit=MAX_ROWS)
+        agents = await self._plans.list_agents(is_online=True, limit=MAX_AGENTS)
+        return {"counts": await self._plans.counts(), "plans": plans["items"], "agents": agents["items"]}
+
+    async def _work_part(self) -> Mapped:
+        work = await self._work.list_work(status="IN_PROGRESS", limit=MAX_ROWS)
+        return {"counts": {"work": await self._work.counts()}, "work": work["items"]}
+
+
+async def _or_problem(part: Awaitable[Mapped], problems: list[str]) -> Any:
+    try:
+        return await part
+    except DeepWorkError as error:
+        problems.append(error.message)
+        return None

@@ -1,0 +1,188 @@
+"""Plans of many agents, their tasks, the agents themselves and their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.requests import Request
+
+from deepwork_dashboard.answers import Mapped, chosen, iso, page_of, short
+from deepwork_dashboard.dashboard import Dashboard
+from deepwork_dashboard.database_views import DatabaseViews
+
+DONE = ("completed", "skipped")
+_COLUMNS = ("id", "name", "status", "sequence", "group", "agent")
+
+
+class Plans(DatabaseViews):
+    """The endpoints below `api/plans`, `api/tasks`, `api/agents` and `api/messages`."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        super().__init__(dashboard, "orchestration", "deepwork_orchestration.views")
+
+    async def plans(self, request: Request) -> Mapped:
+        """List plans, the newest first."""
+        return await self.list_plans(**_filters(request, "status"))
+
+    async def list_plans(self, **filters: Any) -> Mapped:
+        """List plans that fit."""
+        return await self.listed("plans", _plan, filters)
+
+    async def plan(self, request: Request) -> Mapped:
+        """Show a plan."""
+        plan = await self.read("plan", request.path_params["plan"])
+        lists = {name: [_brief(task) for task in plan[name]] for name in ("next_tasks", "failed_tasks", "human_tasks")}
+        names = ("source_type", "source_ref", "source_content", "plan_summary", "max_parallel_tasks", "running")
+        return {
+            **_plan(plan),
+            **chosen(plan, *names, "free_slots", "workspaces"),
+            **lists,
+            "agents": [_agent(agent) for agent in plan["agents"]],
+        }
+
+    async def graph(self, request: Request) -> Mapped:
+        """Show all tasks of a plan in few bytes."""
+        graph: Mapped = await self.read("graph", request.path_params["plan"])
+        return graph
+
+    async def tasks(self, request: Request) -> Mapped:
+        """List the tasks of a plan."""
+        filters = _filters(request, "status", "agent", "group")
+        return await self.listed("tasks", _task, filters, request.path_params["plan"])
+
+    async def task(self, request: Request) -> Mapped:
+        """Show a task, and why it waits."""
+        task = await self.read("task", request.path_params["task"])
+        names = ("id", "name", "description", "status", "sequence", "plan_summary", "context", "outcome", "error")
+        plan, required = task["workflow"], task["required_capabilities"]
+        return {
+            **chosen(task, *names, "outcome_detail", "required_capabilities", "workspace", "checkpoints_total"),
+            "thing": f"task:{task['id']}",
+            "plan": {**plan, "thing": f"plan:{plan['id']}"},
+            "plan_detail": task["plan"],
+            "group": task["parallel_group"],
+            "for_person": "human" in (required or ()),
+            "created_at": iso(task["created_at"]),
+            "updated_at": iso(task["updated_at"]),
+            "claim": _claim(task["claim"]),
+            "needs": [_brief(other) | {"outcome": short(other["outcome"])} for other in task["needs"]],
+            "needed_by": [_brief(other) for other in task["needed_by"]],
+            "waits_for": [_node(node) for node in task["waits_for"]],
+            "checkpoints": [_checkpoint(checkpoint) for checkpoint in task["checkpoints"]],
+        }
+
+    async def agents(self, request: Request) -> Mapped:
+        """List agents, those online first."""
+        return await self.list_agents(**_filters(request, "status", "role"))
+
+    async def list_agents(self, **filters: Any) -> Mapped:
+        """List agents that fit."""
+        return await self.listed("agents", _agent, filters)
+
+    async def agent(self, request: Request) -> Mapped:
+        """Show an agent."""
+        return _agent(await self.read("agent", request.path_params["agent"]))
+
+    async def messages(self, request: Request) -> Mapped:
+        """List messages, the newest first."""
+        return await self.listed("messages", _message, _filters(request, "agent", "plan", "thread", "status"))
+
+    async def counts(self) -> Mapped:
+        """Count plans, tasks and agents by their status."""
+        return await self.counted("counts")
+
+    async def find_tasks(self, **filters: Any) -> Mapped:
+        """Find tasks of all plans."""
+        return await self.listed("find_tasks", _found, filters)
+
+
+def _filters(request: Request, *names: str) -> Mapped:
+    return {**{name: request.query_params.get(name) for name in names}, **page_of(request)}
+
+
+def _plan(row: Mapped) -> Mapped:
+    tasks = row["tasks"]
+    return {
+        **chosen(row, "id", "name", "status"),
+        "thing": f"plan:{row['id']}",
+        "created_at": iso(row["created_at"]),
+        "updated_at": iso(row["updated_at"]),
+        "tasks": tasks,
+        "total": sum(tasks.values()),
+        "done": sum(tasks.get(status, 0) for status in DONE),
+    }
+
+
+def _brief(row: Mapped) -> Mapped:
+    return {**chosen(row, *_COLUMNS), "thing": f"task:{row['id']}"}
+
+
+def _task(row: Mapped) -> Mapped:
+    return {
+        **_brief(row),
+        "claimed_at": iso(row["claimed_at"]),
+        "updated_at": iso(row["updated_at"]),
+        "outcome": short(row["outcome"]),
+        "error": short(row["error"]),
+    }
+
+
+def _found(row: Mapped) -> Mapped:
+    return {**_brief(row), "plan_name": row["plan_name"], "updated_at": iso(row["updated_at"])}
+
+
+def _node(node: Mapped) -> Mapped:
+    return {**_brief(node), "waits_for": [_node(below) for below in node["waits_for"]]}
+
+
+def _claim(claim: Mapped | None) -> Mapped | None:
+    if claim is None:
+        return None
+    agent = {"id": claim["agent_id"], "thing": f"agent:{claim['agent_id']}", "name": claim["agent_name"]}
+    times = {name: iso(claim[name]) for name in ("claimed_at", "lease_until")}
+    return {"agent": agent, **times, "fence": claim["fence"]}
+
+
+def _checkpoint(row: Mapped) -> Mapped:
+    shown = chosen(row, "id", "sequence", "summary", "detail", "files_changed")
+    return {**shown, "type": row["checkpoint_type"], "at": iso(row["created_at"])}
+
+
+def _agent(row: Mapped) -> Mapped:
+    tasks: Iterable[Mapped] = row["tasks"]
+    ends = [task["lease_until"] for task in tasks if task["lease_until"]]
+    names = ("id", "name", "runtime", "role", "status", "human", "capabilities", "workspace_path", "unread")
+    return {
+        **chosen(row, *names),
+        "thing": f"agent:{row['id']}",
+        "last_heartbeat": iso(row["last_heartbeat"]),
+        "lease_until": iso(min(ends, default=None)),
+        "created_at": iso(row["created_at"]),
+        "tasks": [
+            {
+                **_brief(task),
+                "plan": task["plan"],
+                "claimed_at": iso(task["claimed_at"]),
+                "lease_until": iso(task["lease_until"]),
+            }
+            for task in tasks
+        ],
+    }
+
+
+def _message(row: Mapped) -> Mapped:
+    def person(agent_id: str | None, name: str | None) -> Mapped | None:
+        return {"id": agent_id, "thing": f"agent:{agent_id}", "name": name} if agent_id else None
+
+    return {
+        **chosen(row, "id", "subject", "body", "priority", "status", "thread_id"),
+        "from": person(row["sender_id"], row["sender"]),
+        "to": person(row["recipient_id"], row["recipient"]),
+        "type": row["message_type"],
+        "plan": row["workflow_id"],
+        "task": row["task_id"],
+        "reply_to": row["reply_to_id"],
+        "at": iso(row["created_at"]),
+        "read_at": iso(row["read_at"]),
+    }

@@ -1,0 +1,231 @@
+"""Real dashboards of real projects, and agents in other processes that fill them."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+from websockets.asyncio.client import connect
+
+from deepwork.testing import DeepworkProject, review, step
+from deepwork_sql.testing import module_database_url, postgres_server  # noqa: F401 - fixtures
+
+TOOLS = Path(__file__).parent.parent / "tools"
+# A reviewer that judges as the reviewed file asks it to.
+REVIEWER = """
+import json, sys
+request = json.load(sys.stdin)
+passed = "good" in request["payload"]
+print(json.dumps({
+    "passed": passed, "feedback": "fine" if passed else "no <b>source</b> named",
+    "criteria_results": [
+        {"criterion": name, "passed": passed, "feedback": None if passed else "why?"} for name in request["criteria"]
+    ],
+}))
+"""
+
+
+class Answer:
+    """An answer over HTTP."""
+
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.cookies = [value for name, value in response.getheaders() if name.lower() == "set-cookie"]
+        self.body = gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Dash:
+    """A server with a dashboard, as pages and programs see it."""
+
+    def __init__(self, process, url, token):
+        self.process = process
+        self.url = url
+        self.token = token
+        self.netloc = urlsplit(url).netloc
+        self.origin = f"http://{self.netloc}"
+        self.mount = urlsplit(url).path
+
+    def ask(self, path, method="GET", *, body=None, token=True, **headers):
+        """Send a request; `token=True` sends the own token, other texts are sent instead, None sends none."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items() if value is not None}
+        if token:
+            sent["Authorization"] = f"Bearer {self.token if token is True else token}"
+        if body is not None and not isinstance(body, bytes | str):
+            body, sent["Content-Type"] = json.dumps(body), "application/json"
+        connection = http.client.HTTPConnection(self.netloc, timeout=30)
+        try:
+            connection.request(method, f"{self.mount}{path}", body, sent)
+            response = connection.getresponse()
+            return Answer(response, response.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        """Get JSON."""
+        answer = self.ask(path, Accept_Encoding="gzip", **headers)
+        assert answer.status == 200, (path, answer.status, answer.text)
+        return answer.json()
+
+    def log_in(self, token=None):
+        """Log in as a page does, and give what it sends from then on: the cookie, and the CSRF token for actions."""
+        answer = self.ask("login", "POST", body={"token": token or self.token}, token=None, Origin=self.origin)
+        assert answer.status == 204, answer.text
+        [cookie] = answer.cookies
+        page = {"token": None, "Cookie": cookie.partition(";")[0]}
+        csrf = self.ask("api/session", **page).json()["csrf"]
+        return page, {**page, "Origin": self.origin, "X_CSRF_Token": csrf}
+
+    def live(self, since=None, **headers):
+        """Open the WebSocket."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = sent or {"Authorization": f"Bearer {self.token}"}
+        query = f"?since={since}" if since else ""
+        return connect(f"ws://{self.netloc}{self.mount}live{query}", additional_headers=sent, proxy=None, max_size=None)
+
+    def end(self, number=signal.SIGTERM):
+        """Stop the server, and give its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+
+async def hear(socket, *things, seconds=30):
+    """Read until all of these things were told, and give the last message."""
+    missing = set(things)
+    with anyio.fail_after(seconds):
+        while True:
+            message = json.loads(await socket.recv())
+            missing -= set(message.get("things", ()))
+            if not missing and message["type"] == "changes":
+                return message
+
+
+def environment(home, **more):
+    """Give the environment of a process that sees no configuration of whoever runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DEEPWORK_", "PG"))}
+    state = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "XDG_STATE_HOME": str(home / "state")}
+    (home / ".gitconfig").write_text("[user]\n\tname = Somebody\n\temail = somebody@example.org\n")
+    return kept | state | more
+
+
+class Project(DeepworkProject):
+    """A project with two jobs and a reviewer, whose servers are processes of their own."""
+
+    def __init__(self, root, env):
+        super().__init__(root)
+        self.env = env
+        root.mkdir()
+        subprocess.run(["git", "init", "-q", root], check=True, env=env)
+        self.write_job("report", [step("gather"), step("write", reviews=[review("write.md")]), step("check")])
+        self.write_job("plain")
+        config = Path(env["XDG_CONFIG_HOME"]) / "deepwork" / "config.yml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        command = {"judge": {"run": [sys.executable, str(self.write("../judge.py", REVIEWER))]}}
+        config.write_text(json.dumps({"quality_gate": {"commands": command, "runner": "judge"}}))
+
+    @asynccontextmanager
+    async def agent(self, tools, *arguments):
+        """Start a server over stdio and connect to it."""
+        async with self.stdio_agent("--tools", tools, *arguments, env=self.env) as agent:
+            yield agent
+
+    def run(self, *arguments, **more):
+        """Run the command `deepwork`."""
+        command = [sys.executable, "-m", "deepwork", *arguments]
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, env=self.env, timeout=60, **more)
+
+    @contextmanager
+    def dashboard(self, *options, env=None):
+        """Start `deepwork dashboard`."""
+        command = ["dashboard", "--path", str(self.root), *(() if "--port" in options else ("--port", "0")), *options]
+        with self._process(command, env) as process:
+            line = process.stdout.readline()
+            url, _, token = line.removeprefix("Dashboard: ").strip().partition("#token=")
+            yield Dash(process, url, token)
+
+    @contextmanager
+    def server(self, *options, env=None):
+        """Start `deepwork serve --transport http`."""
+        command = ["serve", "--transport", "http", "--path", str(self.root), "--port", "0", *options]
+        with self._process(command, env) as process:
+            lines = iter(process.stderr.readline, "")
+            address = next(match[1] for line in lines if (match := re.search(r"listening on (http://[^/]+)", line)))
+            token = None
+            if "--token-file" not in options:
+                token = next(match[1] for line in lines if (match := re.search(r"open \S+#token=(\S+)", line)))
+            # Or the server would wait for somebody who reads its log.
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            yield Dash(process, f"{address}/plugins/dashboard/", token)
+
+    @contextmanager
+    def _process(self, command, env):
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        whole = [sys.executable, "-m", "deepwork", *command]
+        with subprocess.Popen(whole, text=True, env={**self.env, **(env or {})}, **pipes) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """An empty project, with sessions in files."""
+    (tmp_path / "home").mkdir()
+    return Project(tmp_path / "project", environment(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def module_project_at(tmp_path_factory):
+    """Make a project for all tests of a module."""
+
+    def make(name):
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "home").mkdir()
+        return Project(folder / "project", environment(folder / "home"))
+
+    return make
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    """Write a token file, and give its path."""
+
+    def write(text="alice alices-token-for-tests\nbob bobs-token-for-tests\n"):
+        file = tmp_path / "tokens"
+        file.write_text(text)
+        file.chmod(0o600)
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
+def listen():
+    """Give the function that reads a WebSocket until things were told."""
+    return hear

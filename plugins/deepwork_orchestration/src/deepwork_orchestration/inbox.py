@@ -1,0 +1,197 @@
+"""What of the plans waits for a person: tasks that only they can do, and messages to them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import deepwork_sql
+from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext, ToolCall, UnknownItem
+from deepwork_orchestration import agents, messages, tasks
+from deepwork_orchestration.act import Act
+from deepwork_orchestration.desk import Desk, check_storable, open_desk
+from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.models import Agent, Message, Task
+from deepwork_orchestration.states import BEGUN, HUMAN
+
+# People send no heartbeats, and may take days.
+PERSON_LEASE_MS = 7 * 24 * 3600 * 1000
+MAX_MESSAGES = 500
+
+CLAIM = InboxAction(name="claim", label="Take it")
+COMPLETE = InboxAction(name="complete", label="Complete", text="outcome")
+RELEASE = InboxAction(name="release", label="Give it back")
+REPLY = InboxAction(name="reply", label="Reply", text="reply")
+READ = InboxAction(name="read", label="Mark as read")
+
+_TASK, _MESSAGE = "task", "message"
+
+
+class PlanInbox(InboxSource):
+    """The tasks with `required_capabilities: ["human"]` that are ready, and the unread messages to people."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+
+    async def items(self) -> list[InboxItem]:
+        """Read both; nothing before there is a database."""
+        if not deepwork_sql.has_database(self._context):
+            return []
+        return await self._desk().read(ToolCall(), _items)
+
+    async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
+        """Do what the tools `task_claim`, `task_update_status`, `task_release` and `message_send` do."""
+        kind, _, row_id = item_id.partition(".")
+        check_storable({"text": text})
+        call = ToolCall(principal=by.principal) if by.principal else ToolCall()
+        if kind == _MESSAGE:
+            return await self._desk().write(call, lambda act: _answer_message(act, row_id, action, text))
+        return await self._desk().write(call, lambda act: _answer_task(act, row_id, action, text, by))
+
+    def _desk(self) -> Desk:
+        return replace(open_desk(self._context), lease=PERSON_LEASE_MS)
+
+
+def waits_for_person(act: Act, agent_id: str) -> bool:
+    """Say whether an agent can do nothing before a person acts.
+
+    That is so when a person has not read its question, or when all that is left to do now is for people.
+    """
+    agent = act.records.agent(agent_id)
+    people = {person.id for person in act.records.people()}
+    if act.records.has_unread_query(agent_id, people):
+        return True
+    if not act.records.tasks_for_people():
+        return False
+    has_work = any(agents.fits(task, agent) for task in act.records.available(None, 100))
+    return not has_work and not act.records.holders() - people
+
+
+def _items(act: Act) -> list[InboxItem]:
+    people = {person.id: person for person in act.records.people()}
+    unread = act.records.unread_of([*people], MAX_MESSAGES)
+    return [
+        *(item for task in act.records.tasks_for_people() if (item := _task_item(act, task, people))),
+        *(_message_item(act, message, people[message.recipient_id]) for message in unread),
+    ]
+
+
+def _task_item(act: Act, task: Task, people: dict[str, Agent]) -> InboxItem | None:
+    holder = people.get(task.assigned_agent_id or "")
+    if task.assigned_agent_id is not None and holder is None:
+        return None  # an agent holds it that was a person's when it claimed it
+    workflow = act.records.workflow(task.workflow_id)
+    approach = json.dumps(task.plan, ensure_ascii=False, indent=2) if task.plan else None
+    return InboxItem(
+        id=f"{_TASK}.{task.id}",
+        kind="human-task",
+        who=f"plan {workflow.name}",
+        what=f"{workflow.name}: {task.name}",
+        detail="\n".join(filter(None, [task.description, approach])),
+        since=_iso(task.updated_at),
+        state=f"{'held' if holder else 'ready'} {task.updated_at}",
+        reference={"kind": "task", "id": task.id, "workflow_id": task.workflow_id},
+        held_by=holder.name if holder else None,
+        actions=(COMPLETE, RELEASE) if holder else (CLAIM, COMPLETE),
+    )
+
+
+def _message_item(act: Act, message: Message, person: Agent) -> InboxItem:
+    body = message.body if isinstance(message.body, str) else json.dumps(message.body, ensure_ascii=False)
+    sender = act.records.agent(message.sender_id).name if message.sender_id else None
+    return InboxItem(
+        id=f"{_MESSAGE}.{message.id}",
+        kind="message",
+        who=sender or "the system",
+        what=f"To {person.name}: {message.subject or body}",
+        detail=body,
+        since=_iso(message.created_at),
+        state="unread",
+        reference={"kind": "message", "id": message.id, "agent_id": message.recipient_id},
+        actions=(REPLY, READ) if message.sender_id else (READ,),
+    )
+
+
+def _answer_message(act: Act, message_id: str, action: str, text: str | None) -> str:
+    message = act.records.message(message_id)
+    if message.status != "unread":
+        raise UnknownItem(f"Message {message_id!r} was read meanwhile; nothing was changed")
+    if action == REPLY.name and message.sender_id and text:
+        messages.message_send(
+            act,
+            sender_id=message.recipient_id,
+            recipient_id=message.sender_id,
+            message_type="response",
+            body=text,
+            workflow_id=message.workflow_id,
+            task_id=message.task_id,
+            reply_to_id=message.id,
+        )
+    messages.message_mark_read(act, [message_id])
+    return f"The reply to {message_id} is sent" if action == REPLY.name else f"{message_id} is marked as read"
+
+
+def _answer_task(act: Act, task_id: str, action: str, text: str | None, by: Answerer) -> str:
+    task = act.records.task(task_id)
+    if not by.is_person:
+        raise OrchestrationError(
+            "INVALID_STATE",
+            f"task {task_id} is for a person, and nobody is at a terminal here; nothing was changed",
+            "Answer in a terminal yourself.",
+        )
+    if action == RELEASE.name:
+        holder_id = _holder(task)
+        agents.task_release(act, task_id, holder_id, reason=f"by {_name(by)}")
+        return f"{task.name!r} is given back"
+    if action == CLAIM.name or task.assigned_agent_id is None:
+        person = _person(act, _name(by))
+        claim = agents.claim(act, task_id, person.id)
+        if not claim["success"]:
+            raise UnknownItem(f"Task {task_id!r} was taken meanwhile; nothing was changed")
+        if action == CLAIM.name:
+            return f"{task.name!r} is yours, as agent {person.name!r}; `complete` ends it"
+    _complete(act, act.records.task(task_id), text or "", by)
+    return f"{task.name!r} is completed"
+
+
+def _complete(act: Act, task: Task, outcome: str, by: Answerer) -> None:
+    """Lead a task from wherever it is to its end, as its holder."""
+    holder_id = _holder(task)
+    on_the_way: dict[str, tuple[Any, ...]] = {"pending": ("planning",), "paused": ("in_progress",)}
+    for status in on_the_way.get(task.status, ()):
+        tasks.task_update_status(act, task.id, status, agent_id=holder_id)
+    detail = {"answered": {"by": _name(by), **by.recorded()}}
+    tasks.task_update_status(act, task.id, "completed", outcome=outcome, outcome_detail=detail, agent_id=holder_id)
+
+
+def _holder(task: Task) -> str:
+    """Give the person who holds a task; whoever answers acts for them.
+
+    Raises:
+        OrchestrationError: NOT_CLAIMED.
+    """
+    if task.assigned_agent_id is None or task.status not in ("pending", *BEGUN):
+        text = f"nobody holds task {task.id} any more; nothing was changed"
+        raise OrchestrationError("NOT_CLAIMED", text, "`deepwork inbox` lists what waits.")
+    return task.assigned_agent_id
+
+
+def _person(act: Act, name: str) -> Agent:
+    """Find the agent that a person is in the plans, or register it."""
+    known = next((person for person in act.records.people() if person.name == name), None)
+    if known is None:
+        reply = agents.agent_register(act, name, "custom", metadata={HUMAN: True})
+        return act.records.agent(reply["id"])
+    if known.status == "offline":
+        agents.agent_update(act, known.id, status="online")
+    return act.records.agent(known.id)
+
+
+def _name(by: Answerer) -> str:
+    return by.principal or by.user or "a person"
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,383 @@
+"""The statements of the tools, each compiled once. Imported at the first call only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import fields
+from functools import cache, lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from deepwork_orchestration import tables as t
+from deepwork_orchestration.models import (
+    Agent,
+    Checkpoint,
+    Message,
+    Repository,
+    Row,
+    Task,
+    Template,
+    Workflow,
+    Workspace,
+)
+from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
+from deepwork_sql.prepared import Prepared
+
+TABLES: dict[type[Row], sa.Table] = {
+    Agent: t.agents,
+    Checkpoint: t.checkpoints,
+    Message: t.messages,
+    Repository: t.repositories,
+    Task: t.tasks,
+    Template: t.templates,
+    Workflow: t.workflows,
+    Workspace: t.workspaces,
+}
+# So many combinations of filters and of changed columns are remembered.
+_REMEMBERED = 512
+
+Words = tuple[str, ...] | None
+
+_LIMIT = bindparam("limit", type_=sa.BigInteger)
+_OFFSET = bindparam("offset", type_=sa.BigInteger)
+_NOW = bindparam("now", type_=sa.BigInteger)
+_TOTAL = sa.func.count().label("total")
+
+
+def words(values: Collection[str] | None) -> Words:
+    """Give words of a filter as statements are remembered by them."""
+    return None if values is None else tuple(sorted(set(values)))
+
+
+def columns(model: type[Row]) -> list[Any]:
+    """Give the columns of a table in the order in which the model takes them."""
+    return [TABLES[model].c[field.name] for field in fields(model)]
+
+
+def _select(model: type[Row]) -> sa.Select[Any]:
+    return sa.select(*columns(model))
+
+
+def _one_of(column: Any, chosen: Iterable[str]) -> Any:
+    return sa.or_(sa.false(), *(column == word for word in chosen))
+
+
+def _count(query: sa.Select[Any]) -> Prepared:
+    return Prepared(query.with_only_columns(_TOTAL, maintain_column_froms=True).order_by(None))
+
+
+# One row of any table.
+
+
+def _insertion(model: type[Row]) -> Prepared:
+    """Make the statement for a row of all columns, which gives the row as it is stored."""
+    columns_but_number = [column.name for column in TABLES[model].columns if column.name != "number"]
+    values: dict[str, Any] = {name: bindparam(name) for name in columns_but_number}
+    return Prepared(sa.insert(TABLES[model]).values(values).returning(*columns(model)))
+
+
+BY_ID = {model: Prepared(_select(model).where(table.c.id == bindparam("id_"))) for model, table in TABLES.items()}
+INSERTIONS = {model: _insertion(model) for model in TABLES}
+
+
+@lru_cache(_REMEMBERED)
+def change(model: type[Row], names: frozenset[str]) -> Prepared:
+    """Give the statement that changes these columns of a row, and gives the row as it is then."""
+    table = TABLES[model]
+    values: dict[str, Any] = {name: bindparam(name) for name in sorted(names)}
+    return Prepared(sa.update(table).where(table.c.id == bindparam("id_")).values(values).returning(*columns(model)))
+
+
+# Repositories.
+
+_R = t.repositories.c
+REPOSITORY_AT = Prepared(_select(Repository).where(_R.path == bindparam("path")))
+REPOSITORY_PATH = Prepared(sa.select(_R.path).where(_R.id == bindparam("id_")))
+REPOSITORY_PAGE = Prepared(
+    _select(Repository).order_by(_R.created_at.desc(), _R.number.desc()).limit(_LIMIT).offset(_OFFSET)
+)
+REPOSITORY_COUNT = Prepared(sa.select(_TOTAL).select_from(t.repositories))
+
+
+# Workflows.
+
+_W = t.workflows.c
+START_WORKFLOW = Prepared(
+    sa.update(t.workflows)
+    .where(_W.id == bindparam("id_"), _W.status == "ready")
+    .values(status="in_progress", updated_at=_NOW)
+    .returning(*columns(Workflow))
+)
+WORKFLOW_NUMBER = Prepared(sa.select(_W.number).where(_W.id == bindparam("id_")))
+
+
+@lru_cache(_REMEMBERED)
+def workflow_page(statuses: Words, *, has_path: bool) -> tuple[Prepared, Prepared]:
+    """Give the statements for what lists show of workflows, and for how many there are."""
+    query = sa.select(_W.id, _W.name, _W.status, _W.created_at, _W.updated_at)
+    if has_path:
+        query = query.where(_W.repository_id.in_(sa.select(_R.id).where(_R.path == bindparam("path"))))
+    if statuses is not None:
+        query = query.where(_one_of(_W.status, statuses))
+    page = query.order_by(_W.created_at.desc(), _W.number.desc()).limit(_LIMIT).offset(_OFFSET)
+    return Prepared(page), _count(query)
+
+
+# Tasks and their dependencies.
+
+_T, _D = t.tasks.c, t.dependencies.c
+_OF_WORKFLOW = _T.workflow_id == bindparam("workflow_id")
+_BLOCKS = _D.type == "blocks"
+
+
+def _mentions(column: Any, word: str) -> Any:
+    """Choose rows whose JSON may have a word; whoever reads them looks closer."""
+    return sa.cast(column, sa.Text).like(f'%"{word}"%')
+
+
+def _in_order(query: sa.Select[Any]) -> sa.Select[Any]:
+    return query.order_by(_T.sequence, _T.name, _T.number)
+
+
+def _free(query: sa.Select[Any], *statuses: str) -> sa.Select[Any]:
+    return query.where(_one_of(_T.status, statuses), _T.assigned_agent_id.is_(None), _T.open_dependencies == 0)
+
+
+TASKS = Prepared(_in_order(_select(Task).where(_OF_WORKFLOW)))
+TASK_LINES = Prepared(
+    _in_order(
+        sa.select(_T.id, _T.name, _T.status, _T.sequence, _T.parallel_group, _T.open_dependencies).where(_OF_WORKFLOW)
+    )
+)
+_BEFORE = (_OF_WORKFLOW, _T.sequence < bindparam("sequence"))
+# Outcomes and summaries may be long texts: what is longer than anybody wants is not read.
+_CHARACTERS = bindparam("characters", type_=sa.Integer)
+_OUTCOME = sa.func.substr(_T.outcome, 1, _CHARACTERS).label("outcome")
+_RESULT = (_T.id, _T.name, _T.status, _T.open_dependencies, _OUTCOME)
+TASKS_BEFORE_COUNT = Prepared(sa.select(_TOTAL).select_from(t.tasks).where(*_BEFORE))
+TASKS_BESIDE = Prepared(
+    _in_order(
+        sa.select(*_RESULT).where(_OF_WORKFLOW, _T.parallel_group == bindparam("group"), _T.id != bindparam("id_"))
+    )
+)
+DEPENDENCY_RESULTS = Prepared(
+    _in_order(
+        sa.select(*_RESULT).where(
+            _T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)),
+            _one_of(_T.status, DONE),
+        )
+    )
+)
+
+
+@cache
+def tasks_before(*, has_detail: bool) -> Prepared:
+    """Give the statement for the results of the last of the tasks of lower sequence, the last one first."""
+    query = sa.select(*_RESULT, *([_T.outcome_detail] if has_detail else ())).where(*_BEFORE)
+    return Prepared(query.order_by(_T.sequence.desc(), _T.name.desc(), _T.number.desc()).limit(_LIMIT))
+
+
+GROUPS = Prepared(_in_order(sa.select(_T.parallel_group, _T.id).where(_OF_WORKFLOW, _T.parallel_group.is_not(None))))
+DEPENDENCIES = Prepared(
+    _in_order(
+        _select(Task).where(_T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)))
+    )
+)
+
+
+@cache
+def dependency_names(*, is_done: bool) -> Prepared:
+    """Give the statement for the names of what the tasks of a workflow depend on: done, or still open."""
+    task, needed = t.tasks.alias("task"), t.tasks.alias("needed")
+    done = _one_of(needed.c.status, DONE)
+    return Prepared(
+        sa.select(_D.task_id, needed.c.name)
+        .join(task, task.c.id == _D.task_id)
+        .join(needed, needed.c.id == _D.depends_on_id)
+        .where(task.c.workflow_id == bindparam("workflow_id"), _BLOCKS, done if is_done else ~done)
+        .order_by(needed.c.sequence, needed.c.name)
+    )
+
+
+EDGES = Prepared(
+    sa.select(_D.task_id, _D.depends_on_id)
+    .join(t.tasks, _T.id == _D.task_id)
+    .where(_OF_WORKFLOW, _BLOCKS)
+    .order_by(_T.sequence, _T.number)
+)
+RELEASE_DEPENDENTS = Prepared(
+    sa.update(t.tasks)
+    .where(_T.id.in_(sa.select(_D.task_id).where(_D.depends_on_id == bindparam("task_id"), _BLOCKS)))
+    .values(open_dependencies=_T.open_dependencies - 1, updated_at=_NOW)
+)
+
+
+@lru_cache(_REMEMBERED)
+def actionable(statuses: tuple[str, ...]) -> Prepared:
+    return Prepared(_in_order(_free(_select(Task), *statuses).where(_OF_WORKFLOW)))
+
+
+@cache
+def available(*, has_workflow: bool) -> Prepared:
+    """Give the statement for a page of pending tasks that nobody holds, in the order of their index."""
+    closed = sa.select(_W.id).where(_one_of(_W.status, CLOSED))
+    query = _free(_select(Task), "pending").where(_T.workflow_id.not_in(closed))
+    if has_workflow:
+        query = query.where(_OF_WORKFLOW)
+    return Prepared(query.order_by(_T.sequence, _T.workflow_number, _T.name).limit(_LIMIT).offset(_OFFSET))
+
+
+OPEN_TASK_COUNT = Prepared(sa.select(_TOTAL).select_from(t.tasks).where(_OF_WORKFLOW, ~_one_of(_T.status, DONE)))
+RUNNING_COUNT = Prepared(
+    sa.select(_TOTAL)
+    .select_from(t.tasks)
+    .where(_OF_WORKFLOW, sa.or_(_one_of(_T.status, ("planning", "in_progress")), _T.assigned_agent_id.is_not(None)))
+)
+HELD_BY = Prepared(
+    _select(Task).where(_T.assigned_agent_id == bindparam("agent_id")).order_by(_T.claimed_at, _T.fence, _T.number)
+)
+HOLDERS = Prepared(sa.select(_T.assigned_agent_id).where(_T.assigned_agent_id.is_not(None)).distinct())
+PERHAPS_FOR_PEOPLE = Prepared(
+    _in_order(
+        _select(Task).where(
+            _one_of(_T.status, ("pending", *BEGUN)),
+            _T.open_dependencies == 0,
+            _T.workflow_id.not_in(sa.select(_W.id).where(_one_of(_W.status, CLOSED))),
+            _mentions(_T.required_capabilities, HUMAN),
+        )
+    )
+)
+
+
+# Checkpoints.
+
+_C = t.checkpoints.c
+_OF_TASK = _C.task_id == bindparam("task_id")
+LAST_SEQUENCE = Prepared(sa.select(sa.func.max(_C.sequence).label("last")).where(_OF_TASK))
+LAST_CHECKPOINTS = Prepared(
+    _select(Checkpoint).where(_OF_TASK, _C.sequence < bindparam("before")).order_by(_C.sequence.desc()).limit(_LIMIT)
+)
+# The same without what they say in detail, which may be long.
+LAST_CHECKPOINT_LINES = Prepared(
+    sa.select(*(column for column in columns(Checkpoint) if column.name not in ("detail", "files_changed")))
+    .where(_OF_TASK, _C.sequence < bindparam("before"))
+    .order_by(_C.sequence.desc())
+    .limit(_LIMIT)
+)
+CHECKPOINT_COUNT = Prepared(sa.select(_TOTAL).select_from(t.checkpoints).where(_OF_TASK))
+
+
+@lru_cache(_REMEMBERED)
+def checkpoints(kinds: Words) -> Prepared:
+    query = _select(Checkpoint).where(_OF_TASK, _C.sequence > bindparam("since"))
+    if kinds is not None:
+        query = query.where(_one_of(_C.checkpoint_type, kinds))
+    return Prepared(query.order_by(_C.sequence).limit(_LIMIT))
+
+
+def _newest_summaries() -> Prepared:
+    newest = (
+        sa.select(_C.task_id, sa.func.max(_C.sequence).label("sequence"))
+        .join(t.tasks, _T.id == _C.task_id)
+        .where(_OF_WORKFLOW, _T.parallel_group == bindparam("group"))
+        .group_by(_C.task_id)
+        .subquery()
+    )
+    is_newest = sa.and_(_C.task_id == newest.c.task_id, _C.sequence == newest.c.sequence)
+    summary = sa.func.substr(_C.summary, 1, _CHARACTERS)
+    return Prepared(sa.select(_C.task_id, summary.label("summary")).join(newest, is_newest))
+
+
+NEWEST_SUMMARIES = _newest_summaries()
+
+
+# Agents.
+
+_A = t.agents.c
+PERHAPS_PEOPLE = Prepared(_select(Agent).where(_mentions(_A.metadata, HUMAN)).order_by(_A.number))
+
+
+@lru_cache(_REMEMBERED)
+def agents(statuses: Words, role: str | None, *, has_runtime: bool) -> Prepared:
+    query = _select(Agent).order_by(_A.created_at, _A.number)
+    if statuses is not None:
+        query = query.where(_one_of(_A.status, statuses))
+    if role is not None:
+        query = query.where(_A.role == role)
+    return Prepared(query.where(_A.runtime == bindparam("runtime")) if has_runtime else query)
+
+
+# Workspaces and templates.
+
+_S, _P = t.workspaces.c, t.templates.c
+
+
+@lru_cache(_REMEMBERED)
+def workspaces(statuses: Words) -> Prepared:
+    query = _select(Workspace).where(_S.workflow_id == bindparam("workflow_id")).order_by(_S.created_at, _S.number)
+    return Prepared(query if statuses is None else query.where(_one_of(_S.status, statuses)))
+
+
+ACTIVE_WORKSPACES_AT = Prepared(_select(Workspace).where(_S.path == bindparam("path"), _S.status == "active"))
+TEMPLATES = Prepared(_select(Template).order_by(_P.name))
+TEMPLATE_NAMED = Prepared(sa.select(_P.id).where(_P.name == bindparam("name")))
+
+
+# Messages.
+
+_M = t.messages.c
+_IS_RECIPIENT = _M.recipient_id == bindparam("agent_id")
+_NOT_EXPIRED = sa.or_(_M.expires_at.is_(None), _M.expires_at > _NOW)
+
+UNREAD_QUERIES = Prepared(
+    sa.select(_M.recipient_id)
+    .where(_M.sender_id == bindparam("sender_id"), _M.message_type == "query", _M.status == "unread", _NOT_EXPIRED)
+    .distinct()
+)
+
+
+def newest_messages(query: sa.Select[Any]) -> Prepared:
+    return Prepared(query.order_by(_M.created_at.desc(), _M.number.desc()).limit(_LIMIT))
+
+
+@lru_cache(_REMEMBERED)
+def inbox(equal: frozenset[str], message_types: Words, priorities: Words, *, has_since: bool) -> Prepared:
+    """Give the statement for the messages that an agent has received; of a thread also those that it has sent.
+
+    Args:
+        equal: The columns that have to be equal to an argument of the same name, `thread_id` among them or not.
+        message_types: The types that are wanted.
+        priorities: The priorities that are wanted.
+        has_since: Whether only messages after `since` are wanted.
+    """
+    is_theirs = _IS_RECIPIENT
+    if "thread_id" in equal:
+        is_theirs = sa.or_(is_theirs, _M.sender_id == bindparam("agent_id"))
+    conditions = [is_theirs, _NOT_EXPIRED, *(_M[name] == bindparam(name) for name in sorted(equal))]
+    if message_types is not None:
+        conditions.append(_one_of(_M.message_type, message_types))
+    if priorities is not None:
+        conditions.append(_one_of(_M.priority, priorities))
+    if has_since:
+        conditions.append(_M.created_at > bindparam("since"))
+    return newest_messages(_select(Message).where(*conditions))
+
+
+@cache
+def all_messages(*, has_workflow: bool, has_agent: bool) -> Prepared:
+    query = _select(Message)
+    if has_workflow:
+        query = query.where(_M.workflow_id == bindparam("workflow_id"))
+    if has_agent:
+        query = query.where(sa.or_(_IS_RECIPIENT, _M.sender_id == bindparam("agent_id")))
+    return newest_messages(query)
+
+
+@lru_cache(_REMEMBERED)
+def unread_by_priority(priorities: Words) -> Prepared:
+    query = sa.select(_M.priority, _TOTAL).where(_IS_RECIPIENT, _M.status == "unread", _NOT_EXPIRED)
+    if priorities is not None:
+        query = query.where(_one_of(_M.priority, priorities))
+    return Prepared(query.group_by(_M.priority))

@@ -1,0 +1,195 @@
+"""Tasks and messages for people wait in the inbox, are answered there, and wake no agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from deepwork.api import Answerer, UnknownItem, open_context
+
+pytestmark = pytest.mark.anyio
+
+PERSON = Answerer(user="ada", terminal="/dev/pts/1")
+
+
+@pytest.fixture
+def inbox(team):
+    """Read and answer the inbox in a command, as `deepwork inbox` does."""
+
+    class Inbox:
+        async def items(self):
+            async with open_context("test", team.project.root) as context:
+                contents = await context.inbox().items(PERSON)
+            assert contents.failures == ()
+            return {item.id: item for item in contents.items}
+
+        async def answer(self, item_id, action, text=None, by=PERSON):
+            async with open_context("test", team.project.root) as context:
+                return await context.inbox().answer(item_id, action, text, by)
+
+    return Inbox()
+
+
+async def test_nothing_waits_and_no_database_is_made_before_there_is_one(project, monkeypatch):
+    monkeypatch.delenv("DEEPWORK_DATABASE_URL", raising=False)
+    async with open_context("test", project.root) as context:
+        contents = await context.inbox().items(PERSON)
+    assert (contents.items, contents.failures) == ((), ())
+    assert not (project.root / ".deepwork").exists()
+
+
+async def test_a_task_for_people_waits_once_it_is_ready(agent, inbox, make_task):
+    workflow_id, tasks = await agent.workflow(
+        make_task("build"), make_task("sign", "build", required_capabilities=["human"]), name="release"
+    )
+    assert await inbox.items() == {}
+    await agent.finish(tasks["build"])
+    items = await inbox.items()
+    item = items[f"orchestration:task.{tasks['sign']}"]
+    assert (item.kind, item.what, item.held_by) == ("human-task", "release: sign", None)
+    assert item.reference == {"kind": "task", "id": tasks["sign"], "workflow_id": workflow_id}
+    assert [action.name for action in item.actions] == ["claim", "complete"]
+
+
+async def test_a_person_takes_a_task_gives_it_back_and_completes_it(agent, inbox, make_task):
+    _, tasks = await agent.workflow(make_task("sign", required_capabilities=["human"]), make_task("ship", "sign"))
+    item_id = f"orchestration:task.{tasks['sign']}"
+    ready = (await inbox.items())[item_id]
+    assert "is yours" in await inbox.answer(item_id, "claim")
+    held = (await inbox.items())[item_id]
+    assert (held.held_by, [action.name for action in held.actions]) == ("ada", ["complete", "release"])
+    assert await inbox.answer(item_id, "release") == "'sign' is given back"
+    again = (await inbox.items())[item_id]
+    assert (again.held_by, again.state != ready.state) == (None, True)
+    assert await inbox.answer(item_id, "complete", "Signed with the key of 2026") == "'sign' is completed"
+    assert await inbox.items() == {}
+    stored = await agent.call("task_get", id=tasks["sign"])
+    assert (stored["status"], stored["outcome"]) == ("completed", "Signed with the key of 2026")
+    assert stored["outcome_detail"]["answered"]["terminal"] == "/dev/pts/1"
+    assert await agent.status(tasks["ship"]) == "pending"
+    people = [one for one in (await agent.call("agent_list"))["agents"] if one["metadata"]]
+    assert [(person["name"], person["metadata"]) for person in people] == [("ada", {"human": True})]
+    with pytest.raises(UnknownItem):
+        await inbox.answer(item_id, "complete", "again")
+
+
+async def test_a_person_has_days_for_a_task_and_not_the_lease_of_agents(agent, inbox, team, make_task):
+    _, tasks = await agent.workflow(make_task("sign", required_capabilities=["human"]))
+    await inbox.answer(f"orchestration:task.{tasks['sign']}", "claim")
+    async with team.database() as database:
+        from deepwork_orchestration.claims import item
+        from deepwork_sql import leases
+
+        lease, now = await database.read(
+            lambda transaction: (leases.holder_of(transaction, item(tasks["sign"])), transaction.now)
+        )
+    assert lease.expires_at - now > 6 * 24 * 3600 * 1000
+
+
+async def test_a_message_to_a_person_waits_and_the_reply_reaches_its_sender(agent, inbox):
+    worker = await agent.worker()
+    person = await agent.worker("ada", metadata={"human": True})
+    sent = await agent.call(
+        "message_send", sender_id=worker, recipient_id=person, message_type="query", subject="Ports", body="Which?"
+    )
+    item_id = f"orchestration:message.{sent['id']}"
+    item = (await inbox.items())[item_id]
+    assert (item.who, item.what, item.detail) == ("worker", "To ada: Ports", "Which?")
+    await inbox.answer(item_id, "reply", "Port 80")
+    assert await inbox.items() == {}
+    [reply] = (await agent.call("message_list", agent_id=worker))["messages"]
+    assert (reply["body"], reply["message_type"], reply["reply_to_id"]) == ("Port 80", "response", sent["id"])
+    second = await agent.call(
+        "message_send", sender_id=worker, recipient_id=person, message_type="notification", body="Done."
+    )
+    await inbox.answer(f"orchestration:message.{second['id']}", "read")
+    assert await inbox.items() == {}
+
+
+async def test_a_program_lists_tasks_for_people_and_cannot_do_them(agent, team, make_task):
+    _, tasks = await agent.workflow(make_task("sign", required_capabilities=["human"]))
+
+    def deepwork(*arguments):
+        command = [sys.executable, "-m", "deepwork", "inbox", *arguments, "--path", str(team.project.root)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ})
+
+    assert f"orchestration:task.{tasks['sign']}" in deepwork().stdout
+    ended = deepwork("answer", f"task.{tasks['sign']}", "complete", "--text", "Signed")
+    assert (ended.returncode, "nobody is at a terminal here" in ended.stderr) == (1, True)
+    assert await agent.status(tasks["sign"]) == "pending"
+
+
+# An agent is never woken for what only a person can do.
+
+
+@pytest.fixture
+def hook(team):
+    def hook(event, window, **data):
+        command = [sys.executable, "-m", "deepwork", "hook", event]
+        stdin = json.dumps({"session_id": window, "cwd": str(team.project.root), "hook_event_name": event, **data})
+        environment = {**os.environ, "DEEPWORK_HOOK_SECONDS": "60"}
+        pipes = {"input": stdin, "capture_output": True, "text": True, "timeout": 60}
+        ended = subprocess.run(command, **pipes, cwd="/", env=environment)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        return ended.stdout
+
+    return hook
+
+
+def called(tool, reply, **arguments):
+    response = [{"type": "text", "text": json.dumps(reply)}]
+    return {"tool_name": f"mcp__deepwork__{tool}", "tool_input": arguments, "tool_response": response}
+
+
+@pytest.fixture
+async def leader(team, hook):
+    """An agent in a window, in the middle of a workflow whose step is to carry out a plan."""
+    team.project.write_job()
+    agent = await team.agent(tools=["orchestration", "core"])
+    begin = await agent.start()
+    agent_id = await agent.worker("leader")
+    hook("PostToolUse", "window", **called("start_workflow", {"begin_step": begin}))
+    hook("PostToolUse", "window", **called("agent_register", {"id": agent_id}))
+    return agent, agent_id, begin["session_id"]
+
+
+async def test_an_agent_is_not_reminded_while_all_that_is_left_is_for_people(leader, hook, inbox, make_task):
+    agent, _, session_id = leader
+    _, tasks = await agent.workflow(make_task("build"), make_task("sign", "build", required_capabilities=["human"]))
+    await agent.finish(tasks["build"])
+    assert hook("Stop", "window") == ""
+    await inbox.answer(f"orchestration:task.{tasks['sign']}", "complete", "Signed")
+    assert session_id in hook("Stop", "window")
+
+
+async def test_an_agent_is_reminded_while_there_is_work_for_agents(leader, hook, make_task):
+    agent, _, session_id = leader
+    await agent.workflow(make_task("build"), make_task("sign", required_capabilities=["human"]))
+    assert session_id in hook("Stop", "window")
+
+
+async def test_an_agent_is_not_reminded_while_a_person_has_not_read_its_question(leader, hook, inbox):
+    agent, agent_id, session_id = leader
+    person = await agent.worker("ada", metadata={"human": True})
+    sent = await agent.call(
+        "message_send", sender_id=agent_id, recipient_id=person, message_type="query", body="Which port?"
+    )
+    assert hook("Stop", "window") == ""
+    await inbox.answer(f"orchestration:message.{sent['id']}", "reply", "Port 80")
+    reason = json.loads(hook("Stop", "window"))["reason"]
+    assert "Port 80" in reason
+    assert session_id in reason
+
+
+async def test_messages_to_people_are_handed_over_to_no_client_session(agent, hook):
+    worker = await agent.worker()
+    person = await agent.worker("ada", metadata={"human": True})
+    hook("PostToolUse", "window", **called("agent_register", {"id": person}))
+    await agent.call("message_send", sender_id=worker, recipient_id=person, message_type="query", body="Which port?")
+    assert hook("PostToolUse", "window", **called("task_get", {}, id="task_1")) == ""
+    assert hook("Stop", "window") == ""
+    assert (await agent.call("message_count_unread", agent_id=person))["count"] == 1

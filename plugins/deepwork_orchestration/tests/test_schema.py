@@ -1,0 +1,84 @@
+"""What is stored: the tables that the migrations make, and databases of earlier releases."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from anyio import to_thread
+from sqlalchemy import inspect
+
+from deepwork_orchestration.schema import SCHEMA
+from deepwork_orchestration.tables import metadata
+
+pytestmark = pytest.mark.anyio
+
+DUMPS = Path(__file__).parent / "data" / "schemas"
+VERSIONS = sorted({int(file.name[:4]) for file in DUMPS.glob("*.sql")})
+
+
+async def test_the_migrations_make_the_tables_that_the_code_describes(team):
+    def stored(transaction):
+        tables = inspect(transaction.connection)
+        return {
+            name: (
+                {column["name"]: column["nullable"] for column in tables.get_columns(name)},
+                {tuple(index["column_names"]) for index in tables.get_indexes(name) if not index["unique"]},
+                {tuple(key["constrained_columns"]) for key in tables.get_foreign_keys(name)},
+            )
+            for name in tables.get_table_names()
+            if name.startswith(f"{SCHEMA.name}_")
+        }
+
+    async with team.database() as database:
+        tables = await database.read(stored)
+    assert tables == {
+        name: (
+            {column.name: column.nullable for column in table.columns},
+            {tuple(column.name for column in index.columns) for index in table.indexes if not index.unique},
+            {tuple(column.name for column in key.columns) for key in table.foreign_key_constraints},
+        )
+        for name, table in metadata.tables.items()
+    }
+
+
+def load(url, version):
+    engine = url.partition(":")[0]
+    script = (DUMPS / f"{version:04}.{engine}.sql").read_text(encoding="utf-8")
+    if engine == "sqlite":
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.executescript(script)
+    else:
+        with psycopg.connect(url) as connection:
+            connection.execute("SET search_path = public")
+            connection.execute(script)
+
+
+def test_every_schema_that_has_landed_is_kept_as_a_dump():
+    assert list(range(1, SCHEMA.version + 1)) == VERSIONS, "run plugins/deepwork_orchestration/tools/dump_schema.py"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_plan_of_an_earlier_schema_is_shown_and_goes_on(team, database_url, version):
+    await to_thread.run_sync(load, database_url, version)
+    agent = await team.agent()
+    (listed,) = (await agent.call("workflow_list"))["workflows"]
+    assert listed["name"] == "Größe"
+    newer, _ = await agent.workflow({"name": "new", "description": "d", "sequence": 3})
+    me = await agent.worker()
+    # The tasks of the workflow that is older come first, also where the sequence is the same.
+    offered = (await agent.call("task_get_available", agent_id=me))["tasks"]
+    assert [task["name"] for task in offered] == ["third", "new"]
+    (first, second, _) = (await agent.call("workflow_get", id=listed["id"], include_tasks=True))["tasks"]
+    assert (first["status"], second["status"]) == ("completed", "pending")
+    (holder, _) = (await agent.call("agent_list"))["agents"]
+    assert holder["metadata"] == {"b": [1, None], "a": "ü"}
+    assert (await agent.call("task_claim", task_id=second["id"], agent_id=me))["success"] is False
+    coordinator = await agent.coordinator()
+    await agent.call("task_release", task_id=second["id"], agent_id=coordinator)
+    await agent.call("task_claim", task_id=second["id"], agent_id=me)
+    await agent.finish(second["id"])
+    assert newer != listed["id"]

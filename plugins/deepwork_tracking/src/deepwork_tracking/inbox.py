@@ -1,0 +1,51 @@
+"""The blockers of tracked work in the inbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import deepwork_sql
+from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext
+from deepwork_tracking.records import Records
+
+MAX_BLOCKERS = 500
+RESOLVE = InboxAction(name="resolve", label="Resolve", text="note")
+
+
+class BlockerInbox(InboxSource):
+    """The issues that wait for a person, in all workflows of a project."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+        self._records = Records(context)
+
+    async def items(self) -> list[InboxItem]:
+        """List what `deepwork track blockers` lists; nothing before there is a database."""
+        from deepwork_tracking.context import open_blockers
+
+        if not deepwork_sql.has_database(self._context):
+            return []
+        return [*map(_item, await self._records.read(lambda transaction: open_blockers(transaction, MAX_BLOCKERS)))]
+
+    async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
+        """Do what `deepwork track resolve` does."""
+        from deepwork_tracking.log import resolve_issue
+
+        who = by.principal or by.user or "a person"
+        self._records.check({"note": text})
+        await self._records.write(lambda transaction: resolve_issue(transaction, item_id, by=who, note=text))
+        return f"{item_id} is resolved by {who}"
+
+
+def _item(issue: dict[str, Any]) -> InboxItem:
+    return InboxItem(
+        id=issue["id"],
+        kind="blocker",
+        who=issue["agent_name"] or issue["task_name"],
+        what=f"{issue['task_name']}: {issue['description']}",
+        detail=f"{issue['type']}: {issue['description']}\nTried: {issue['resolution']}",
+        since=issue["created_at"],
+        state="open",
+        reference={"kind": "tracked-workflow", "id": issue["workflow_id"], "issue_id": issue["id"]},
+        actions=(RESOLVE,),
+    )

@@ -1,0 +1,117 @@
+"""What a person does to a session: lets a step pass, goes back to a step, ends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from deepwork.engine.replies import session_over
+from deepwork.errors import CorruptSession, StateError
+from deepwork.models.sessions import Session, SessionStatus
+from deepwork.sessions import transitions
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.reopen import last_completed, reopen
+
+Upgrade = Callable[[Session], Session]
+
+
+class Interventions:
+    """The changes of a person to the sessions of a project.
+
+    Args:
+        sessions: The sessions.
+        upgrade: Makes a stored session of an earlier release ready for use.
+    """
+
+    def __init__(self, sessions: StateManager, upgrade: Upgrade) -> None:
+        self._sessions = sessions
+        self._upgrade = upgrade
+
+    async def override(self, session: Session, step_id: str, reason: str, permission: Mapping[str, Any]) -> Session:
+        """Let a step pass without a review when it is reported next.
+
+        Raises:
+            StateError: The session is over, or the step is not open.
+        """
+
+        def permit(current: Session) -> Session:
+            _check_open(current, step_id)
+            return transitions.permit_override(current, step_id, reason.strip(), permission, now=_now())
+
+        return await self._sessions.update(session.session_id, permit, session=session)
+
+    async def abort(self, session: Session, reason: str) -> Session:
+        """End a session that nobody will continue.
+
+        Raises:
+            StateError: It is over.
+        """
+
+        def end(current: Session) -> Session:
+            if not current.is_active:
+                raise over(current)
+            reply = transitions.recorded_abort(current, reason, None)
+            return transitions.abort(current, reply, now=_now())
+
+        return await self._sessions.update(session.session_id, end, session=session)
+
+    async def go_back(self, session: Session, step_id: str | None, reason: str) -> Session:
+        """Make a step, or the one completed last, the current one again; attempts are counted anew.
+
+        Raises:
+            StateError: A session that nests in this one is active, or there is no such step.
+        """
+        await self._check_no_child(session)
+
+        def reopened(current: Session) -> Session:
+            upgraded_session = self._upgrade(current)
+            return reopen(upgraded_session, step_id or _last_step(upgraded_session), reason, now=_now())
+
+        return await self._sessions.update(session.session_id, reopened, session=session)
+
+    async def _check_no_child(self, session: Session) -> None:
+        store = await self._sessions.store()
+        for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
+            with suppress(CorruptSession):
+                child = await store.load(summary.session_id)
+                if child and session.session_id in child.parents:
+                    raise StateError(
+                        f"{child.workflow}, session {child.session_id!r}, runs inside of this session; nothing was "
+                        "changed",
+                        hint=f"Finish it first, or: deepwork sessions abort {child.session_id} --reason TEXT",
+                    )
+
+
+def over(session: Session) -> StateError:
+    """Make the error for a command about a session that is over."""
+    return session_over(
+        session,
+        hint=f"`deepwork sessions show {session.session_id}` shows what came of it, `sessions reopen` goes back to a "
+        "step.",
+    )
+
+
+def _check_open(session: Session, step_id: str) -> None:
+    if not session.is_active or session.definition is None:
+        raise session_over(session)
+    if step_id not in session.step_progress or not transitions.is_open(session, step_id):
+        raise StateError(
+            f"Step {step_id!r} of session {session.session_id!r} cannot be reported now; nothing was changed",
+            hint=f"Open now: {', '.join(transitions.open_steps(session))}.",
+        )
+
+
+def _last_step(session: Session) -> str:
+    if session.status is SessionStatus.ABORTED:
+        raise over(session)
+    progress = last_completed(session)
+    if progress is None:
+        raise StateError(f"No step of session {session.session_id!r} is completed; there is nothing to undo")
+    return progress.step_id
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

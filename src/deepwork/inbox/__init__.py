@@ -1,0 +1,1 @@
+"""What of the core waits for a person, and who is told of what waits."""

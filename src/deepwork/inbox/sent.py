@@ -1,0 +1,74 @@
+"""Which state of which item each target has, in memory and in a file of the user's state folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+from deepwork.files.folder import Folder
+
+FILE = "sent.json"
+
+# A target, and the id of an item.
+Key = tuple[str, str]
+
+
+class SentNotes:
+    """What was sent. It has as many entries as there are items that wait, for each target.
+
+    Args:
+        folder: Where the file is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._states: dict[Key, str] = {}
+        self._saved: dict[Key, str] = {}
+        self._saving = Lock()
+
+    def state(self, key: Key) -> str | None:
+        """Give the state that was sent."""
+        return self._states.get(key)
+
+    def add(self, key: Key, state: str) -> None:
+        """Note what was sent."""
+        self._states[key] = state
+
+    def keep(self, is_kept: Callable[[Key], bool]) -> None:
+        """Forget everything else."""
+        self._states = {key: state for key, state in self._states.items() if is_kept(key)}
+
+    def read(self) -> None:
+        """Read the file; one that is damaged is as if nothing had been sent: told twice is better than never."""
+        with Folder.open(self._folder, inside=self._folder) as folder:
+            content = folder.read(FILE)
+        try:
+            targets = json.loads(content or b"{}")
+            self._states = {
+                (str(target), str(item)): str(state)
+                for target, states in targets.items()
+                for item, state in states.items()
+            }
+        except (ValueError, AttributeError):
+            self._states = {}
+        self._saved = self._states
+
+    def save(self) -> None:
+        """Write the file, if anything has changed since.
+
+        Raises:
+            OSError: It cannot be written.
+            StorageError: It cannot be synced.
+        """
+        with self._saving:
+            states = dict(self._states)
+            if states == self._saved:
+                return
+            targets: dict[str, dict[str, str]] = {}
+            for (target, item), state in states.items():
+                targets.setdefault(target, {})[item] = state
+            with Folder.open(self._folder, inside=self._folder) as folder:
+                folder.replace(FILE, json.dumps(targets, indent=1).encode())
+            self._saved = states

@@ -1,0 +1,174 @@
+"""What waits for a person, and how it is answered."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxAction:
+    """One way to answer an item.
+
+    Attributes:
+        name: By which it is chosen, as in `deepwork inbox answer ID NAME`.
+        label: What a button says.
+        text: What the text is that it needs, such as `reason` or `reply`; None if it needs none.
+    """
+
+    name: str
+    label: str
+    text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxItem:
+    """One thing that waits for a person.
+
+    Attributes:
+        id: Names it among the items of its source, and stays the same as long as it waits. The inbox puts the name of
+            the plugin before it: `tracking:iss_1`.
+        kind: What sort of thing it is, such as `failed-gate`.
+        what: What is wanted, in a line; more than 200 characters are cut.
+        since: From when on it waits: ISO 8601 in UTC; empty if nobody knows.
+        state: A text that differs as soon as the item has changed in a way of which people should be told again. `id`
+            and `state` together are what a receiver of notifications drops repeats by.
+        who: The agent, or whoever waits.
+        detail: All that helps to decide, in at most 4,000 characters.
+        reference: What it is about, for links: `{"kind": "session", "id": …, "step_id": …}`. The kind says which page
+            shows it, and `id` what of that page.
+        principal: Who alone may see it and answer; None: everybody who may see the project.
+        held_by: Who has it in hand; nobody is notified of it then.
+        actions: What can be done, the most usual first.
+        source: The plugin that it comes from. The inbox fills it in.
+    """
+
+    id: str
+    kind: str
+    what: str
+    since: str
+    state: str
+    who: str | None = None
+    detail: str = ""
+    reference: Mapping[str, str] = field(default_factory=dict)
+    principal: str | None = None
+    held_by: str | None = None
+    actions: tuple[InboxAction, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answerer:
+    """Who answers, as far as can be known; it is kept with the answer.
+
+    Attributes:
+        principal: Whose items they may see and answer, besides those of nobody; None at a terminal of this machine,
+            whose user can read everything anyhow.
+        user: Their name on this machine.
+        terminal: The terminal at which they are.
+        process: The program that they use, and those above it.
+        client: The program in which they are seen to be a person, such as a page; None at a terminal.
+    """
+
+    principal: str | None = None
+    user: str | None = None
+    terminal: str | None = None
+    process: tuple[str, ...] = ()
+    client: str | None = None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person is there: some answers must not be given by a program."""
+        return self.terminal is not None or self.client is not None
+
+    def may_see(self, item: InboxItem) -> bool:
+        """Say whether an item is theirs, or everybody's."""
+        return self.principal is None or item.principal in (None, self.principal)
+
+    def recorded(self) -> dict[str, Any]:
+        """Give what is kept with an answer."""
+        known = {"terminal": self.terminal, "process": [*self.process] or None, "client": self.client}
+        return known | {name: value for name in ("user", "principal") if (value := getattr(self, name))}
+
+
+class InboxSource(ABC):
+    """What a plugin has for the inbox of one project."""
+
+    @abstractmethod
+    async def items(self) -> Sequence[InboxItem]:
+        """Give everything that waits now. It is called every second while somebody looks, so it must be cheap.
+
+        Raises:
+            DeepWorkError: It cannot be said; the inbox shows the error beside the items of the other sources.
+        """
+
+    @abstractmethod
+    async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
+        """Carry out an action, by the same function as the command that exists for it.
+
+        The inbox has just seen that the item waits, that it has the action, and that there is a text if it needs one.
+        Others may have answered meanwhile.
+
+        Returns:
+            What was done, in a line.
+
+        Raises:
+            DeepWorkError: It was not done; the error says why, and nothing was changed.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxFailure:
+    """A source that could not say what waits."""
+
+    source: str
+    error: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxContents:
+    """Everything that waits for a person, the oldest first, and the sources that could not say."""
+
+    items: tuple[InboxItem, ...]
+    failures: tuple[InboxFailure, ...] = ()
+
+
+class Inbox(ABC):
+    """What waits for people in one project, of all plugins: `PluginContext.inbox()`."""
+
+    @abstractmethod
+    async def items(self, by: Answerer) -> InboxContents:
+        """Give what waits and is theirs to see. It never raises: a source that fails hides none of the others."""
+
+    @abstractmethod
+    async def answer(
+        self, item_id: str, action: str, text: str | None, by: Answerer, *, state: str | None = None
+    ) -> str:
+        """Answer an item, and say in a line what was done.
+
+        Args:
+            item_id: The whole id, as `items` gives it.
+            action: The name of one of its actions.
+            text: The text, if the action needs one.
+            by: Who answers.
+            state: The state in which they have seen it; an item that has changed since is not answered.
+
+        Raises:
+            UnknownItem: Nothing waits under this id, or it is not theirs.
+            ArgumentError: It has no such action, the text is missing, or it has changed.
+            DeepWorkError: The source has refused; nothing was changed.
+        """
+
+    @abstractmethod
+    async def notify(self) -> None:
+        """Send notifications of what waits, as the user has configured, until it is cancelled.
+
+        Run it in a task of its own beside whatever shows the inbox. One process sends for a project at a time; the
+        others wait, and go on when it ends. It returns at once if the user has configured nobody.
+
+        Raises:
+            ConfigError: What is configured cannot be used.
+        """

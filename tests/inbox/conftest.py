@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+from dataclasses import asdict
+
+import anyio
+import pytest
+
+from deepwork.api import Answerer, open_context
+from deepwork.project.config import user_config_file
+
+
+@pytest.fixture
+def user_config():
+    """Write the user's own configuration."""
+
+    def write(text):
+        file = user_config_file(os.environ)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    return write
+
+
+@pytest.fixture
+def waiting(project):
+    """Give what waits, by kind, as `deepwork inbox --json` prints it."""
+
+    async def read():
+        async with open_context("test", project.root) as context:
+            contents = asdict(await context.inbox().items(Answerer()))
+        assert contents["failures"] == ()
+        return {item["kind"]: item for item in json.loads(json.dumps(contents["items"]))}
+
+    return read
+
+
+@pytest.fixture
+def at_terminal(project):
+    """Run a command at a terminal of its own, as a person does, and give what it shows and its exit code."""
+
+    async def run(*arguments, typed=b"", columns=80):
+        command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
+        primary, secondary = pty.openpty()
+        environment = {**os.environ, "COLUMNS": str(columns)}
+        try:
+            process = await anyio.open_process(
+                command, stdin=secondary, stdout=secondary, stderr=secondary, env=environment
+            )
+            os.close(secondary)
+            if typed:
+                os.write(primary, typed)
+            shown = await anyio.to_thread.run_sync(_read_all, primary)
+            return shown.decode().replace("\r\n", "\n"), await process.wait()
+        finally:
+            os.close(primary)
+
+    return run
+
+
+def _read_all(descriptor):
+    content = b""
+    while True:
+        try:
+            chunk = os.read(descriptor, 4096)
+        except OSError:  # the other side is closed
+            return content
+        if not chunk:
+            return content
+        content += chunk

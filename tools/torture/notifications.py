@@ -1,0 +1,215 @@
+"""Senders of notifications are killed at any moment; everybody is told of everything all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from hashlib import sha256
+from hmac import new as hmac_of
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from report import Progress, Report
+from servers import Server
+
+from deepwork.testing import DeepworkProject, Refused, review, step
+
+SECRET = "torture-torture-torture"
+CALM_EVENTS = 60
+PATIENCE = 60.0
+
+Told = tuple[str, str]
+
+
+class Receiver:
+    """A webhook that notes what it gets, and acts at that very moment if it is told to."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Told, float]] = []
+        self.forged = 0
+        self.at_request: Any = None
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                content = json.loads(body)
+                receiver.told.append(((content["id"], content["state"]), time.monotonic()))
+                receiver.forged += not _is_signed(self.headers["Deepwork-Signature"], body)
+                if receiver.at_request:
+                    receiver.at_request()
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Print nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a killed sender breaks its connection
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
+
+    def has(self, told: Told) -> bool:
+        """Say whether it was told of this."""
+        return any(known == told for known, _ in self.told)
+
+    def close(self) -> None:
+        """End it."""
+        self._server.shutdown()
+
+
+def _is_signed(header: str, body: bytes) -> bool:
+    parts = dict(part.split("=", 1) for part in header.split(","))
+    digest = hmac_of(SECRET.encode(), f"{parts['t']}.".encode() + body, sha256).hexdigest()
+    return digest == parts["v1"] and abs(time.time() - int(parts["t"])) < PATIENCE
+
+
+class Scene:
+    """A project under a strict gate, an agent that asks for overrides, and senders."""
+
+    def __init__(self, folder: Path) -> None:
+        self.receiver = Receiver()
+        self._env = {
+            **os.environ,
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "DEEPWORK_WEBHOOK_SECRET": SECRET,
+            "DEEPWORK_NO_PLUGINS": "deepwork-orchestration,deepwork-tracking,deepwork-sql,deepwork-review,"
+            "deepwork-claude-runner",
+        }
+        config = folder / "config" / "deepwork" / "config.yml"
+        config.parent.mkdir(parents=True)
+        config.write_text(
+            f"quality_gate: {{strict: true, runner: fake, commands: {{fake: {{run: ['{sys.executable}', -c, '']}}}}}}\n"
+            f"notifications: {{webhook: '{self.receiver.url}'}}\n"
+        )
+        self._root = folder / "project"
+        project = DeepworkProject(self._root)
+        project.write_job(steps=[step("a", reviews=[review()])])
+        project.write("a.md")
+        self._server = Server(self._root, env=self._env)
+        self._senders: list[subprocess.Popen[bytes]] = []
+        self.events: dict[str, float] = {}
+
+    def event(self) -> None:
+        """Have an agent ask for an override, which only a person can give."""
+        begin = self._server.call("start_workflow", goal="g", job_name="demo", workflow_name="main")["begin_step"]
+        try:
+            self._server.call("finished_step", outputs={"a.md": "a.md"}, quality_review_override_reason="It is fine")
+        except Refused:
+            self.events[f"sessions:{begin['session_id']}.a"] = time.monotonic()
+        else:
+            raise RuntimeError("a strict gate has let an override pass")
+
+    def sender(self) -> subprocess.Popen[bytes]:
+        """Start `deepwork inbox --watch --notify`."""
+        command = [sys.executable, "-m", "deepwork", "inbox", "--watch", "--notify", "--path", str(self._root)]
+        sender = subprocess.Popen(command, env=self._env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._senders.append(sender)
+        return sender
+
+    def wait(self) -> bool:
+        """Wait until the receiver knows of every event."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if self.events.keys() <= {item_id for (item_id, _), _ in self.receiver.told}:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def close(self) -> None:
+        """End everything."""
+        for sender in self._senders:
+            sender.kill()
+            sender.wait()
+        self._server.close()
+        self.receiver.close()
+
+
+def notifications(count: int, within: float, seed: int) -> int:
+    """Kill senders, and say what was lost and what came twice."""
+    report = Report(f"notifications: senders ended by SIGKILL while agents wait for people, seed {seed}")
+    with tempfile.TemporaryDirectory(prefix="deepwork-torture-") as folder:
+        scene = Scene(Path(folder))
+        try:
+            _kill_senders(scene, count, random.Random(seed), report)
+            _measure(scene, within, report)
+        finally:
+            scene.close()
+    return report.finish()
+
+
+def _kill_senders(scene: Scene, count: int, chance: random.Random, report: Report) -> None:
+    """Keep two senders, of which one waits for the other's lease, and kill whichever comes next."""
+    progress = Progress("kills", count)
+    senders = [scene.sender(), scene.sender()]
+    killed = 0
+
+    def kill(number: int) -> None:
+        senders[number].kill()
+        senders[number].wait()
+
+    while killed < count:
+        scene.event()
+        number = chance.randrange(2)
+        if chance.random() < 0.5:
+            # At the moment of a request, before its answer or just after it.
+            requested, delay = threading.Event(), chance.choice([0.0, 0.001, 0.003, 0.01])
+            scene.receiver.at_request = requested.set
+            requested.wait(3.0)
+            time.sleep(delay)
+            for victim in (0, 1):
+                kill(victim)
+                senders[victim] = scene.sender()
+            killed += 2
+        else:
+            time.sleep(chance.uniform(0, 1.5))
+            kill(number)
+            senders[number] = scene.sender()
+            killed += 1
+        scene.receiver.at_request = None
+        progress.step()
+    is_complete = scene.wait()
+    for number in (0, 1):
+        kill(number)
+    told = [known for known, _ in scene.receiver.told]
+    lost = [item_id for item_id in scene.events if item_id not in {known for known, _ in told}]
+    report.fact("senders killed", killed)
+    report.fact("things that waited", len(scene.events))
+    report.fact("notifications", len(told))
+    report.fact("repeats, each with an id and state sent before", len(told) - len(set(told)))
+    report.promise("lost", lost if not is_complete else [])
+    states = {item_id for item_id, _ in set(told)}
+    report.promise("second states of an unchanged thing", len(set(told)) - len(states))
+    report.promise("forged or unsigned", scene.receiver.forged)
+
+
+def _measure(scene: Scene, within: float, report: Report) -> None:
+    """Measure, with one sender in peace, how long after an event its notification comes."""
+    sender = scene.sender()
+    scene.event()
+    scene.wait()  # until the sender is there
+    scene.receiver.told.clear()
+    scene.events.clear()
+    for number in range(CALM_EVENTS):
+        scene.event()
+        time.sleep(0.1 + 0.037 * (number % 10))
+    scene.wait()
+    sender.terminate()
+    exit_code = sender.wait()
+    at = dict(reversed([(item_id, when) for (item_id, _), when in scene.receiver.told]))
+    seconds = sorted(at[item_id] - began for item_id, began in scene.events.items() if item_id in at)
+    p95 = seconds[int(len(seconds) * 0.95)] if seconds else float("inf")
+    report.fact("event to notification, p50 in seconds", f"{statistics.median(seconds):.2f}" if seconds else "-")
+    report.fact("event to notification, p95 in seconds", f"{p95:.2f}")
+    report.promise(f"p95 over {within:g} s", int(p95 > within))
+    report.promise("events without a notification", len(scene.events) - len(seconds))
+    report.promise("exit code of a sender that is told to end", exit_code)
