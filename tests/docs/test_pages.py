@@ -18,7 +18,11 @@ PAGES = sorted(
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
     if "specs" not in path.parts
 )
-PLAYED = [name for name in PAGES if re.search("^<!-- (run|call)", (ROOT / name).read_text(), re.MULTILINE)]
+PLAYED = [
+    pytest.param(name, marks=[pytest.mark.slow] if re.search("^(python -m )?pytest", text, re.MULTILINE) else [])
+    for name, text in ((name, (ROOT / name).read_text()) for name in PAGES)
+    if re.search("^<!-- (run|call)", text, re.MULTILINE)
+]
 HELP = "docs/reference/cli.md"
 KINDS = {
     "file": "any",

@@ -255,6 +255,8 @@ async def test_any_call_of_the_agent_renews_all_its_leases(team, agent, plan):
     worker = await agent.worker()
     for name in ("a", "b"):
         await agent.call("task_claim", task_id=plan[name], agent_id=worker)
+    workflow_id = (await agent.call("task_get", id=plan["a"]))["workflow_id"]
+    workspace = (await agent.call("workspace_create", workflow_id=workflow_id, path="/w", branch="w"))["id"]
     for tool, arguments in (
         ("task_get_available", {"agent_id": worker}),
         ("message_list", {"agent_id": worker}),
@@ -262,6 +264,7 @@ async def test_any_call_of_the_agent_renews_all_its_leases(team, agent, plan):
         ("task_load_context", {"task_id": plan["a"]}),
         ("agent_heartbeat", {"agent_id": worker}),
         ("checkpoint_add", {"task_id": plan["a"], "type": "progress", "summary": "x"}),
+        ("task_assign_workspace", {"task_id": plan["a"], "workspace_id": workspace}),
     ):
         before = await _shorten(team, plan.values())
         await agent.call(tool, **arguments)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from splintr import Tokenizer
 
 from deepwork_orchestration import context_budget
+from deepwork_orchestration import tokens as token_counts
 
 encode = Tokenizer.from_pretrained("o200k_base").encode
 
@@ -110,6 +111,61 @@ async def test_a_long_source_has_at_most_nine_percent_even_if_all_would_fit(agen
     assert source.endswith("\n... [truncated]")
     assert 600 < tokens(source) <= 720
     assert context["truncated"] == ["source_summary"]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The lengths of the texts that are counted."""
+    lengths = []
+    exact = token_counts.estimator()
+
+    def count(text):
+        lengths.append(len(text))
+        return exact.count(text)
+
+    monkeypatch.setattr(token_counts, "estimator", lambda: token_counts.Estimator(exact.name, count))
+    return lengths
+
+
+def test_no_more_is_counted_than_the_budget_can_hold(counted):
+    """Megabytes of text are not counted to their end, and thousands of entries not one by one."""
+    long = "a word and another. " * 50_000
+    point = {"id": "cp", "type": "progress", "summary": "s" * 200, "detail": {"text": long}}
+    entry = {"id": "tk", "name": "n", "outcome": long[:300], "status": "completed"}
+    whole = {
+        "workflow": {"id": "wf", "name": "n", "source_summary": long, "plan_summary": long, "status": "ready"},
+        "current_task": {
+            "id": "tk",
+            "name": "n",
+            "description": long,
+            "plan": {"approach": long},
+            "context": {"k": long},
+            "checkpoints": [dict(point) for _ in range(300)],
+            "status": "in_progress",
+        },
+        "prior_tasks": [dict(entry) for _ in range(3000)],
+        "dependency_outcomes": [dict(entry, outcome=long) for _ in range(50)],
+    }
+    answer = context_budget.fit(whole, 1000)
+    assert tokens(answer) <= answer["token_estimate"] <= 1000
+    assert max(counted) <= 8 * 1000 * 5
+    assert sum(counted) < 2_000_000
+
+
+@pytest.mark.anyio
+async def test_what_no_budget_could_hold_is_left_in_the_database_and_counted_as_omitted(agent, make_task):
+    _, tasks = await agent.workflow(
+        *(make_task(f"t{number}", sequence=number + 1) for number in range(100)), make_task("now", sequence=200)
+    )
+    for number in range(30):
+        await agent.call("checkpoint_add", task_id=tasks["now"], type="progress", summary=f"{number}")
+    include = {"all_checkpoints": True}
+    context = await agent.call("task_load_context", task_id=tasks["now"], max_tokens=300, include=include)
+    assert context["prior_tasks_omitted"] + len(context["prior_tasks"]) == 100
+    assert context["current_task"]["checkpoints_omitted"] + len(context["current_task"]["checkpoints"]) == 30
+    assert context["current_task"]["checkpoints"][-1]["summary"] == "29"
+    assert {"oldest checkpoints", "oldest prior tasks"} <= set(context["truncated"])
+    assert len(set(context["truncated"])) == len(context["truncated"])
 
 
 # Any state at all.

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from fastmcp.client.transports import StdioTransport
 
 import deepwork_sql
 from deepwork.api import open_context
+from deepwork_sql.cluster import running_cluster
 
 # A task depends on some of those just before it, so that the plan is long and wide.
 WINDOW = 60
-PAUSE = 0.2
+# An agent that gets no task asks again later, each time after a longer pause.
+PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 
 class Drain:
@@ -39,6 +42,7 @@ class Drain:
         self.chance = random.Random(seed)
         self.workflow_id = ""
         self.done = 0
+        self.ended = anyio.Event()
         self.refused = 0
         self.errors: list[str] = []
 
@@ -93,21 +97,30 @@ class Drain:
 
     async def _agent(self, client: Client[Any], name: str) -> None:
         me = (await self._call(client, "agent_register", name=name, runtime="custom"))["id"]
+        pause = PAUSE
         while self.done < self.task_count and not self.errors:
-            offered = await self._call(client, "task_get_available", agent_id=me, limit=20)
-            if not offered.get("tasks"):
-                await anyio.sleep(PAUSE)
+            if await self._work(client, me):
+                pause = PAUSE
                 continue
-            await self._work(client, me, self.chance.choice(offered["tasks"])["id"])
+            with anyio.move_on_after(self.chance.uniform(pause / 2, pause)):
+                await self.ended.wait()
+            pause = min(2 * pause, LONGEST_PAUSE)
+        self.ended.set()
 
-    async def _work(self, client: Client[Any], me: str, task_id: str) -> None:
+    async def _work(self, client: Client[Any], me: str) -> bool:
+        """Do one of the available tasks, and say whether there was one that no other agent took first."""
+        offered = (await self._call(client, "task_get_available", agent_id=me, limit=20)).get("tasks")
+        if not offered:
+            return False
+        task_id = self.chance.choice(offered)["id"]
         claim = await self._call(client, "task_claim", task_id=task_id, agent_id=me)
         if not claim.get("success"):
             self.refused += 1
-            return
+            return False
         for status in ("planning", "completed"):
             await self._call(client, "task_update_status", id=task_id, status=status, outcome="done", agent_id=me)
         self.done += 1
+        return True
 
     async def _call(self, client: Client[Any], tool: str, **arguments: Any) -> dict[str, Any]:
         result = await client.call_tool(tool, arguments, raise_on_error=False)
@@ -120,15 +133,24 @@ class Drain:
         return dict(result.structured_content or {})
 
 
+@contextmanager
+def _database(engine: str) -> Iterator[None]:
+    """Let the servers use a private cluster of PostgreSQL, or the file of their project."""
+    if engine == "sqlite":
+        yield
+        return
+    with running_cluster() as cluster, cluster.new_database() as url:
+        os.environ["DEEPWORK_DATABASE_URL"] = url
+        yield
+
+
 @click.command()
 @click.option("--servers", default=8, show_default=True, help="Processes.")
 @click.option("--agents", default=64, show_default=True, help="Agents of each server.")
 @click.option("--tasks", default=2000, show_default=True, help="Tasks of the plan.")
 @click.option("--seed", default=1, show_default=True, help="The same plan again.")
-@click.option(
-    "--path", "root", type=click.Path(path_type=Path), help="A project; DEEPWORK_DATABASE_URL names its database."
-)
-def main(servers: int, agents: int, tasks: int, seed: int, root: Path | None) -> None:
+@click.option("--engine", default="sqlite", show_default=True, type=click.Choice(["sqlite", "postgresql"]))
+def main(servers: int, agents: int, tasks: int, seed: int, engine: str) -> None:
     """Drain a plan, and say how long it took and what was wrong."""
 
     async def run(folder: Path) -> tuple[Drain, float, list[str]]:
@@ -136,9 +158,9 @@ def main(servers: int, agents: int, tasks: int, seed: int, root: Path | None) ->
         seconds = await drain.run(servers=servers, agents=agents)
         return drain, seconds, await drain.check()
 
-    with tempfile.TemporaryDirectory() as folder:
-        drain, seconds, problems = anyio.run(run, root or Path(folder))
-    print(f"{servers} servers x {agents} agents, {tasks} tasks: {drain.done} done in {seconds:.1f} s,")
+    with tempfile.TemporaryDirectory() as folder, _database(engine):
+        drain, seconds, problems = anyio.run(run, Path(folder))
+    print(f"{engine}: {servers} servers x {agents} agents, {tasks} tasks: {drain.done} done in {seconds:.1f} s,")
     print(f"{tasks / seconds:.1f} tasks a second, {drain.refused} polite refusals, {len(problems)} problems")
     for problem in problems[:10]:
         print(problem)

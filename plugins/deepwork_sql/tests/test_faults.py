@@ -49,11 +49,12 @@ class Proxy:
             threading.Thread(target=self._answers, args=(client, server), daemon=True).start()
 
     def _requests(self, client, server):
-        while data := _received(client):
-            if self.cut and b"COMMIT\0" in data:
-                self._cut(client, server, data)
-                break
-            server.sendall(data)
+        with suppress(OSError):  # the other side may be closed already
+            while data := _received(client):
+                if self.cut and b"COMMIT\0" in data:
+                    self._cut(client, server, data)
+                    break
+                server.sendall(data)
         _close(server)
 
     def _cut(self, client, server, data):

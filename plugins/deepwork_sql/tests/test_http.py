@@ -56,13 +56,20 @@ async def event_of(socket):
 async def test_the_feed_is_sent_from_now_on(serve, database, command):
     await database.write(lambda tx: tx.emit("acme", "old", workflow_id=None, data={}))
     address = await to_thread.run_sync(serve, *command)
-    async with feed_of(address, origin=address) as socket:
-        await anyio.sleep(0.5)  # until the server has read where the feed ends
-        await database.write(lambda tx: tx.emit("acme", "new", workflow_id="wf_1", data={"text": "ü"}))
+
+    async def write_until_seen():
+        # What is written before the server has read where the feed ends is not sent.
+        while True:
+            await database.write(lambda tx: tx.emit("acme", "new", workflow_id="wf_1", data={"text": "ü"}))
+            await anyio.sleep(0.2)
+
+    async with feed_of(address, origin=address) as socket, anyio.create_task_group() as tasks:
+        tasks.start_soon(write_until_seen)
         event = await event_of(socket)
-        assert (event["source"], event["event"], event["workflow_id"]) == ("acme", "new", "wf_1")
-        assert event["data"] == {"text": "ü"}
-        assert set(event) == {"id", "source", "event", "workflow_id", "at", "principal", "data"}
+        tasks.cancel_scope.cancel()
+    assert (event["source"], event["event"], event["workflow_id"]) == ("acme", "new", "wf_1")
+    assert event["data"] == {"text": "ü"}
+    assert set(event) == {"id", "source", "event", "workflow_id", "at", "principal", "data"}
 
 
 @on_sqlite

@@ -77,9 +77,21 @@ def notice(act: Act, agent_id: str) -> None:
 
 def notice_binding(act: Act, task: Task) -> None:
     """Note in a call that only reads that it comes over the binding of a claim."""
+    agent_id = _bound_agent_id(act, task)
+    if agent_id is not None:
+        notice(act, agent_id)
+
+
+def beat_binding(act: Act, task: Task) -> None:
+    """Renew the leases of the agent over the binding of whose claim a call comes."""
+    agent_id = _bound_agent_id(act, task)
+    if agent_id is not None:
+        beat(act, act.records.agent(agent_id))
+
+
+def _bound_agent_id(act: Act, task: Task) -> str | None:
     fence = act.bindings.fence(task.id)
-    if fence is not None and fence == task.fence and task.assigned_agent_id:
-        notice(act, task.assigned_agent_id)
+    return task.assigned_agent_id if fence is not None and fence == task.fence else None
 
 
 # Whose call may change a task.

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from deepwork_orchestration.arguments import MAX_BYTES, compact
 from deepwork_orchestration.models import Mapped
-from deepwork_orchestration.tokens import Estimator, estimate, estimator
+from deepwork_orchestration.tokens import count_up_to, estimate, estimator
 
-# The keys and the id of an entry alone have more tokens than this.
+# The keys and the id of an entry alone have more tokens than this: no budget holds more entries.
 LEAST_ENTRY = 16
+# More characters than the tokens of a text have on average.
+LONG_TOKEN = 32
 MARK = "\n... [truncated]"
 SOURCE_PERCENT = 9
 # What each part may have of the budget when the whole is too long.
@@ -25,6 +28,7 @@ SHARES = (
     (10, ("sibling_tasks", "dependency_outcomes")),
 )
 FLOOR = ("id", "name", "status")
+DETAIL = ("detail", "files_changed")
 ONLY_FLOOR = "everything but ids, names and status"
 
 
@@ -50,20 +54,40 @@ def fit(context: Mapped, budget: int) -> Mapped:
 
     What can never be cut are ids, names and status of workflow and task; a smaller budget gets just these.
     """
+    sizes = Sizes(budget)
     cut: list[str] = []
-    context = _with_short_source(_with_short_lists(context, budget, cut), budget, cut)
-    if not _fits(budget, context, cut):
+    context = _with_possible(context, sizes, cut)
+    is_too_long = bool(cut)
+    context = _with_short_source(context, budget, cut)
+    if is_too_long or not _fits(budget, context, cut):
         for percent, sections in SHARES:
-            context = _shorten(context, cut, partial(_keeps_share, sections, budget * percent // 100), sections)
+            share = partial(_keeps_share, sizes, sections, budget * percent // 100)
+            context = _shorten(context, cut, share, sections)
+        context = _shorten(context, cut, partial(_may_fit, sizes))
         context = _shorten(context, cut, partial(_fits, budget))
     if not _fits(budget, context, cut):
         context, cut = _floor(context), [ONLY_FLOOR]
     return _counted(context, cut)
 
 
+def most_entries(budget: int) -> int:
+    """Give a number of entries that no budget of so many tokens holds more of."""
+    return max(1, budget // LEAST_ENTRY)
+
+
+def most_characters(budget: int) -> int:
+    """Give a number of characters that a text of so many tokens hardly ever has more of."""
+    return min(LONG_TOKEN * budget, MAX_BYTES)
+
+
+def omitted(name: str, count: int) -> Mapped:
+    """Say how many entries of a list are left out, if any."""
+    return {f"{name}_omitted": count} if count else {}
+
+
 def without_detail(checkpoint: Mapped) -> Mapped:
     """Give a checkpoint without what it says in detail."""
-    return {name: value for name, value in checkpoint.items() if name not in ("detail", "files_changed")}
+    return {name: value for name, value in checkpoint.items() if name not in DETAIL}
 
 
 def shortened(text: str, length: int) -> str:
@@ -108,18 +132,53 @@ def _least(most: int, is_enough: Callable[[int], bool]) -> int:
     return low
 
 
+class Sizes:
+    """The tokens of the parts of a context, each counted once however often it is tried with others.
+
+    The parts together have about as many tokens as the whole, and hardly ever fewer.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self._counted: dict[int, tuple[Any, int]] = {}
+
+    def of(self, value: Any) -> int:
+        """Count a value; what is more than the budget is not counted to its end."""
+        if isinstance(value, list):
+            return sum(self._part(entry) for entry in value) + len(value)
+        if isinstance(value, dict):
+            return sum(self._part(name) + self.of(part) + 1 for name, part in value.items())
+        return self._part(value)
+
+    def _part(self, value: Any) -> int:
+        known = self._counted.get(id(value))
+        if known is None:
+            # The value is kept too: the next one could otherwise get its id.
+            known = self._counted[id(value)] = value, count_up_to(compact(value), self.budget)
+        return known[1]
+
+
 def _fits(budget: int, context: Mapped, labels: Sequence[str]) -> bool:
-    return bool(_counted(context, labels)["token_estimate"] <= budget)
+    text = compact(_labelled(context, labels))
+    return count_up_to(text, budget) <= budget and _counted(context, labels)["token_estimate"] <= budget
 
 
-def _keeps_share(sections: Sequence[str], most: int, context: Mapped, _labels: Sequence[str]) -> bool:
-    return sum(estimate(context[name]) for name in sections if name in context) <= most
+def _may_fit(sizes: Sizes, context: Mapped, labels: Sequence[str]) -> bool:
+    return sizes.of(_labelled(context, labels)) <= sizes.budget
+
+
+def _keeps_share(sizes: Sizes, sections: Sequence[str], most: int, context: Mapped, _labels: Sequence[str]) -> bool:
+    return sum(sizes.of(context[name]) for name in sections if name in context) <= most
+
+
+def _labelled(context: Mapped, cut: Sequence[str]) -> Mapped:
+    """Add what the answer says of itself, but for the number."""
+    return {**context, **({"truncated": list(cut)} if cut else {}), "estimator": estimator().name, "token_estimate": 0}
 
 
 def _counted(context: Mapped, cut: Sequence[str]) -> Mapped:
     """Add what the answer says of itself. The number is a part of the JSON that it counts."""
-    counting: Estimator = estimator()
-    answer = {**context, **({"truncated": list(cut)} if cut else {}), "estimator": counting.name, "token_estimate": 0}
+    answer = _labelled(context, cut)
     for _ in range(5):
         count = estimate(answer)
         if count == answer["token_estimate"]:
@@ -128,32 +187,82 @@ def _counted(context: Mapped, cut: Sequence[str]) -> Mapped:
     return answer
 
 
-def _with_short_lists(context: Mapped, budget: int, cut: list[str]) -> Mapped:
-    """Leave out entries that could not fit in any case, so that thousands of them need not be counted."""
-    for item, entries in (
-        (OLDEST_CHECKPOINTS, _checkpoints(context)),
-        (OLDEST_PRIOR_TASKS, context["prior_tasks"]),
-        (SIBLINGS, context.get("sibling_tasks", ())),
-        (DEPENDENCIES, context.get("dependency_outcomes", ())),
+def _with_possible(context: Mapped, sizes: Sizes, cut: list[str]) -> Mapped:
+    """Leave out what could not be in the answer in any case, so that it need not be counted again and again.
+
+    Of some lists only the newest entries have been read.
+    """
+    for item, part, name in (
+        (OLDEST_CHECKPOINTS, context["current_task"], "checkpoints_omitted"),
+        (OLDEST_PRIOR_TASKS, context, "prior_tasks_omitted"),
     ):
-        surplus = len(entries) - max(1, budget // LEAST_ENTRY)
+        if name in part:
+            cut.append(item.label)
+    for item, entries in (
+        (OLDEST_CHECKPOINTS, [without_detail(checkpoint) for checkpoint in _checkpoints(context)]),
+        (OLDEST_PRIOR_TASKS, context["prior_tasks"]),
+        (SIBLINGS, context.get("sibling_tasks", [])),
+        (DEPENDENCIES, context.get("dependency_outcomes", [])),
+    ):
+        surplus = len(entries) - max(1, _possible(entries, sizes))
         if surplus > 0:
             context = item.apply(context, surplus)
-            cut.append(item.label)
+            _add(cut, item.label)
+    details = [{name: point.get(name) for name in DETAIL} for point in _checkpoints(context)]
+    surplus = len(details) - max(1, _possible(details, sizes))
+    if surplus > 0 and any(any(detail.values()) for detail in details[:surplus]):
+        context = _cut_details(context, surplus)
+        _add(cut, OLDER_DETAILS.label)
+    for item in (_text_cut("workflow", "plan_summary"), _text_cut("current_task", "description")):
+        context = _with_possible_text(context, item, sizes, cut)
     return context
+
+
+def _add(cut: list[str], label: str) -> None:
+    if label not in cut:
+        cut.append(label)
+
+
+def _possible(entries: Sequence[Mapped], sizes: Sizes) -> int:
+    """Say how many of the newest entries the budget could hold."""
+    left = sizes.budget
+    for number, entry in enumerate(reversed(entries)):
+        left -= sizes.of([entry])
+        if left < 0:
+            return number
+    return len(entries)
+
+
+def _with_possible_text(context: Mapped, item: Cut, sizes: Sizes, cut: list[str]) -> Mapped:
+    """Cut a text that alone is too long, to between half of the budget and all of it."""
+    (section,) = item.sections
+    text = context[section].get(item.label)
+    if not text or len(text.encode()) <= sizes.budget:
+        return context
+    possible = text
+    while count_up_to(possible, sizes.budget) > sizes.budget:
+        possible = possible[: len(possible) // 2]
+    if possible is text:
+        return context
+    cut.append(item.label)
+    return {**context, section: {**context[section], item.label: shortened(text, len(possible))}}
 
 
 def _with_short_source(context: Mapped, budget: int, cut: list[str]) -> Mapped:
     source = context["workflow"].get("source_summary")
     most = budget * SOURCE_PERCENT // 100
-    if source is None or estimate(source) <= most:
+    if source is None or _size(source, most) <= most:
         return context
-    # A token has at least one byte, and seldom more than 128 characters: longer texts need not be counted at all.
-    source = source[: most * 128]
-    dropped = _least(len(source), lambda count: estimate(shortened(source, len(source) - count - 1)) <= most)
+    source = source[: most_characters(most)]
+    dropped = _least(len(source), lambda count: _size(shortened(source, len(source) - count - 1), most) <= most)
     short = shortened(source, max(0, len(source) - dropped - 1))
     cut.append("source_summary")
-    return {**context, "workflow": {**context["workflow"], "source_summary": short if estimate(short) <= most else ""}}
+    section = {**context["workflow"], "source_summary": short if _size(short, most) <= most else ""}
+    return {**context, "workflow": section}
+
+
+def _size(text: str, most: int) -> int:
+    return count_up_to(compact(text), most)
 
 
 def _floor(context: Mapped) -> Mapped:
@@ -179,21 +288,17 @@ def _cut_details(context: Mapped, count: int) -> Mapped:
 
 
 def _cut_checkpoints(context: Mapped, count: int) -> Mapped:
-    omitted = context["current_task"].get("checkpoints_omitted", 0) + count
-    return _with_checkpoints(context, _checkpoints(context)[count:], **_omitted("checkpoints", omitted))
+    before: int = context["current_task"].get("checkpoints_omitted", 0)
+    return _with_checkpoints(context, _checkpoints(context)[count:], **omitted("checkpoints", before + count))
 
 
 def _cut_prior(context: Mapped, count: int) -> Mapped:
-    omitted = context.get("prior_tasks_omitted", 0) + count
-    return {**context, "prior_tasks": context["prior_tasks"][count:], **_omitted("prior_tasks", omitted)}
+    before: int = context.get("prior_tasks_omitted", 0)
+    return {**context, "prior_tasks": context["prior_tasks"][count:], **omitted("prior_tasks", before + count)}
 
 
 def _cut_list(name: str, context: Mapped, count: int) -> Mapped:
     return {**context, name: context[name][count:]} if name in context else context
-
-
-def _omitted(name: str, count: int) -> Mapped:
-    return {f"{name}_omitted": count} if count else {}
 
 
 def _cut_text(section: str, name: str, context: Mapped, count: int) -> Mapped:
@@ -228,6 +333,9 @@ def _object_cut(name: str) -> Cut:
     )
 
 
+OLDER_DETAILS = Cut(
+    "details of older checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_details
+)
 OLDEST_CHECKPOINTS = Cut(
     "oldest checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_checkpoints
 )
@@ -235,7 +343,7 @@ OLDEST_PRIOR_TASKS = Cut("oldest prior tasks", ("prior_tasks",), lambda c: len(c
 SIBLINGS = _list_cut("sibling_tasks", "sibling_tasks")
 DEPENDENCIES = _list_cut("dependency_outcomes", "dependency_outcomes")
 CUTS = (
-    Cut("details of older checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_details),
+    OLDER_DETAILS,
     OLDEST_CHECKPOINTS,
     OLDEST_PRIOR_TASKS,
     SIBLINGS,

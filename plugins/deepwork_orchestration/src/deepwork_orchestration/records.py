@@ -174,18 +174,23 @@ class Records:
         """Give of each task what overviews need."""
         return self._transaction.rows(st.TASK_LINES, workflow_id=workflow_id)
 
-    def tasks_before(self, task: Task, limit: int) -> tuple[list[Task], int]:
-        """Give the last of the tasks of lower sequence, and how many there are."""
+    def results_before(self, task: Task, *, limit: int, characters: int, has_detail: bool) -> tuple[Sequence[Any], int]:
+        """Give the results of the last of the tasks of lower sequence, and how many such tasks there are."""
         before = {"workflow_id": task.workflow_id, "sequence": task.sequence}
-        tasks = self._all(Task, st.TASKS_BEFORE, **before, limit=limit)[::-1]
-        return tasks, len(tasks) if len(tasks) < limit else self._count(st.TASKS_BEFORE_COUNT, **before)
+        statement = st.tasks_before(has_detail=has_detail)
+        results = self._transaction.rows(statement, **before, limit=limit, characters=characters)[::-1]
+        return results, len(results) if len(results) < limit else self._count(st.TASKS_BEFORE_COUNT, **before)
 
-    def tasks_beside(self, task: Task) -> list[Task]:
-        """Give the other tasks of the same parallel group."""
+    def results_beside(self, task: Task, characters: int) -> Sequence[Any]:
+        """Give the results of the other tasks of the same parallel group."""
         if task.parallel_group is None:
             return []
-        same = {"workflow_id": task.workflow_id, "group": task.parallel_group}
-        return self._all(Task, st.TASKS_BESIDE, **same, id_=task.id)
+        same = {"workflow_id": task.workflow_id, "group": task.parallel_group, "characters": characters}
+        return self._transaction.rows(st.TASKS_BESIDE, **same, id_=task.id)
+
+    def dependency_results(self, task_id: str, characters: int) -> Sequence[Any]:
+        """Give the results of the tasks that a task has waited for."""
+        return self._transaction.rows(st.DEPENDENCY_RESULTS, task_id=task_id, characters=characters)
 
     def groups(self, workflow_id: str) -> dict[str, list[str]]:
         """Give the ids of the tasks of each parallel group."""
@@ -250,13 +255,22 @@ class Records:
         statement = st.checkpoints(st.words(kinds))
         return self._all(Checkpoint, statement, task_id=task_id, since=since, limit=_or_all(limit))
 
-    def last_checkpoints(self, task_id: str, limit: int | None) -> list[Checkpoint]:
-        """Give the newest checkpoints, in their order."""
-        return self._all(Checkpoint, st.LAST_CHECKPOINTS, task_id=task_id, limit=_or_all(limit))[::-1]
+    def last_checkpoints(self, task_id: str, limit: int | None, before: int = MAX_NUMBER) -> list[Checkpoint]:
+        """Give the newest checkpoints before a sequence number, in their order."""
+        found = self._all(Checkpoint, st.LAST_CHECKPOINTS, task_id=task_id, before=before, limit=_or_all(limit))
+        return found[::-1]
 
-    def newest_summaries(self, task: Task) -> dict[str, str]:
-        """Give what the newest checkpoint of each task of the same parallel group says."""
-        same = {"workflow_id": task.workflow_id, "group": task.parallel_group}
+    def checkpoint_lines(self, task_id: str, before: int, limit: int) -> list[Checkpoint]:
+        """Give the newest checkpoints before a sequence number, without what they say in detail."""
+        rows = self._transaction.rows(st.LAST_CHECKPOINT_LINES, task_id=task_id, before=before, limit=limit)
+        return [Checkpoint(**row._asdict(), detail=None, files_changed=None) for row in reversed(rows)]
+
+    def checkpoint_count(self, task_id: str) -> int:
+        return self._count(st.CHECKPOINT_COUNT, task_id=task_id)
+
+    def newest_summaries(self, task: Task, characters: int) -> dict[str, str]:
+        """Give the beginning of what the newest checkpoint of each task of the same parallel group says."""
+        same = {"workflow_id": task.workflow_id, "group": task.parallel_group, "characters": characters}
         return dict(self._transaction.rows(st.NEWEST_SUMMARIES, **same))
 
     # Agents.

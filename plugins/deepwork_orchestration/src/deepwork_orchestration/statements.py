@@ -152,13 +152,33 @@ TASK_LINES = Prepared(
     )
 )
 _BEFORE = (_OF_WORKFLOW, _T.sequence < bindparam("sequence"))
-TASKS_BEFORE = Prepared(
-    _select(Task).where(*_BEFORE).order_by(_T.sequence.desc(), _T.name.desc(), _T.number.desc()).limit(_LIMIT)
-)
+# Outcomes and summaries may be long texts: what is longer than anybody wants is not read.
+_CHARACTERS = bindparam("characters", type_=sa.Integer)
+_OUTCOME = sa.func.substr(_T.outcome, 1, _CHARACTERS).label("outcome")
+_RESULT = (_T.id, _T.name, _T.status, _T.open_dependencies, _OUTCOME)
 TASKS_BEFORE_COUNT = Prepared(sa.select(_TOTAL).select_from(t.tasks).where(*_BEFORE))
 TASKS_BESIDE = Prepared(
-    _in_order(_select(Task).where(_OF_WORKFLOW, _T.parallel_group == bindparam("group"), _T.id != bindparam("id_")))
+    _in_order(
+        sa.select(*_RESULT).where(_OF_WORKFLOW, _T.parallel_group == bindparam("group"), _T.id != bindparam("id_"))
+    )
 )
+DEPENDENCY_RESULTS = Prepared(
+    _in_order(
+        sa.select(*_RESULT).where(
+            _T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)),
+            _one_of(_T.status, DONE),
+        )
+    )
+)
+
+
+@cache
+def tasks_before(*, has_detail: bool) -> Prepared:
+    """Give the statement for the results of the last of the tasks of lower sequence, the last one first."""
+    query = sa.select(*_RESULT, *([_T.outcome_detail] if has_detail else ())).where(*_BEFORE)
+    return Prepared(query.order_by(_T.sequence.desc(), _T.name.desc(), _T.number.desc()).limit(_LIMIT))
+
+
 GROUPS = Prepared(_in_order(sa.select(_T.parallel_group, _T.id).where(_OF_WORKFLOW, _T.parallel_group.is_not(None))))
 DEPENDENCIES = Prepared(
     _in_order(
@@ -236,7 +256,17 @@ PERHAPS_FOR_PEOPLE = Prepared(
 _C = t.checkpoints.c
 _OF_TASK = _C.task_id == bindparam("task_id")
 LAST_SEQUENCE = Prepared(sa.select(sa.func.max(_C.sequence).label("last")).where(_OF_TASK))
-LAST_CHECKPOINTS = Prepared(_select(Checkpoint).where(_OF_TASK).order_by(_C.sequence.desc()).limit(_LIMIT))
+LAST_CHECKPOINTS = Prepared(
+    _select(Checkpoint).where(_OF_TASK, _C.sequence < bindparam("before")).order_by(_C.sequence.desc()).limit(_LIMIT)
+)
+# The same without what they say in detail, which may be long.
+LAST_CHECKPOINT_LINES = Prepared(
+    sa.select(*(column for column in columns(Checkpoint) if column.name not in ("detail", "files_changed")))
+    .where(_OF_TASK, _C.sequence < bindparam("before"))
+    .order_by(_C.sequence.desc())
+    .limit(_LIMIT)
+)
+CHECKPOINT_COUNT = Prepared(sa.select(_TOTAL).select_from(t.checkpoints).where(_OF_TASK))
 
 
 @lru_cache(_REMEMBERED)
@@ -256,7 +286,8 @@ def _newest_summaries() -> Prepared:
         .subquery()
     )
     is_newest = sa.and_(_C.task_id == newest.c.task_id, _C.sequence == newest.c.sequence)
-    return Prepared(sa.select(_C.task_id, _C.summary).join(newest, is_newest))
+    summary = sa.func.substr(_C.summary, 1, _CHARACTERS)
+    return Prepared(sa.select(_C.task_id, summary.label("summary")).join(newest, is_newest))
 
 
 NEWEST_SUMMARIES = _newest_summaries()

@@ -9,6 +9,9 @@ from typing import Any
 
 from deepwork_orchestration.arguments import compact
 
+# More characters than tokens of most texts have.
+_FEW_CHARACTERS = 8
+
 
 @dataclass(frozen=True)
 class Estimator:
@@ -37,6 +40,18 @@ def estimator() -> Estimator:
 def estimate(value: Any) -> int:
     """Count the tokens of a value as compact JSON."""
     return estimator().count(compact(value))
+
+
+def count_up_to(text: str, most: int) -> int:
+    """Count the tokens of a text; if there are more than `most`, no further than is needed to know that."""
+    length = _FEW_CHARACTERS * most + _FEW_CHARACTERS
+    while length < len(text):
+        counted = estimator().count(text[:length])
+        # What follows a cut may be one token with the last characters before it, but never with many.
+        if counted > most + _FEW_CHARACTERS:
+            return counted
+        length *= 4
+    return estimator().count(text)
 
 
 def estimate_text(value: Any) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from deepwork.api import DeepWorkError, GitError, PathRefused, ToolCall, resolve_inside
-from deepwork_orchestration import agents, worktrees
+from deepwork_orchestration import agents, claims, worktrees
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Flag, Id, Name, Text, Texts
 from deepwork_orchestration.desk import Desk, Request
@@ -254,6 +254,7 @@ def _check_update(workspace: Workspace, status: str | None, merge_commit: str | 
 
 
 def _assign(act: Act, task: Task, workspace_id: str) -> None:
+    claims.beat_binding(act, task)
     assigned = act.records.change(Task, task.id, workspace_id=workspace_id)
     act.emit("task:updated", task.workflow_id, assigned.event())
 
