@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-all lint types figures reference bench wheels clean
+.PHONY: help setup demo pictures test test-all test-load lint types figures reference bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,14 +30,19 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 demo: $(READY)  ## Watch an agent work through a real server
 	@$(BIN)/python tools/demo.py
 
-pictures: $(READY)  ## Draw the pictures in the docs from what the demo prints
+pictures: $(READY)  ## Draw the pictures in the docs: from what the demo and real clients print, and of the dashboard
 	$(BIN)/python tools/demo.py --picture docs/images/exchange.svg
+	$(BIN)/python tools/client_pictures.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/pictures.py
 
 test: lint types  ## Lint, types and the tests, in some minutes
 	$(BIN)/python -m pytest -m 'not slow and not external'
 
 test-all: $(READY)  ## The long tests besides: torture, installed plugins, clients from npm
 	$(BIN)/python -m pytest -m 'slow or external'
+
+test-load: $(READY)  ## The tests that watch processes, five times on a machine that is busy
+	$(BIN)/python tools/under_load.py
 
 lint: $(READY)  ## Style and mistakes
 	$(BIN)/ruff check .
@@ -54,12 +59,14 @@ figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python plugins/deepwork_orchestration/tools/figures_orchestration.py
 	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
 	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/figures_dashboard.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/figures_pages.py
 
 reference: $(READY)  ## Write the signatures of the code into docs/reference
 	$(BIN)/python tools/signatures.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
-	$(BIN)/python -m bench --check --report docs/benchmarks.md
+	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md
 	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py saves
 	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py claims
 

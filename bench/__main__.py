@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,13 +15,17 @@ import click
 from bench.calls import measure_flight, measure_http, measure_steps
 from bench.client import ContestantError, Era
 from bench.contestants import OURS, Contestant, Launcher
+from bench.databases import on_databases
 from bench.growth import measure_growth
-from bench.machine import IN_MEMORY, facts, file_system
+from bench.imports import measure_imports
+from bench.machine import IN_MEMORY, facts, file_system, load
 from bench.measure import Run, Sizes
+from bench.release import earlier, keep_as_release
 from bench.report import FORMAT, Results, lines, results, slower, write_report
 from bench.scale import measure_crowd, measure_listing, measure_sessions
 from bench.start import measure_memory, measure_start
 
+EARLIER = "0.9.3"
 GROUPS: dict[str, Callable[[Run], None]] = {
     "start": measure_start,
     "steps": measure_steps,
@@ -31,6 +36,7 @@ GROUPS: dict[str, Callable[[Run], None]] = {
     "sessions": measure_sessions,
     "memory": measure_memory,
     "growth": measure_growth,
+    "imports": measure_imports,
 }
 ROUNDS, QUICK_ROUNDS = 10, 3
 RESERVED = ("FLOOR",)
@@ -72,6 +78,8 @@ class ContestantType(click.ParamType[Contestant]):
 )
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there.")
+@click.option("--release", metavar="VERSION", help=f"Measure an earlier release too, such as {EARLIER}.")
+@click.option("--keep-as", metavar="NAME", help="Keep the ratios in bench/last_release.json, as those of this release.")
 @click.option("--check", is_flag=True, help="Fail if a ratio of processor time is much larger than the recorded one.")
 @click.option(
     "--from-json",
@@ -87,6 +95,8 @@ def main(
     folder: Path | None,
     json_file: Path | None,
     report: Path | None,
+    release: str | None,
+    keep_as: str | None,
     check: bool,  # noqa: FBT001 - click gives flags as they were typed
     from_json: Path | None,
 ) -> None:
@@ -108,7 +118,7 @@ def main(
         chosen = _chosen(figures)
         measured = list(contestants or OURS)
         try:
-            found = _measure(measured, chosen, rounds, Era(era), folder, quick=quick)
+            found = _measure(measured, chosen, rounds, Era(era), folder, quick=quick, release=release)
         except ContestantError as error:
             raise click.ClickException(str(error)) from None
     click.echo("\n".join(lines(found)))
@@ -116,18 +126,32 @@ def main(
         json_file.write_text(json.dumps(found, indent=2) + "\n")
     if report:
         write_report(found, report)
+    if keep_as:
+        keep_as_release(keep_as, found)
     if check and (worse := slower(found)):
         raise click.ClickException("the server has become slower\n  " + "\n  ".join(worse))
 
 
 def _measure(
-    contestants: list[Contestant], chosen: list[str], rounds: int | None, era: Era, folder: Path | None, *, quick: bool
+    contestants: list[Contestant],
+    chosen: list[str],
+    rounds: int | None,
+    era: Era,
+    folder: Path | None,
+    *,
+    quick: bool,
+    release: str | None,
 ) -> Results:
     names = [one.name for one in contestants]
     if len({*names}) < len(names):
         raise click.UsageError("two contestants have the same name")
-    with TemporaryDirectory(prefix="bench-", dir=folder) as temporary:
+    with TemporaryDirectory(prefix="bench-", dir=folder) as temporary, ExitStack() as ended:
         place = Path(temporary)
+        databases = []
+        if contestants == [*OURS] and {"steps", "flight"} & {*chosen}:
+            databases = ended.enter_context(on_databases(place))
+        if release:
+            contestants = [*contestants, *earlier(release, place)]
         machine = facts(place)
         if file_system(place) in IN_MEMORY:
             click.echo(f"{place} lies in memory, where fsync costs nothing; choose another --folder.", err=True)
@@ -137,10 +161,12 @@ def _measure(
             launcher=Launcher(place, era),
             sizes=Sizes.quick() if quick else Sizes(),
             repeats=rounds or (QUICK_ROUNDS if quick else ROUNDS),
+            databases=databases,
         )
         run.probe()
         for name in chosen:
             GROUPS[name](run)
+        machine["load at the end"] = load()
         return results(run, command=_command(), machine=machine)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from bench.client import drive
 from bench.contestants import FLOOR, HTTP_FLOOR, Contestant, Server
+from bench.goals import BY_KEY
 from bench.measure import Run, p50
 from bench.projects import JOB, STEPS, durable_replace, make_project, session_bytes, step_ids
 
@@ -35,7 +36,7 @@ def lead(server: Server, timed: Timed, *, job: str = JOB, steps: int = STEPS) ->
 
 def measure_steps(run: Run) -> None:
     """Compare durable calls with what they cannot do without: an answered call, and durable writes."""
-    contestants = run.piped(leading=True)
+    contestants = [*run.piped(leading=True), *run.databases]
     if not contestants:
         return
     with ExitStack() as ended:
@@ -66,7 +67,7 @@ def measure_steps(run: Run) -> None:
 def measure_flight(run: Run) -> None:
     """Have 8 and 32 sessions in flight on one connection."""
     for in_flight in (8, 32):
-        _fly(run, f"flight.{in_flight}", FLOOR, run.piped(leading=True), in_flight)
+        _fly(run, f"flight.{in_flight}", FLOOR, [*run.piped(leading=True), *run.databases], in_flight)
 
 
 def measure_http(run: Run) -> None:
@@ -95,10 +96,16 @@ def _fly(run: Run, key: str, floor: Contestant, contestants: Sequence[Contestant
                 ]
                 ids = step_ids()[: run.sizes.reports]
                 lanes = [iter([server.report(session_id, one) for one in ids]) for session_id in sessions]
+                before = server.process.cpu()
                 seconds, found = drive(connections, lanes)
+                used = (server.process.cpu() - before) * 1000 / calls
                 for result in found:
                     server.check_accepted(result)
                 run.add(key, contestant, calls / seconds, calls / floor_seconds)
+                if f"{key}.cpu" in BY_KEY:
+                    alone = Timed()
+                    lead(server, alone)
+                    run.add(f"{key}.cpu", contestant, used, alone.finish_cpu[0])
                 if run.sizes.reports < STEPS:
                     for session_id in sessions:
                         server.call("abort_workflow", session_id=session_id, explanation="Measured")

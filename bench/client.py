@@ -145,8 +145,12 @@ class Process:
 
     def complaint(self, what: str) -> ContestantError:
         """Make an error of what is wrong and the last lines that the server has written to stderr."""
-        last = self._log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        last = self.log_text().splitlines()[-LOG_LINES:]
         return ContestantError("\n  ".join([f"`{self.shown}` {what}", *last]))
+
+    def log_text(self) -> str:
+        """Give what the server has written to stderr so far."""
+        return self._log.read_text(errors="replace")
 
     def death(self) -> ContestantError:
         """Make the error of a server that has gone away."""

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -32,6 +32,12 @@ class Contestant:
 
     name: str
     command: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_plugins(self) -> bool:
+        """Say whether it is our server with all plugins: as much more may it cost as `goals.py` says."""
+        return self.command.startswith("deepwork ") and "--no-plugin" not in self.command
 
     @property
     def over_http(self) -> bool:
@@ -52,6 +58,7 @@ OURS = (
     Contestant("core", f"deepwork serve --path {{project}} {_without_plugins()}"),
     Contestant("deepwork over HTTP", "deepwork serve --path {project} --transport http --port {port}"),
 )
+COMMAND = Contestant("deepwork", "deepwork sessions list")
 
 
 def answering(file: Path) -> Contestant:
@@ -172,7 +179,8 @@ class Launcher:
             ContestantError: It does not start, or does not speak as it has to.
         """
         port = _free_port() if contestant.over_http else 0
-        process = self.run(self._filled(contestant, project, port), project, piped=not contestant.over_http)
+        command = self._filled(contestant, project, port)
+        process = self.run(command, project, piped=not contestant.over_http, env=contestant.env)
         try:
             if contestant.over_http:
                 return Server(process, HttpConnection(process, self.era, port), port)
@@ -181,11 +189,13 @@ class Launcher:
             process.kill()
             raise
 
-    def run(self, command: Sequence[str], folder: Path, *, piped: bool = False) -> Process:
+    def run(
+        self, command: Sequence[str], folder: Path, *, piped: bool = False, env: Mapping[str, str] | None = None
+    ) -> Process:
         """Start a command. Programs are found on the path, that of this Python's environment first."""
         found = _program(command[0], self.env["PATH"])
         log = self.folder / f"{next(self._logs)}.log"
-        return Process([found, *command[1:]], folder=folder, env=self.env, log=log, piped=piped)
+        return Process([found, *command[1:]], folder=folder, env={**self.env, **(env or {})}, log=log, piped=piped)
 
     @contextmanager
     def started(self, contestant: Contestant, project: Path) -> Iterator[Server]:

@@ -17,6 +17,10 @@ class Goal:
         """Say whether a value keeps to it."""
         return value >= self.limit if self.at_least else value <= self.limit
 
+    def eased(self) -> Goal:
+        """Give the same goal for a server with all plugins."""
+        return Goal(self.limit / WITH_PLUGINS if self.at_least else self.limit * WITH_PLUGINS, self.at_least)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -31,6 +35,10 @@ class Figure:
     against: str
     goal: Goal | None = None
     relation: Literal["ratio", "difference"] = "ratio"
+
+
+# What the goals say of our server alone. With all plugins it may miss them by this factor.
+WITH_PLUGINS = 1.3
 
 
 def at_most(limit: float) -> Goal:
@@ -50,16 +58,17 @@ FIGURES = (
     Figure("start.cpu", "spawn → `tools/list` answered, processor time", "ms CPU", "FLOOR"),
     Figure("exit", "exit after closed stdin", "ms", "FLOOR", at_most(0.3)),
     Figure("exit.cpu", "exit after closed stdin, processor time", "ms CPU", "FLOOR"),
-    Figure("memory.start", "memory after `tools/list`", "MiB", "FLOOR", at_most(6), "difference"),
+    Figure("memory.start", "memory after `tools/list`", "MiB", "FLOOR", at_most(1)),
     Figure(
         "memory.calls", "memory after {calls:,} calls", "MiB", "itself after `tools/list`", at_most(5), "difference"
     ),
     Figure("memory.floor", "memory after {calls:,} calls", "MiB", "FLOOR after as many", None, "difference"),
-    Figure("step.start", "`start_workflow`, 18 steps, durable, p50", "ms", DURABLE, at_most(1)),
-    Figure("step.finish", "`finished_step`, 18 steps, durable, p50", "ms", DURABLE, at_most(1)),
+    Figure("step.start", "`start_workflow`, 18 steps, durable, p50", "ms", DURABLE, at_most(1.1)),
+    Figure("step.finish", "`finished_step`, 18 steps, durable, p50", "ms", DURABLE, at_most(1.1)),
     Figure("step.cpu", "`finished_step`, 18 steps, processor time", "ms CPU", "FLOOR's call"),
     Figure("flight.8", "`finished_step` per second, 8 in flight", "/s", "FLOOR's calls/s", at_least(0.5)),
     Figure("flight.32", "`finished_step` per second, 32 in flight", "/s", "FLOOR's calls/s", at_least(0.5)),
+    Figure("flight.32.cpu", "`finished_step`, 32 in flight, processor time", "ms CPU", "one at a time", at_most(1.3)),
     Figure("flight.http", "`finished_step` per second, 8 connections", "/s", "FLOOR over HTTP", at_least(0.5)),
     Figure("list.first", "`get_workflows`, {jobs:,} jobs, first call", "ms", "reading + CSafeLoader", at_most(2)),
     Figure(

@@ -22,8 +22,13 @@ def facts(folder: Path) -> dict[str, str]:
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "libraries": ", ".join(f"{name} {installed[name]}" for name in (*own, *LIBRARIES) if name in installed),
         "file system": file_system(folder),
-        "load at the beginning": f"{os.getloadavg()[0]:.1f}",
+        "load at the beginning": load(),
     }
+
+
+def load() -> str:
+    """Give how many processes want a processor: other work on the machine falsifies what is measured."""
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def file_system(folder: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from bench.contestants import FLOOR, Contestant, Launcher
-from bench.goals import BY_KEY, FIGURES, Figure
+from bench.goals import BY_KEY, FIGURES, Figure, Goal
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of one contestant.
+    """A figure of one contestant, with its goal for that one.
 
     `compared` is the ratio, or the difference, of each round by itself; `best` that of the best rounds of both.
     """
@@ -45,14 +45,15 @@ class Row:
     compared: Spread
     best: float
     rounds: int
+    goal: Goal | None = None
 
     @property
     def reached(self) -> bool | None:
         """Say whether the goal is reached; nothing if there is none."""
-        return self.figure.goal.reached(self.compared.median) if self.figure.goal else None
+        return self.goal.reached(self.compared.median) if self.goal else None
 
 
-def compare(figure: Figure, contestant: str, pairs: Sequence[tuple[float, float]]) -> Row:
+def compare(figure: Figure, contestant: str, pairs: Sequence[tuple[float, float]], *, has_plugins: bool = False) -> Row:
     """Make a row of the pairs of all rounds: what was measured, and its baseline."""
     measured, baseline = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     best = max if figure.goal and figure.goal.at_least else min
@@ -64,6 +65,7 @@ def compare(figure: Figure, contestant: str, pairs: Sequence[tuple[float, float]
         Spread.of([_compared(figure, *pair) for pair in pairs]),
         _compared(figure, best(measured), best(baseline)),
         len(pairs),
+        figure.goal.eased() if figure.goal and has_plugins else figure.goal,
     )
 
 
@@ -128,6 +130,8 @@ class Run:
     pairs: dict[tuple[str, str], list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     curves: list[Curve] = field(default_factory=list)
     leading: set[str] = field(default_factory=set)
+    databases: Sequence[Contestant] = ()
+    imports: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     _counted: bool = True
 
     def rounds(self, what: str, *, repeats: int | None = None, warm_up: bool = True) -> Iterator[int]:
@@ -156,7 +160,7 @@ class Run:
         """Start each contestant once, so that one that cannot be measured ends the run before it has begun."""
         folder = self.folder / "probe"
         folder.mkdir()
-        for contestant in [FLOOR, *self.contestants]:
+        for contestant in [FLOOR, *self.contestants, *self.databases]:
             with self.launcher.started(contestant, folder) as server:
                 if server.leads_workflows:
                     self.leading.add(contestant.name)
@@ -164,7 +168,12 @@ class Run:
     def rows(self) -> list[Row]:
         """Give what was measured, in the order of the figures and of the contestants."""
         order = {figure.key: place for place, figure in enumerate(FIGURES)}
-        rows = [compare(BY_KEY[key], name, pairs) for (key, name), pairs in self.pairs.items() if pairs]
+        with_plugins = {one.name for one in [*self.contestants, *self.databases] if one.has_plugins}
+        rows = [
+            compare(BY_KEY[key], name, pairs, has_plugins=name in with_plugins)
+            for (key, name), pairs in self.pairs.items()
+            if pairs
+        ]
         return sorted(rows, key=lambda row: order[row.figure.key])
 
     def _chosen(self, *, leading: bool) -> list[Contestant]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.contestants import COMMAND, OURS
 from bench.goals import MARGIN, RECORDED
 from bench.machine import IN_MEMORY
 from bench.measure import Curve, Row, Run
 from bench.plots import plot_curve, plot_goals
+from bench.release import last_release
 
-FORMAT = 1
+FORMAT = 2
 NOTES = Path(__file__).with_name("notes.md")
 
 TITLES = {
@@ -44,6 +46,8 @@ written by hand, in `bench/notes.md`.
 A ratio is taken in each round by itself. The table shows the median of the rounds, and in brackets the quartiles
 between which half of the rounds lie.
 
+{missed}
+
 ## What falls short, and why
 
 {notes}
@@ -53,6 +57,13 @@ between which half of the rounds lie.
 These have no goal. They explain the figures above.
 
 {others}
+
+## What is imported
+
+The milliseconds of each package itself when `tools/list` is answered, as `python -X importtime` gives them, which makes
+imports slower. FLOOR shows what FastMCP costs alone.
+
+{imports}
 
 ## How calls grow
 
@@ -105,9 +116,10 @@ def results(run: Run, *, command: str, machine: dict[str, str]) -> Results:
         "command": command,
         "machine": machine,
         "settings": {"era": run.launcher.era.value, "rounds": run.repeats, "sizes": asdict(run.sizes)},
-        "contestants": [{"name": one.name, "command": one.command} for one in run.contestants],
+        "contestants": [{"name": one.name, "command": one.command} for one in [*run.contestants, *run.databases]],
         "figures": [_figure(run, row) for row in run.rows()],
         "curves": [_curve(curve) for curve in run.curves],
+        "imports": run.imports,
     }
 
 
@@ -115,6 +127,7 @@ def _figure(run: Run, row: Row) -> dict[str, Any]:
     figure = asdict(row.figure)
     return {
         **figure,
+        "goal": asdict(row.goal) if row.goal else None,
         "title": run.sizes.fill(row.figure.title),
         "contestant": row.contestant,
         "measured": asdict(row.measured),
@@ -132,18 +145,44 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 def lines(found: Results) -> list[str]:
     """Give a table for the terminal."""
-    cells = [["figure", "contestant", "measured", "compared with", "", "goal", "result"]]
-    cells += [[cell.replace("`", "") for cell in _cells(row)] for row in found["figures"]]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    release = last_release()
+    head = ["figure", "contestant", "measured", "compared with", "", release["release"], "goal", "result"]
+    cells = [[cell.replace("`", "") for cell in _cells(row, release["compared"])] for row in found["figures"]]
+    tables = [_aligned([head, *cells]), *map(_aligned, _import_tables(found))]
+    return [line for table in tables for line in table]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _import_tables(found: Results) -> list[list[list[str]]]:
+    """Give for each server a table of the packages that it imports, in milliseconds."""
+    return [
+        [[f"imported by {name}", "ms"], *([package, _number(time)] for package, time in packages)]
+        for name, packages in found["imports"].items()
+    ]
+
+
+def _missed(rows: Sequence[Results]) -> str:
+    """List the goals that are missed, and by how much."""
+    missed = [row for row in rows if row["reached"] is False]
+    if not missed:
+        return "Every goal is reached."
+    items = [
+        f"- {row['title']}, {row['contestant']}: {_cells(row, {})[4]}, the goal is {_goal(row)}." for row in missed
+    ]
+    return "\n".join([f"Missed: {len(missed)} of {len(rows)}.", "", *items])
 
 
 def slower(found: Results) -> list[str]:
-    """Name the ratios that have become much larger than the recorded ones."""
+    """Name the ratios of our own server that have become much larger than the recorded ones."""
+    ours = {one.name for one in [*OURS, COMMAND]}
     return [
         f"{row['title']}: {row['contestant']} has {row['best']:.2f}, recorded is {RECORDED[row['key']]:g}"
         for row in found["figures"]
-        if row["key"] in RECORDED and row["best"] > RECORDED[row["key"]] * MARGIN
+        if row["contestant"] in ours and row["key"] in RECORDED and row["best"] > RECORDED[row["key"]] * MARGIN
     ]
 
 
@@ -161,6 +200,8 @@ def write_report(found: Results, page: Path) -> None:
     page.write_text(
         PAGE.format(
             goals=_table(with_goal),
+            missed=_missed(with_goal),
+            imports="\n\n".join(_import_table(table) for table in _import_tables(found)) or "Not measured in this run.",
             notes=NOTES.read_text().strip(),
             others=_table([row for row in found["figures"] if not row["goal"]]),
             grown=f"`{found['contestants'][0]['command']}`",
@@ -184,24 +225,41 @@ def _machine(machine: dict[str, str]) -> str:
 
 
 def _table(rows: Sequence[Results]) -> str:
-    head = "| Figure | Contestant | Measured | Compared with | | Goal | |\n|---|---|--:|---|--:|--:|---|"
-    return "\n".join([head, *(f"| {' | '.join(_cells(row))} |" for row in rows)])
+    release = last_release()
+    head = f"| Figure | Contestant | Measured | Compared with | | {release['release']} | Goal | |"
+    lines = [f"| {' | '.join(_cells(row, release['compared']))} |" for row in rows]
+    return "\n".join([head, "|---|---|--:|---|--:|--:|--:|---|", *lines])
 
 
-def _cells(row: Results) -> list[str]:
-    """Show a figure: the same on the page and in the terminal."""
+def _import_table(rows: list[list[str]]) -> str:
+    head, *others = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, "|---|--:|", *others])
+
+
+def _goal(row: Results) -> str:
+    goal = row["goal"]
+    return f"{'≥' if goal['at_least'] else '≤'} {goal['limit']:.3g}{_unit(row)}" if goal else ""
+
+
+def _unit(row: Results) -> str:
+    return "x" if row["relation"] == "ratio" else f" {row['unit']}"
+
+
+def _cells(row: Results, release: Mapping[str, float]) -> list[str]:
+    """Show a figure beside that of the last release: the same on the page and in the terminal."""
     is_ratio = row["relation"] == "ratio"
     compared = row["compared"]
     value, low, high = (_compared(compared[name], is_ratio=is_ratio) for name in ("median", "low", "high"))
-    goal = row["goal"]
-    unit = "x" if is_ratio else f" {row['unit']}"
+    before = release.get(f"{row['key']} {row['contestant']}")
+    unit = _unit(row)
     return [
         row["title"],
         row["contestant"],
         f"{_number(row['measured']['median'])} {row['unit']}",
         f"{row['against']}: {_number(row['baseline']['median'])}",
         f"{value}{unit} ({low} to {high})",
-        f"{'≥' if goal['at_least'] else '≤'} {goal['limit']:g}{unit}" if goal else "",
+        "" if before is None else f"{_compared(before, is_ratio=is_ratio)}{unit}",
+        _goal(row),
         {True: "reached", False: "missed", None: ""}[row["reached"]],
     ]
 

@@ -11,11 +11,10 @@ import yaml
 
 from bench.calls import SESSIONS_A_ROUND, Timed, lead
 from bench.client import Answer, Cost
-from bench.contestants import Contestant, Server, answering
+from bench.contestants import COMMAND, Server, answering
 from bench.measure import Run, p50
 from bench.projects import add_jobs, add_sessions, copied, make_project
 
-COMMAND = Contestant("deepwork", "deepwork sessions list")
 NEXT_CALLS = 5
 ABOUT_AN_ANSWER = 400  # bytes on the wire that are not the text, which stands in an answer twice
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import settings
 
 from deepwork import hookimpl
 from deepwork.api import ReviewRequest, ReviewRunner, ReviewRunnerSpec, Verdict
@@ -21,9 +20,6 @@ from deepwork.testing import output, review, step
 from deepwork.testing.fakes import answered
 
 Answer = Callable[[ReviewRequest], Any]
-
-settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
-settings.load_profile("deepwork")
 
 
 DISTS = Path(__file__).parent / "data" / "dists"

@@ -36,7 +36,8 @@ ROOMS = {
     "builtin": "__init__ api",
     "server": "__init__ engine errors documents files loading models ports project sessions text",
     "cli": (
-        "__init__ clients documents engine errors files gate jobs loading models ports project server sessions text"
+        "__init__ clients documents engine errors files gate inbox jobs loading models ports project server sessions "
+        "text"
     ),
     "testing": "__init__ api cli loading project server",
     "plugin_template": "__init__ api testing",  # a distribution of its own, once it is copied

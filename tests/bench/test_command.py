@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_placeholder_that_is_not_known_is_named(command):
 
 
 def test_what_a_run_writes_has_the_documented_keys(measured):
-    assert [*measured] == ["format", "command", "machine", "settings", "contestants", "figures", "curves"]
+    assert [*measured] == ["format", "command", "machine", "settings", "contestants", "figures", "curves", "imports"]
     assert [*measured["settings"]] == ["era", "rounds", "sizes"]
     assert {*measured["contestants"][0]} == {"name", "command"}
     for figure in measured["figures"]:
@@ -149,3 +150,49 @@ def test_the_plot_turns_goals_from_below_around():
     from bench.plots import share_of_goal
 
     assert share_of_goal({"goal": {"limit": 0.5, "at_least": True}}, 0.25) == 2.0
+
+
+def test_the_page_shows_what_is_missed_and_the_last_release(measured, command, tmp_path, monkeypatch):
+    from bench import release
+
+    monkeypatch.setattr(release, "LAST", tmp_path / "last.json")
+    release.LAST.write_text('{"release": "7.7.6", "compared": {}}')
+    (tmp_path / "found.json").write_text(json.dumps(measured))
+    command("--from-json", tmp_path / "found.json", "--keep-as", "7.7.7")
+    for figure in measured["figures"]:
+        figure["reached"] = figure["key"] != "start"
+    (tmp_path / "found.json").write_text(json.dumps(measured))
+    ran = command("--from-json", tmp_path / "found.json", "--report", tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert ran.code == 0
+    assert "| Figure | Contestant | Measured | Compared with | | 7.7.7 | Goal | |" in page
+    assert re.search(r"Missed: 1 of \d+\.\n\n- spawn → `tools/list` answered, deepwork: 0\.50x .*goal is ≤ 1\.1", page)
+
+
+def test_a_release_that_the_registry_does_not_have_is_named_and_left_out(a_server, command, monkeypatch):
+    from bench import release
+
+    def no_such_release(arguments, **_):
+        raise subprocess.CalledProcessError(1, arguments, stderr="a warning\nERROR: No matching distribution found")
+
+    monkeypatch.setattr(release.subprocess, "run", no_such_release)
+    ran = command(f"mine={a_server()}", "--rounds", "1", "--figures", "start", "--release", "0.0.0.nonsense")
+    assert ran.code == 0
+    assert (
+        "deepwork 0.0.0.nonsense is not measured: it cannot be installed (ERROR: No matching distribution found)."
+        in ran.stderr
+    )
+
+
+def test_the_imports_of_a_server_are_summed_by_package(a_server, command):
+    ran = command(f"mine={a_server('import decimal, json.tool')}", "--figures", "imports")
+    table = ran.stdout.partition("imported by mine")[2]
+    assert ran.code == 0
+    assert {"json", "others", "together"} <= {line.split("  ")[0] for line in table.splitlines()}
+
+
+def test_with_all_plugins_a_goal_is_eased():
+    from bench.goals import at_least, at_most
+
+    assert at_most(2).eased().limit == pytest.approx(2.6)
+    assert at_least(0.5).eased().limit == pytest.approx(0.5 / 1.3)

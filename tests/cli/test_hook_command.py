@@ -185,6 +185,11 @@ async def test_gemini_and_codex_are_answered_in_their_own_forms(hook, started):
     assert json.loads(hook("Stop", client="codex"))["decision"] == "block"
 
 
+async def test_gemini_which_asks_before_each_turn_is_answered_when_its_user_compresses(hook, started):
+    assert hook("PreCompress", client="gemini", trigger="auto") == ""
+    assert "systemMessage" in hook("PreCompress", client="gemini", trigger="manual")
+
+
 async def test_the_project_is_the_option_else_the_clients_variable_else_the_folder_of_the_event(hook, started, project):
     variable = {"CLAUDE_PROJECT_DIR": str(project.root)}
     assert hook("SessionStart", "--path", str(project.root), cwd="/") != ""

@@ -36,7 +36,8 @@ def test_a_project_that_nobody_has_approved_is_asked_for_once(node_clients, tmp_
 def test_the_prompts_are_commands_of_the_client(node_clients, tmp_path, prompt, text):
     desk = Desk.make(tmp_path, node_clients)
     # Without a terminal it would send the first message before the servers have said which prompts they have.
-    waiting = {**desk.environment, "MCP_CONNECTION_NONBLOCKING": "0", "DEEPWORK_NO_PLUGINS": ""}
+    patience = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
+    waiting = {**desk.environment, **patience, "DEEPWORK_NO_PLUGINS": ""}
     assert text in json.dumps(replace(desk, environment=waiting).agent(prompt=prompt).messages)
 
 

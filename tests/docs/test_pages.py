@@ -18,7 +18,11 @@ PAGES = sorted(
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
     if "specs" not in path.parts
 )
-PLAYED = [name for name in PAGES if re.search("^<!-- (run|call)", (ROOT / name).read_text(), re.MULTILINE)]
+PLAYED = [
+    pytest.param(name, marks=[pytest.mark.slow] if re.search("^(python -m )?pytest", text, re.MULTILINE) else [])
+    for name, text in ((name, (ROOT / name).read_text()) for name in PAGES)
+    if re.search("^<!-- (run|call)", text, re.MULTILINE)
+]
 HELP = "docs/reference/cli.md"
 KINDS = {
     "file": "any",
@@ -130,3 +134,20 @@ def test_each_row_of_the_security_model_names_what_shows_it_or_says_that_it_prom
     assert [
         cell for cell in cells if not ("test_" in cell or "](#" in cell or cell in ("no promise", "Shown by", "---"))
     ] == []
+
+
+EXPLAINING = (
+    "`deepwork` reads files that others wrote",
+    "With the plugin `deepwork-review` there is more",
+    "A server on 127.0.0.1 cannot be reached from the network",
+    "- Every page that your browser shows",
+    "- Every user of your machine may open a connection",
+    "[SECURITY.md]",
+)
+
+
+def test_each_paragraph_of_the_security_model_names_what_shows_it_or_says_that_it_promises_nothing():
+    text = (ROOT / "docs/explanation/security-model.md").read_text()
+    paragraphs = [part.strip() for part in re.split(r"\n\n|\n(?=- |#)", text)]
+    prose = [part for part in paragraphs if part and not part.startswith(("#", "|", *EXPLAINING))]
+    assert [part for part in prose if not re.search(r"`[\w/]*test|no promise", part)] == []

@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 
 import anyio
 import pytest
@@ -385,6 +386,47 @@ async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):
     assert "no database" in errors["broken"]
     assert "did not answer within 0.2 s" in errors["hanging"]
     assert await inbox.answer("good:1", "reply", "Green", Answerer()) == "reply done"
+
+
+async def test_a_source_that_waits_in_a_thread_holds_up_nobody_and_is_not_asked_twice(inbox_of, monkeypatch):
+    asked, release = [], threading.Event()
+
+    class Waiting(Source):
+        async def items(self):
+            asked.append(1)
+            await anyio.to_thread.run_sync(release.wait, 30)
+            return await super().items()
+
+    monkeypatch.setattr("deepwork.project.inbox.SECONDS", 0.2)
+    inbox = inbox_of(good=Source([question()]), waiting=Waiting([question()]))
+    for _ in range(3):
+        contents = await inbox.items(Answerer())
+        assert [item.id for item in contents.items] == ["good:1"]
+        assert "did not answer within 0.2 s" in contents.failures[0].error
+    assert len(asked) == 1
+    release.set()
+    with anyio.fail_after(20):
+        while len((await inbox.items(Answerer())).items) < 2:  # noqa: ASYNC110 - asked again, as pages do
+            await anyio.sleep(0.05)
+    await inbox.close()
+
+
+async def test_a_plugin_has_one_source_and_no_name_of_the_core(project):
+    class Two:
+        @hookimpl
+        def deepwork_inbox(self):
+            yield Source([question()])
+            yield Source([question(id="2")])
+
+    class Sessions:
+        @hookimpl
+        def deepwork_inbox(self):
+            yield Source([question()])
+
+    plugins = project._plugins({"acme": Two(), "sessions": Sessions()})
+    contents = await Project(project.root, plugins=plugins).inbox.items(Answerer())
+    assert [item.id for item in contents.items] == ["acme:1"]
+    assert [failure.source for failure in contents.failures] == ["acme", "sessions"]
 
 
 async def test_a_session_is_seen_and_answered_by_its_principal_alone(inbox_of):

@@ -210,6 +210,17 @@ async def test_a_command_gets_the_item_on_stdin_and_a_cleaned_environment(
     assert SECRET not in environment
 
 
+async def test_a_test_says_of_everybody_whether_they_took_it(project, user_config, webhook, deepwork, monkeypatch):
+    monkeypatch.setenv("DEEPWORK_WEBHOOK_SECRET", SECRET)
+    receiver = webhook()
+    user_config(f"notifications: {{webhook: '{receiver.url}', command: ['false']}}\n")
+    text = await deepwork("inbox", "test", code=1)
+    assert f"{receiver.url.partition('/hook')[0]} has it" in text
+    assert "command 'false' ended with code 1" in text
+    assert receiver.told[0][0] == "test:notification"
+    assert f"{receiver.url.partition('/hook')[0]}; `deepwork inbox test` sends it one" in await deepwork("doctor")
+
+
 # What goes wrong at a webhook
 
 
@@ -284,7 +295,7 @@ async def test_what_a_webhook_does_not_accept_is_sent_again_and_no_redirect_is_f
     receiver = webhook(status, status)
     user_config(f"notifications: {{webhook: '{receiver.url}'}}\n")
     monkeypatch.setenv("DEEPWORK_WEBHOOK_SECRET", SECRET)
-    [target] = Project(project.root).notifier._targets
+    [target] = Project(project.root).notifier.targets
     notifier = running([target], item())
     await run_until(notifier, lambda: notifier._sent.state((target.key, "acme:1")))
     assert [path for path, *_ in receiver.requests] == ["/hook?room=1"] * 3
@@ -296,7 +307,7 @@ async def test_an_address_that_nobody_serves_is_a_problem_that_is_told_without_t
 ):
     user_config("notifications: {webhook: 'http://127.0.0.1:9/hook/token-in-path'}\n")
     monkeypatch.setenv("DEEPWORK_WEBHOOK_SECRET", SECRET)
-    notifier = running(Project(project.root).notifier._targets, item())
+    notifier = running(Project(project.root).notifier.targets, item())
     await run_until(notifier, lambda: notifier.problems)
     [text] = notifier.problems.values()
     assert text.startswith("webhook http://127.0.0.1:9:")
@@ -310,7 +321,7 @@ async def test_a_webhook_that_hangs_is_given_up_and_tried_again(webhook, running
     receiver = webhook(hold=hold)
     user_config(f"notifications: {{webhook: '{receiver.url}'}}\n")
     monkeypatch.setenv("DEEPWORK_WEBHOOK_SECRET", SECRET)
-    notifier = running(Project(project.root).notifier._targets, item())
+    notifier = running(Project(project.root).notifier.targets, item())
     await run_until(notifier, lambda: len(receiver.requests) >= 2)
     assert "did not answer within 0.3 s" in "".join(notifier.problems.values())
     hold.set()
@@ -422,7 +433,7 @@ async def test_the_secret_is_read_from_a_file_that_others_cannot_read(project, u
     with pytest.raises(ConfigError, match="can be read by others"):
         _ = Project(project.root).notifier
     file.chmod(0o600)
-    assert SECRET not in repr(vars(Project(project.root).notifier._targets[0])["name"])
+    assert SECRET not in repr(vars(Project(project.root).notifier.targets[0])["name"])
     file.write_text("short")
     with pytest.raises(ConfigError, match="under 16 characters"):
         _ = Project(project.root).notifier

@@ -202,3 +202,23 @@ async def test_every_field_of_an_answer_is_there_even_when_it_is_empty(checked):
         "status", "feedback", "failed_reviews", "begin_step", "summary", "all_outputs", "stack",
     } <= set(answer)  # fmt: skip
     assert (answer["begin_step"], answer["summary"]) == (None, None)
+
+
+async def test_jobs_that_have_not_changed_are_written_once_and_sessions_each_time(project):
+    """The text of a reply is its structure, whatever of it was kept from the reply before."""
+    project.write_job("first")
+    project.write_job("second")
+    async with project.agent() as agent:
+        await agent.start(job="first")
+        replies = [await agent.client.call_tool_mcp("get_workflows", {})]
+        await agent.start(job="second")
+        replies.append(await agent.client.call_tool_mcp("get_workflows", {}))
+        (project.jobs / "second" / "job.yml").write_text("nonsense: 1\n")
+        replies.append(await agent.client.call_tool_mcp("get_workflows", {}))
+    for reply in replies:
+        assert json.loads(reply.content[0].text) == reply.structured_content
+        assert [*json.loads(reply.content[0].text)][:2] == ["jobs", "errors"]
+    counts = [
+        (len(reply.structured_content["active_sessions"]), len(reply.structured_content["errors"])) for reply in replies
+    ]
+    assert counts == [(1, 0), (2, 0), (2, 1)]

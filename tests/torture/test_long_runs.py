@@ -29,6 +29,7 @@ STOPS = ("stops", "--count", "4", "--within", "20")
         pytest.param([*SOAK, "--transport", "http"], id="soak on HTTP"),
         pytest.param(["clock", "--injected"], id="clock"),
         pytest.param(["hostile", "--shapes", "100"], id="hostile"),
+        pytest.param(["notifications", "--count", "6", "--within", "30"], id="notifications"),
     ],
 )
 def test_every_promise_is_kept(torture, arguments):

@@ -36,10 +36,11 @@ def kills_command(count: int, seed: int) -> None:
 
 @main.command("notifications")
 @click.option("--count", default=200, show_default=True, help="How many senders to kill.")
+@click.option("--within", default=2.0, show_default=True, metavar="SECONDS", help="How late they may be (p95).")
 @seed_option
-def notifications_command(count: int, seed: int) -> None:
+def notifications_command(count: int, within: float, seed: int) -> None:
     """Kill senders of notifications at random moments: nothing may be lost, and only what was sent may come again."""
-    sys.exit(notifications(count, seed))
+    sys.exit(notifications(count, within, seed))
 
 
 @main.command("power")

@@ -97,7 +97,7 @@ class Pool:
         if begun is None:
             self.open_steps.pop(session_id, None)
         else:
-            members = [member["step_id"] for member in begun["concurrent_steps"]]
+            members = [member["step_id"] for member in begun.get("concurrent_steps", [])]
             self.open_steps[session_id] = [begun["step_id"], *members]
 
 

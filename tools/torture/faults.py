@@ -72,7 +72,7 @@ class Faults:
         trouble()
         _, text = self._call(scene, arguments)
         cure()
-        hit = os.strerror(error) in text or (bool(text) and not scene.refused)
+        hit = os.strerror(error) in text or (bool(text) and not scene.answers)
         if hit:
             self._check(scene, what, error, text, before)
             reply, _ = self._call(scene, arguments)
@@ -82,7 +82,8 @@ class Faults:
 
     def _call(self, scene: Scene, arguments: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
         try:
-            return self._stage.server.call(scene.tool, **arguments), ""
+            reply = self._stage.server.call(scene.tool, **arguments)
+            return reply, str(reply["feedback"]) if scene.answers else ""
         except Refused as refused:
             return None, str(refused)
 
@@ -100,7 +101,7 @@ class Faults:
                 self.changed.append(f"{scene.name}, {what}: {name}")
 
     def _check_success(self, scene: Scene, what: str, reply: dict[str, Any] | None) -> None:
-        if (reply is None) != scene.refused:
+        if reply is None:
             self.stuck.append(f"{scene.name}, after {what}")
         if scene is FIRST_START and (self._stage.project.state / ".gitignore").read_text() != "*\n":
             self.stuck.append(f"{scene.name}, after {what}: the state is in git's sight")

@@ -57,12 +57,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Scene:
-    """A call to be made, once its situation is there; `refused` if it writes and refuses all the same."""
+    """A call to be made, once its situation is there; `answers` if its answer tells of a write that failed."""
 
     name: str
     tool: str
     prepare: Callable[[Stage], dict[str, Any]]
-    refused: bool = False
+    answers: bool = False
 
 
 def _start(**more: str) -> dict[str, Any]:
@@ -138,8 +138,8 @@ SCENES = (
         "finished_step",
         lambda stage: stage.report(stage.started(server=stage.other), "a"),
     ),
-    Scene("ask for a long resume text", "finished_step", _long, refused=True),
-    Scene("ask for another long resume text", "finished_step", _long_again, refused=True),
+    Scene("ask for a long resume text", "finished_step", _long, answers=True),
+    Scene("ask for another long resume text", "finished_step", _long_again, answers=True),
     Scene("abort", "abort_workflow", _abort),
     Scene("abort, nested", "abort_workflow", _abort_nested),
 )

@@ -8,15 +8,11 @@ import subprocess
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
-from hypothesis import settings
 
 import deepwork_sql
 from deepwork.api import open_context
 from deepwork.testing import Agent, DeepworkProject
 from deepwork_sql.testing import database_url, postgres_server, project_on_database  # noqa: F401 - fixtures
-
-settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
-settings.load_profile("deepwork")
 
 
 class PlanAgent(Agent):

@@ -12,12 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import settings
 
 from deepwork.testing import Agent, DeepworkProject, Refused
-
-settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
-settings.load_profile("deepwork")
 
 
 class ReviewAgent(Agent):

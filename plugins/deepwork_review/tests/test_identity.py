@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepwork.api import open_context
@@ -206,7 +206,7 @@ def is_sound(project, mutation):
         return [review.identity for review in after.pending] == [review.identity for review in again]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(projects(), st.sampled_from(list(MUTATIONS)))
 def test_only_reviews_that_a_change_concerns_are_due_again(project, mutation):
     assert is_sound(project, mutation)

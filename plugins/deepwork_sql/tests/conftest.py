@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import settings
 
 import deepwork_sql
 from deepwork.api import open_context
@@ -15,9 +14,6 @@ from deepwork_sql.testing import (  # noqa: F401 - fixtures
     postgres_server,
     project_on_database,
 )
-
-settings.register_profile("deepwork", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
-settings.load_profile("deepwork")
 
 
 @pytest.fixture

@@ -87,6 +87,8 @@ def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable
     yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
+    if project.config.notifications.model_fields_set:
+        yield "notifications", _guarded(lambda: _notifications(project))
     yield "clients", _clients(project.workspace.root)
     for check in project.checks.items:  # plugins whose hook failed are listed under `plugins`
         yield check.item.name, findings_of(check.item, check.by)
@@ -153,6 +155,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
     for request in project.trust_requests()[:MAX_WAITING]:
         yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
+    for text in project.ignored:
+        yield Finding(Level.WARNING, text)
     for text in project.unknown_sections():
         yield Finding(Level.WARNING, text, "correct the name in the configuration, or install the plugin")
     for kind in MODELS:
@@ -258,6 +262,11 @@ async def _tracked_state(workspace: Workspace) -> list[str]:
         return await git.paths("ls-files", "-z", "--cached", "--", ".deepwork/tmp") if git else []
     except GitError:
         return []
+
+
+def _notifications(project: Project) -> Iterator[Finding]:
+    for target in project.notifier.targets if project.notifier else ():
+        yield Finding(Level.OK, f"{target.name}; `deepwork inbox test` sends it one")
 
 
 def _clients(root: Path) -> Iterator[Finding]:

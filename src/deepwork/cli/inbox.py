@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -24,8 +25,10 @@ from deepwork.cli.person import at_terminal
 from deepwork.cli.terminal import Styled, redraw, say, say_json, say_notices, say_text
 from deepwork.engine.resume import age
 from deepwork.errors import ArgumentError, ConfigError, UnknownItem
+from deepwork.inbox.notifier import Notifier
 from deepwork.loading.faults import stdout_on_stderr
 from deepwork.ports.inbox import Answerer, InboxAction, InboxContents, InboxFailure, InboxItem
+from deepwork.project.config import user_config_file
 from deepwork.project.project import Project
 from deepwork.text.escape import visible
 
@@ -90,7 +93,7 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
         _run(project, lambda: _watch(project, notify=notify, as_json=as_json))
         return
     contents = _looked(project)
-    say_notices(project.notices())
+    say_notices(project.ignored)
     if as_json:
         say_json(_as_data(contents))
         return
@@ -99,7 +102,7 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
     _say_failures(contents.failures)
     if not contents.items:
         say("Nothing waits for a person.", err=True)
-    else:
+    elif any(item.actions for item in contents.items):
         say("deepwork inbox answer ID ACTION answers one, `inbox show ID` shows all of it.", err=True)
 
 
@@ -154,6 +157,31 @@ def answer(item_id: str, action: str, text: str | None, root: str, as_json: bool
     say(result)
 
 
+@inbox.command("test")
+@path_option
+@json_option
+def send_test(root: str, as_json: bool) -> None:
+    """Send a test notification to everybody whom your own config.yml names, and say whether they took it."""
+    notifier = _notifier(Project(root))
+    results = anyio.run(notifier.test)
+    if as_json:
+        say_json({name: error.message if error else None for name, error in results.items()})
+    else:
+        for name, error in results.items():
+            say(error.message if error else f"{name} has it", err=error is not None)
+    if any(results.values()):
+        raise click.exceptions.Exit(1)
+
+
+def _notifier(project: Project) -> Notifier:
+    if project.notifier is None:
+        raise ConfigError(
+            "your own config.yml names nobody who is to be notified",
+            hint=f"Set notifications.webhook or notifications.command in {user_config_file(os.environ)}.",
+        )
+    return project.notifier
+
+
 def _run(project: Project, work: Callable[[], Awaitable[ResultT]]) -> ResultT:
     """Run something with the inbox, and close what it has opened."""
 
@@ -185,11 +213,8 @@ def look_once(root: str | Path) -> InboxContents:
 
 async def _watch(project: Project, *, notify: bool, as_json: bool) -> None:
     """Show the inbox again whenever it has changed, until the user ends it."""
-    if notify and project.notifier is None:
-        raise ConfigError(
-            "--notify: your own config.yml names nobody who is to be notified",
-            hint="Set notifications.webhook or notifications.command in it.",
-        )
+    if notify:
+        _notifier(project)
     by = at_terminal()
     show_contents = _JsonLines() if as_json else _Screen() if sys.stdout.isatty() else _Changes()
     async with anyio.create_task_group() as tasks:

@@ -178,7 +178,12 @@ def _session_start(call: HookCall) -> Answer:
 
 
 def _compaction(call: HookCall) -> Answer:
-    """Claude Code adds the text to the instructions of the summary; others show a message."""
+    """Claude Code adds the text to the instructions of the summary; others show a message.
+
+    Gemini calls before each turn, whether it compresses or not, unless the user has asked for it.
+    """
+    if call.client == _GEMINI and call.data.get("trigger") == "auto":
+        return Answer()
     text = _what_is_open(call)
     return Answer(text if call.client == _CLAUDE or not text else json.dumps({"systemMessage": text}))
 

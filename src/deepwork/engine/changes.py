@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from deepwork.errors import PathRefused
 from deepwork.files.git_head import read_head
@@ -15,6 +17,9 @@ from deepwork.models.sessions import GitPlace, Session
 # Of more files than these, and of larger ones, nothing is noted: a call must not wait for them.
 MAX_FILES = 50
 MAX_BYTES = 4 * 1024 * 1024
+# What a session says that it has noted may be what somebody has planted: so much of it is compared.
+MAX_COMPARED_BYTES = 64 * 1024 * 1024
+MAX_COMPARED = 1000
 LISTED = 20
 
 
@@ -53,8 +58,8 @@ def _file_changes(session: Session, workspace: Workspace) -> Iterator[str]:
         if progress.completed_at
         for path, digest in progress.digests.items()
     }
-    now = take_fingerprints(digests, workspace.output_roots)
-    changed = [(path, step_id) for path, (step_id, digest) in digests.items() if now[path].digest != digest]
+    now = take_fingerprints(_comparable(digests, workspace), workspace.output_roots)
+    changed = [(path, digests[path][0]) for path in now if now[path].digest != digests[path][1]]
     for path, step_id in changed[:LISTED]:
         state = "is gone" if now[path].digest == "not found" else "is not what was completed"
         yield f"- {path} of step {step_id!r} {state}."
@@ -67,12 +72,28 @@ def _paths(outputs: Outputs) -> list[str]:
     return [path for paths in values for path in paths]
 
 
+def _comparable(paths: Iterable[str], workspace: Workspace) -> Iterator[str]:
+    """Give the paths in their order as long as there is time to read the files; those that are gone take none."""
+    room = MAX_COMPARED_BYTES
+    for path in islice(paths, MAX_COMPARED):
+        room -= _size(path, workspace) or 0
+        if room < 0:
+            return
+        yield path
+
+
 def _is_small(path: str, workspace: Workspace) -> bool:
+    size = _size(path, workspace)
+    return size is not None and size <= MAX_BYTES
+
+
+def _size(path: str, workspace: Workspace) -> int | None:
+    """Give the size of a file; None if it cannot be read."""
     try:
-        with open_regular(path, workspace.output_roots) as (resolved, _):
-            return resolved.stat().st_size <= MAX_BYTES
+        with open_regular(path, workspace.output_roots) as (_, descriptor):
+            return os.fstat(descriptor).st_size
     except (OSError, PathRefused):
-        return False
+        return None
 
 
 def _short(commit: str | None) -> str:

@@ -244,7 +244,7 @@ class Engine:
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(session_over(session))
-        return await self._replies.resume_text(await to_thread.run_sync(self._upgrade, session))
+        return await self._replies.resume_text(await self.sessions.blocking(lambda: self._upgrade(session)))
 
     # The road of a reported step
 

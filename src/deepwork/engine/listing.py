@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from pathlib import Path
 
+from deepwork.errors import JobLoadError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job
 from deepwork.models.replies import ActiveSession, JobErrorInfo, JobInfo, WorkflowInfo, WorkflowList
@@ -17,23 +20,21 @@ class JobListing:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._infos: dict[Path, tuple[Job, JobInfo]] = {}
+        self._listed: tuple[list[Job], list[JobLoadError], WorkflowList] | None = None
 
     def reply(self, active: list[ActiveSession], notices: list[str]) -> WorkflowList:
         """List all jobs and the job files with errors, beside the sessions that the caller may go on with."""
+        return self._unchanging().model_copy(update={"active_sessions": active, "notices": notices})
+
+    def _unchanging(self) -> WorkflowList:
+        """List the jobs and the errors: the same lists for as long as nothing has changed."""
         listing = self._catalogue.list()
-        return WorkflowList(
-            jobs=[self._info(job) for _, job in listing.jobs],
-            errors=[
-                JobErrorInfo(
-                    job_name=_encodable(error.job_name),
-                    job_dir=_encodable(str(error.job_dir)),
-                    error=_encodable(f"{error.message}\n{error.hint or CURE}"),
-                )
-                for _, error in listing.errors
-            ],
-            active_sessions=active,
-            notices=notices,
-        )
+        jobs, errors = [job for _, job in listing.jobs], [error for _, error in listing.errors]
+        if self._listed and _are_same(jobs, self._listed[0]) and _are_same(errors, self._listed[1]):
+            return self._listed[2]
+        reply = WorkflowList(jobs=[self._info(job) for job in jobs], errors=[_error_info(error) for error in errors])
+        self._listed = jobs, errors, reply
+        return reply
 
     def _info(self, job: Job) -> JobInfo:
         """Describe a job; one whose file has not changed is the same object, and its description is used again."""
@@ -44,6 +45,19 @@ class JobListing:
             info = JobInfo(name=job.name, summary=summary, description=description, workflows=workflows)
             self._infos[job.job_dir] = job, info
         return info
+
+
+def _are_same(items: Sequence[object], others: Sequence[object]) -> bool:
+    """Say whether two lists have the same objects: one whose file has not changed is the same one."""
+    return len(items) == len(others) and all(map(operator.is_, items, others))
+
+
+def _error_info(error: JobLoadError) -> JobErrorInfo:
+    return JobErrorInfo(
+        job_name=_encodable(error.job_name),
+        job_dir=_encodable(str(error.job_dir)),
+        error=_encodable(f"{error.message}\n{error.hint or CURE}"),
+    )
 
 
 def _encodable(text: str) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from anyio import to_thread
-
 from deepwork.engine.resume import UNLISTED, active_sessions, report_call, resume_call, resume_text
 from deepwork.engine.steps import begin_step, group_text
 from deepwork.errors import (
@@ -281,7 +279,7 @@ class Replies:
 
     async def resume_text(self, session: Session) -> str:
         """Tell all that is needed to go on."""
-        return await to_thread.run_sync(resume_text, session, self._workspace)
+        return await self._sessions.blocking(lambda: resume_text(session, self._workspace))
 
     def _take_remarks(self, call: ToolCall) -> list[str]:
         return self._sessions.connection(call).take_remarks()
@@ -296,7 +294,7 @@ class Replies:
             return over + back_to(next(reversed(stack), None))
         if begun_step != session.current_step_id:
             return [f"This step was completed before; the current step is {session.current_step_id!r}."]
-        return as_read.changes if as_read else await to_thread.run_sync(self.edited, session)
+        return as_read.changes if as_read else await self._sessions.blocking(lambda: self.edited(session))
 
     def edited(self, session: Session) -> list[str]:
         """Say that the job file is no longer what the session runs on; nothing of a session that is over."""

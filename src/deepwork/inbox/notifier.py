@@ -15,6 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -53,13 +54,14 @@ class Notifier:
         project: The project's folder, for receivers of several.
 
     Attributes:
+        targets: Where it is sent.
         state: What it does now, in words.
         problems: What keeps each target from having everything, by its name.
     """
 
     def __init__(self, inbox: Inbox, targets: Sequence[Target], *, folder: Path, project: Path) -> None:
         self._inbox = inbox
-        self._targets = targets
+        self.targets = targets
         self._folder = folder
         self._project = str(project)
         self._sent = SentNotes(folder)
@@ -83,10 +85,29 @@ class Notifier:
                     await self._look(tasks)
                     await anyio.sleep(LOOK_SECONDS)
 
+    async def test(self) -> dict[str, NotSent | None]:
+        """Send every target something that looks like an item, once, and give what went wrong, by the target's name."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        item = InboxItem(
+            id="test:notification",
+            kind="test",
+            what="A test: notifications of what waits for you arrive here",
+            since=now,
+            state=now,
+        )
+        results: dict[str, NotSent | None] = {}
+        for target in self.targets:
+            try:
+                await target.send(notification(item, self._project))
+                results[target.name] = None
+            except NotSent as error:
+                results[target.name] = error
+        return results
+
     async def _look(self, tasks: TaskGroup) -> None:
         contents = await self._inbox.items(Answerer())
         self._forget(contents)
-        for target in self._targets:
+        for target in self.targets:
             for item in contents.items:
                 key = (target.key, item.id)
                 if not item.held_by and self._sent.state(key) != item.state and self._is_due(key):
@@ -108,7 +129,7 @@ class Notifier:
         """Forget what no longer waits; of a source that has failed nobody knows."""
         ids = {item.id for item in contents.items}
         unknown = {failure.source for failure in contents.failures}
-        targets = {target.key for target in self._targets}
+        targets = {target.key for target in self.targets}
 
         def is_kept(key: Key) -> bool:
             return key[0] in targets and (key[1] in ids or key[1].partition(":")[0] in unknown)

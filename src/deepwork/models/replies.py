@@ -5,7 +5,7 @@ A field that the specification does not have is left out where it says nothing: 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,6 +58,9 @@ class ActiveSession(Reply):
 
 
 class WorkflowList(Reply):
+    # These come first, and are the same objects for as long as they say the same, so that they are written once.
+    UNCHANGING: ClassVar = ("jobs", "errors")
+
     jobs: list[JobInfo]
     errors: list[JobErrorInfo]
     active_sessions: Annotated[list[ActiveSession], Additional] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -57,6 +58,7 @@ class ProjectInbox(Inbox):
         notifier: Callable[[], Notifier | None],
     ) -> None:
         self._notifier = notifier
+        self._overdue: dict[str, asyncio.Task[list[InboxItem]]] = {}
         self._failures = [_failure(failure.by, failure.item) for failure in answers.failures]
         self._sources: dict[str, Provided[InboxSource]] = {}
         for source in (*core, *answers.items):
@@ -74,7 +76,7 @@ class ProjectInbox(Inbox):
 
         async def ask(name: str, source: Provided[InboxSource]) -> None:
             try:
-                items[name] = await _items(name, source)
+                items[name] = await self._items(name, source)
             except DeepWorkError as error:
                 failures.append(_failure(source.by, error))
 
@@ -93,7 +95,7 @@ class ProjectInbox(Inbox):
         """Look at the item as it is now, then have its source carry the action out."""
         name, _, own_id = item_id.partition(":")
         source = self._sources.get(name)
-        items = {item.id: item for item in await _items(name, source) if by.may_see(item)} if source else {}
+        items = {item.id: item for item in await self._items(name, source) if by.may_see(item)} if source else {}
         item = items.get(item_id)
         if source is None or item is None:
             raise UnknownItem(
@@ -107,6 +109,33 @@ class ProjectInbox(Inbox):
         chosen = _chosen(item, action)
         with told_as_fault(source.by, f"answer {action!r}"):
             return one_line(await source.item.answer(own_id, chosen.name, _checked_text(chosen, text), by), MAX_WHAT)
+
+    async def close(self) -> None:
+        """Give up what sources have not answered."""
+        for task in self._overdue.values():
+            task.cancel()
+        self._overdue.clear()
+
+    async def _items(self, name: str, source: Provided[InboxSource]) -> list[InboxItem]:
+        """Ask one source in a task of its own: one that waits for a database in a thread cannot be cancelled.
+
+        Raises:
+            DeepWorkError: It has failed, or does not answer in time. It is not asked again until it has answered.
+        """
+        overdue = self._overdue.get(name)
+        if overdue is None or overdue.done():
+            self._overdue.pop(name, None)
+            task = asyncio.create_task(_items(name, source))
+            try:
+                await asyncio.wait({task}, timeout=SECONDS)
+            except BaseException:
+                task.cancel()
+                raise
+            if task.done():
+                return task.result()
+            task.add_done_callback(_ended)
+            self._overdue[name] = task
+        raise PluginLoadError(f"{source.by}: its inbox did not answer within {SECONDS:g} s")
 
     async def notify(self) -> None:
         """Run the notifier, if there is one."""
@@ -122,10 +151,7 @@ async def _items(name: str, source: Provided[InboxSource]) -> list[InboxItem]:
         DeepWorkError: It has failed.
     """
     try:
-        with anyio.fail_after(SECONDS):
-            items = [*await source.item.items()]
-    except TimeoutError:
-        raise PluginLoadError(f"{source.by}: its inbox did not answer within {SECONDS:g} s") from None
+        items = [*await source.item.items()]
     except DeepWorkError:
         raise
     except Exception as error:
@@ -143,6 +169,12 @@ async def _items(name: str, source: Provided[InboxSource]) -> list[InboxItem]:
         )
         for item in items
     ]
+
+
+def _ended(task: asyncio.Task[list[InboxItem]]) -> None:
+    """Look at the error of a source that nobody waits for any more, of which asyncio would complain."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _problem(items: list[Any]) -> str | None:

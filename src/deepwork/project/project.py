@@ -102,7 +102,7 @@ class Project:
         loaded = load_config(resolve_root(root), os.environ)
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
         self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
-        self._ignored = loaded.ignored
+        self.ignored = loaded.ignored
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = shared or SharedObjects()
         self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
@@ -114,7 +114,7 @@ class Project:
         """Say what of the configuration has no effect, as far as the plugins were asked."""
         return [
             *(f"{label} of this project has no effect until you run `deepwork trust`" for label in self.untrusted()),
-            *self._ignored,
+            *self.ignored,
             *self.unknown_sections(),
         ]
 
@@ -142,6 +142,8 @@ class Project:
 
     async def close(self) -> None:
         """Close the sessions and what plugins share, for commands as for servers."""
+        if "inbox" in vars(self):
+            await self.inbox.close()
         if self._sessions:
             await self._sessions.close()
         await self.shared.close()

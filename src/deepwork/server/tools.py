@@ -18,13 +18,14 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
 from fastmcp.tools.base import InputRequiredToolResult
 from mcp_types import TextContent, ToolAnnotations
-from pydantic import BaseModel, PydanticUserError, TypeAdapter
+from pydantic import BaseModel, PrivateAttr, PydanticUserError, TypeAdapter
 
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
 from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
 from deepwork.server.elicitation import AnswerNeeded
 from deepwork.server.middleware import CallMiddleware, argument_error, translated
+from deepwork.server.written import ReplyWriter
 
 
 class ServedTool(FunctionTool):
@@ -41,18 +42,23 @@ class ServedTool(FunctionTool):
         except Exception as error:
             raise translated(self.name, error) from error
 
+    _writer: ReplyWriter = PrivateAttr(default_factory=ReplyWriter)
+
     def convert_result(self, raw_value: Any) -> ToolResult:
-        """Serialize by `model_dump` (JOBS-REQ-001.7.1): once for the text, once for the structure."""
+        """Serialize by `model_dump` (JOBS-REQ-001.7.1), once: the text is written from the structure."""
         if isinstance(raw_value, ToolResult):
             return raw_value
-        if isinstance(raw_value, BaseModel):
-            raw_value = raw_value.model_dump(mode="json")
         if isinstance(raw_value, str):
             return ToolResult(content=[TextContent(type="text", text=raw_value)])
-        text = TextContent(type="text", text=pydantic_core.to_json(raw_value).decode())
-        if self.output_schema is None:
-            return ToolResult(content=[text])
-        return ToolResult(content=[text], structured_content=raw_value)
+        if not isinstance(raw_value, BaseModel):
+            text = TextContent(type="text", text=pydantic_core.to_json(raw_value).decode())
+            return ToolResult(content=[text], structured_content=None if self.output_schema is None else raw_value)
+        structure, written = self._writer.written(raw_value)
+        text = TextContent(type="text", text=written.decode())
+        # The constructor would copy the structure once more.
+        return ToolResult.model_construct(
+            content=[text], structured_content=None if self.output_schema is None else structure
+        )
 
 
 def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, middleware: CallMiddleware) -> None:

@@ -87,6 +87,10 @@ class StateManager:
         """Give what the connection of a call remembers."""
         return self._connections.of(call.connection)
 
+    async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
+        """Do blocking work of a call in the threads of calls: job sources and reviews that hang have others."""
+        return await self._work.run(work)
+
     # Reading and changing
 
     async def reload(self, session_id: str) -> Session:
@@ -168,7 +172,7 @@ class StateManager:
         connection = self.connection(call)
         reader = (await self.store()).reader()
         read = partial(_read_target, reader, call.principal, session_id, [*connection.stack], then)
-        view, target = await self._work.run(read)
+        view, target = await self.blocking(read)
         if not session_id:
             return await self._top_target(call, view, target, then)
         if target is None:

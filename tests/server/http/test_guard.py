@@ -363,3 +363,14 @@ def test_on_loopback_it_listens_there_alone(listen_with_routes, knock, address, 
 def test_an_address_of_ipv6_is_shown_as_urls_have_it(listen):
     _, url = listen("http", "--host", "::1")
     assert re.fullmatch(r"http://\[::1\]:\d+/mcp", url)
+
+
+def test_what_a_proxy_says_of_a_request_counts_for_nothing(listen_with_routes, dial):
+    _, url = listen_with_routes("http")
+    said = ("X-Forwarded-Host: {0}", "X-Forwarded-For: {0}", "Forwarded: host={0};for={0}", "X-Forwarded-Proto: https")
+    statuses = []
+    for host, other in (("localhost", "evil.example"), ("evil.example", "localhost")):
+        line = dial(url)
+        line.ask("GET", "/custom", f"Host: {host}", *(header.format(other) for header in said), host=False)
+        statuses.append(line.answer().status)
+    assert statuses == [200, 421]

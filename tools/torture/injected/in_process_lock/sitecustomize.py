@@ -1,6 +1,6 @@
 """A planted bug: the lock around a save keeps out the threads of this process, and no other process.
 
-A pause between the comparison and the write lets other processes come between them, on any machine.
+A pause between the comparison and the rename lets other processes come between them, on any machine.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def _locked(_folder: Folder, name: str, **_: object) -> Iterator[None]:
         yield
 
 
-def _replace_late(*arguments: Any, **options: Any) -> None:
+def _rename_late(*arguments: Any, **options: Any) -> None:
     time.sleep(_PAUSE)
-    _real_replace(*arguments, **options)
+    _real_rename(*arguments, **options)
 
 
-_real_replace = Folder.replace
+_real_rename = Folder.rename
 Folder.locked = _locked  # type: ignore[method-assign]
-Folder.replace = _replace_late  # type: ignore[method-assign]
+Folder.rename = _rename_late  # type: ignore[method-assign]

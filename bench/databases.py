@@ -1,0 +1,34 @@
+"""Contestants whose sessions are in a database, where the plugin `sql` is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+from bench.contestants import Contestant
+
+COMMAND = "deepwork serve --path {project} --state-store sql"
+
+
+@contextmanager
+def on_databases(folder: Path) -> Iterator[list[Contestant]]:
+    """Give a contestant on SQLite, and one on a PostgreSQL server that is started for it; those that there can be."""
+    with ExitStack() as ended:
+        try:
+            from deepwork_sql.cluster import NoPostgres, running_cluster
+        except ImportError:
+            click.echo("The stores in databases are not measured: the plugin `sql` is not installed.", err=True)
+            yield []
+            return
+        contestants = [Contestant("SQLite", COMMAND, {"DEEPWORK_DATABASE_URL": f"sqlite:///{folder}/sessions.db"})]
+        try:
+            server = ended.enter_context(running_cluster())
+        except NoPostgres as error:
+            click.echo(f"The store in PostgreSQL is not measured: {error}", err=True)
+        else:
+            url = ended.enter_context(server.new_database())
+            contestants.append(Contestant("PostgreSQL", COMMAND, {"DEEPWORK_DATABASE_URL": url}))
+        yield contestants

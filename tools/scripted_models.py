@@ -1,0 +1,95 @@
+"""Models on loopback for Codex and the Gemini CLI: each starts a workflow, then says that it is done."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+ARGUMENTS = {"goal": "newcomers", "job_name": "project_tour", "workflow_name": "write_tour"}
+REMINDER = "of deepwork is not finished"
+
+
+class ForgetfulModel:
+    """Answers the first request with the call of a tool, and every later one with the end.
+
+    Attributes:
+        requests: What was asked, in order: the messages of the conversation until then.
+        url: Where it listens.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[list[Any]] = []
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.end_headers()
+                is_gemini = "contents" in body
+                messages = body["contents" if is_gemini else "input"]
+                model.requests.append(messages)
+                events = _gemini(messages) if is_gemini else _responses(messages)
+                with suppress(ConnectionError):
+                    for event in events:
+                        name = f"event: {event['type']}\n" if "type" in event else ""
+                        self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the tool has answered with its first step."""
+        return "begin_step" in json.dumps(self.requests[-1:])
+
+    @property
+    def reminders(self) -> int:
+        """How often the last conversation has the reminder."""
+        return json.dumps(self.requests[-1:]).count(REMINDER)
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def _responses(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Write one turn as the Responses API streams it."""
+    item: dict[str, Any]
+    if any(message.get("type") == "function_call_output" for message in messages):
+        content = [{"type": "output_text", "text": "The end"}]
+        item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
+    else:
+        call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "arguments": json.dumps(ARGUMENTS)}
+        item = {**call, "namespace": "mcp__deepwork", "name": "start_workflow"}
+    usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None}
+    response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, "total_tokens": 2}}
+    yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
+    yield {"type": "response.completed", "response": {**response, "status": "completed", "output": [item]}}
+
+
+def _gemini(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Write one turn as the Gemini API streams it."""
+    parts = [part for message in messages for part in message.get("parts", [])]
+    part: dict[str, Any] = {"functionCall": {"name": "mcp_deepwork_start_workflow", "args": ARGUMENTS}}
+    if any("functionResponse" in part for part in parts):
+        part = {"text": "The end"}
+    content = {"role": "model", "parts": [part]}
+    usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+    yield {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": usage,
+        "modelVersion": "scripted",
+    }
