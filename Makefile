@@ -30,9 +30,10 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 demo: $(READY)  ## Watch an agent work through a real server
 	@$(BIN)/python tools/demo.py
 
-pictures: $(READY)  ## Draw the pictures in the docs from what the demo and real clients print
+pictures: $(READY)  ## Draw the pictures in the docs: from what the demo and real clients print, and of the dashboard
 	$(BIN)/python tools/demo.py --picture docs/images/exchange.svg
 	$(BIN)/python tools/client_pictures.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/pictures.py
 
 test: lint types  ## Lint, types and the tests, in some minutes
 	$(BIN)/python -m pytest -m 'not slow and not external'
@@ -58,6 +59,8 @@ figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python plugins/deepwork_orchestration/tools/figures_orchestration.py
 	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
 	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/figures_dashboard.py
+	$(BIN)/python plugins/deepwork_dashboard/tools/figures_pages.py
 
 reference: $(READY)  ## Write the signatures of the code into docs/reference
 	$(BIN)/python tools/signatures.py

@@ -53,9 +53,10 @@ def ours(file):
 
 
 def packages_of(pyproject):
-    """Name the packages of ours that a distribution depends on, its own among them."""
+    """Name the packages of ours that a distribution depends on or uses where they are, its own among them."""
     project = pyproject["project"]
-    needed = [project["name"], *project.get("dependencies", [])]
+    optional = [name for extra in project.get("optional-dependencies", {}).values() for name in extra]
+    needed = [project["name"], *project.get("dependencies", []), *optional]
     names = [re.match(r"[\w-]+", requirement)[0] for requirement in needed]
     return {name.replace("-", "_") for name in names if name.startswith("deepwork-")}
 

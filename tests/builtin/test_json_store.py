@@ -15,6 +15,7 @@ import pytest
 
 from deepwork.api import SCHEMA_VERSION, CorruptSession, PathRefused, Session, StorageError, Workspace
 from deepwork.builtin.json_store import JsonStore
+from deepwork.builtin.memory_store import MemoryStore
 from deepwork.builtin.session_files import AFTER_HEAD
 from deepwork.testing import a_session
 
@@ -352,3 +353,25 @@ async def test_nothing_is_written_before_the_first_save(project, store):
     assert await store.load("s1") is None
     assert await store.find() == []
     assert not project.state.exists()
+
+
+async def test_the_stamps_differ_after_each_change_and_are_read_anew_only_then(store, file):
+    assert await store.stamps() == {}
+    revision = await store.save(a_session(), expected=None)
+    first = await store.stamps()
+    assert [*first] == ["s1"]
+    await store.save(a_session(), expected=revision)
+    second = await store.stamps()
+    assert second["s1"] != first["s1"]
+    os.utime(file.parent, ns=(0, 0))  # as if nothing had come into the folder for a long time
+    third = await store.stamps()
+    assert third == second
+    assert await store.stamps() is third
+    await store.archive("s1")
+    assert await store.stamps() == {}
+
+
+async def test_the_stamps_of_a_store_that_lists_sessions_are_their_times():
+    store = MemoryStore()
+    await store.save(a_session(), expected=None)
+    assert await store.stamps() == {"s1": a_session().summary().updated_at}

@@ -55,6 +55,8 @@ RECORDS = [
     api.PromptSpec,
     api.AgentMail,
     api.AgentMessage,
+    api.HttpApp,
+    api.PageAddress,
     api.Answerer,
     api.InboxItem,
     api.InboxAction,

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import time
+
+import anyio
 import pytest
 from starlette.testclient import TestClient
 
 from deepwork import api
 from deepwork.api import HttpApp
-from deepwork.errors import PluginLoadError
+from deepwork.errors import PluginLoadError, StorageError
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import Provided
+from deepwork.server.http.guard import Guard
+from deepwork.server.http.limits import RequestLimits
+from deepwork.server.http.pages import CODE_SECONDS
 from deepwork.server.http.plugins import PluginApps
+from deepwork.server.http.tokens import Tokens
 
 
 class Greeter:
@@ -68,6 +75,122 @@ def test_an_application_that_cannot_be_made_is_an_error_of_its_plugin_alone(prov
 def test_a_plugin_has_one_application(provided):
     with pytest.raises(PluginLoadError, match="more than one HttpApp"):
         PluginApps(provided("acme", Greeter().app, Greeter().app))
+
+
+class Pages:
+    """Serves pages, and says who asks for anything else."""
+
+    async def serve(self, scope, receive, send):
+        user, state = getattr(scope.get("user"), "username", None), scope.get("state", {})
+        body = f"{user} {sorted(state)}".encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-csrf", _csrf(state))]})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _csrf(state):
+    return state.get("csrf_token", "").encode()
+
+
+@pytest.fixture
+def pages():
+    """Make a browser of a server in which `acme` has pages, and `plain` has none."""
+
+    def pages(tokens=None, **options):
+        offers = [
+            Provided(HttpApp(lambda: Pages().serve, public=("", "static/")), Candidate("acme", "a", "1", lambda: None)),
+            Provided(HttpApp(lambda: Pages().serve), Candidate("plain", "p", "1", lambda: None)),
+        ]
+        apps = PluginApps(offers, tokens, **options)
+        guarded = Guard(RequestLimits(apps), ["testserver"], tokens, apps.pages)
+        return TestClient(guarded), apps.pages
+
+    return pages
+
+
+OURS = {"Origin": "http://testserver"}
+
+
+def test_pages_are_for_everybody_and_what_is_below_them_is_not(pages):
+    web, _ = pages()
+    assert web.get("/plugins/acme/").text == "None []"
+    assert web.get("/plugins/acme/static/x.js").status_code == 200
+    assert web.post("/plugins/acme/").status_code == 401
+    assert web.get("/plugins/acme/data").status_code == 401
+    assert web.get("/plugins/plain/data").text == "None []"
+
+
+def test_a_page_logs_in_once_and_its_cookie_counts_for_the_token(pages):
+    web, of_server = pages()
+    assert web.post("/plugins/acme/login", json={"token": of_server.random_token}).status_code == 403
+    assert web.post("/plugins/acme/login", json={"token": "wrong"}, headers=OURS).status_code == 401
+    assert web.post("/plugins/acme/login", json={"token": of_server.random_token}, headers=OURS).status_code == 204
+    answer = web.get("/plugins/acme/data")
+    assert answer.text == "local ['csrf_token']"
+    csrf = {"X-CSRF-Token": answer.headers["x-csrf"]}
+    assert web.post("/plugins/acme/data", headers=csrf).status_code == 403
+    assert web.post("/plugins/acme/data", headers=OURS).status_code == 403
+    assert web.post("/plugins/acme/data", headers={**OURS, **csrf}).text == "local ['csrf_token']"
+    assert web.get("/plugins/acme/data", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert web.get("/plugins/plain/data").text == "None []"
+    assert web.post("/plugins/acme/logout", headers={**OURS, **csrf}).status_code == 204
+    assert web.get("/plugins/acme/data").status_code == 401
+
+
+def test_with_tokens_pages_are_for_their_owners_and_programs_need_no_cookie(pages):
+    tokens = Tokens({"alices-token-for-tests": "alice", "bobs-token-for-tests": "bob"})
+    web, of_server = pages(tokens)
+    assert of_server.random_token is None
+    assert of_server.one_time_code() is None
+    bearer = {"Authorization": "Bearer bobs-token-for-tests"}
+    assert web.post("/plugins/acme/data", headers=bearer).text == "bob []"
+    assert web.post("/plugins/acme/login", json={"token": "alices-token-for-tests"}, headers=OURS).status_code == 204
+    assert web.get("/plugins/acme/data").text.startswith("alice")
+    assert web.get("/plugins/plain/data").status_code == 401
+
+
+def test_a_code_logs_in_once(pages):
+    web, of_server = pages(alone="acme")
+    code = of_server.one_time_code()
+    assert web.get("/data", headers={"Authorization": f"Bearer {code}"}).status_code == 401
+    assert web.post("/login", json={"token": code}, headers=OURS).status_code == 204
+    assert web.post("/login", json={"token": code}, headers=OURS).status_code == 401
+
+
+def test_a_code_is_forgotten_after_a_while(pages, monkeypatch):
+    web, of_server = pages(alone="acme")
+    code = of_server.one_time_code()
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + CODE_SECONDS + 1)
+    assert web.post("/login", json={"token": code}, headers=OURS).status_code == 401
+
+
+def test_an_application_alone_is_at_the_top_and_the_others_are_nowhere(pages):
+    web, _ = pages(alone="acme")
+    assert web.get("/").text == "None []"
+    assert web.get("/plugins/plain/data").status_code == 401
+
+
+@pytest.mark.anyio
+async def test_what_runs_beside_an_application_ends_with_the_server_and_harms_nothing_by_failing(caplog):
+    ran = []
+
+    async def work():
+        ran.append("work")
+        await anyio.sleep_forever()
+
+    async def fail():
+        ran.append("fail")
+        raise StorageError("the database is away")
+
+    def offer(name, beside):
+        return Provided(HttpApp(lambda: None, beside=beside), Candidate(name, name, "1", lambda: None))
+
+    apps = PluginApps([offer("good", work), offer("bad", fail), offer("none", None)])
+    with anyio.move_on_after(0.2) as scope:
+        await apps.run_beside()
+    assert scope.cancelled_caught
+    assert sorted(ran) == ["fail", "work"]
+    assert "the database is away" in caplog.text
 
 
 def test_serve_apps_and_open_store_are_for_plugins():

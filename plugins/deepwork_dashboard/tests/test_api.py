@@ -10,7 +10,7 @@ import pytest
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
-@pytest.fixture(scope="module", params=["json", "sql"])
+@pytest.fixture(scope="module", params=["json", pytest.param("sql", marks=pytest.mark.slow)])
 def filled(request, module_project_at):
     """A project in which agents have worked, a dashboard of it, and the ids of what they made."""
     project = module_project_at(request.param)

@@ -193,8 +193,8 @@ class HttpApp:
 
     An application with `public` paths has pages that people open in a browser. They are served to everybody, so they
     hold no data. Everything else below the mount always needs a token, also where the server has none for agents; the
-    host then makes one and logs the address. A page posts the token to `login`, and gets a cookie that counts for it in
-    requests of our own pages; a request that is not GET or HEAD then needs the header `X-CSRF-Token` with what
+    host then makes one and prints the address. A page posts the token to `login`, and gets a cookie that counts for it
+    in requests of our own pages; a request that is not GET or HEAD then needs the header `X-CSRF-Token` with what
     `scope["state"]["csrf_token"]` has. `logout` takes the cookie away. Both paths are the host's.
 
     Attributes:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
-from deepwork.gate.gate import QualityGate
 from deepwork.ports.records import PageAddress
 from deepwork.project.project import Project
 from deepwork.server.build import lifespan_of
@@ -53,17 +53,17 @@ def serve_apps(
     options = replace(listen_options(host, port, allowed_hosts, token_file), or_free_port=or_free_port)
     project = Project(root)
     project.plugins.demand()
-    engine = project.engine(_gate_of(project), store=state_store)
+    engine = _engine(project, state_store)
     apps = PluginApps(project.http_apps(engine).demand(), options.tokens, alone=alone)
     run_apps(apps, options, lifespan_of(engine, project.shared), listening)
 
 
-def _gate_of(project: Project) -> QualityGate | None:
-    """Make the gate, whose limits are shown. That it lacks a reviewer hinders nobody from looking."""
-    if not project.config.quality_gate.enabled:
-        return None
-    try:
-        return project.gate()
-    except DeepWorkError as error:
-        log.warning("%s", error.message)
-        return None
+def _engine(project: Project, state_store: str | None) -> Engine:
+    """Make the engine, with the gate whose limits are shown. That a reviewer is missing hinders nobody from looking."""
+    gate = None
+    if project.config.quality_gate.enabled:
+        try:
+            gate = project.gate()
+        except DeepWorkError as error:
+            log.warning("%s", error.message)
+    return project.engine(gate, store=state_store)

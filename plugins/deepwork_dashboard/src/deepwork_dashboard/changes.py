@@ -30,6 +30,10 @@ MAX_CATCH_UP = 5_000
 # What ids begin with, and what they name.
 _NAMED = {"tk_": "task", "ag_": "agent"}
 MAX_ID = 40
+# The feed of a database that has not been made yet is followed from its first event.
+BEGINNING = ""
+# Whose runs of other projects are.
+NOBODY = ""
 
 
 class Change(NamedTuple):
@@ -71,6 +75,7 @@ class Page:
 
     def __init__(self, principal: str) -> None:
         self.principal = principal
+        self.is_dropped = False
         self._things: dict[str, None] = {}
         self._event = anyio.Event()
 
@@ -84,6 +89,11 @@ class Page:
     async def wait(self) -> None:
         """Wait until there is something to be told."""
         await self._event.wait()
+
+    def drop(self) -> None:
+        """Have the page connect again, and fetch everything anew."""
+        self.is_dropped = True
+        self._event.set()
 
     def take(self) -> list[str]:
         """Give what is to be told, and forget it."""
@@ -195,23 +205,30 @@ class Watch:
         return await self._runs(changed, gone)
 
     async def _runs(self, changed: Collection[str], gone: Collection[str] = ()) -> list[Change]:
-        """Give the changes of runs, each for its principal; of those that have gone it may be known no more."""
-        if not changed and not gone:
-            return []
-        store = await self._dashboard.store()
-        with suppress(DeepWorkError):
-            for summary in await store.peek([*changed]):
-                if isinstance(summary, SessionSummary):
-                    self._owners[summary.session_id] = summary.principal
+        """Give the changes of runs, each for its principal; of one that cannot be read only the lists have changed."""
+        await self._find_owners(changed)
         known = [(session_id, self._owners.get(session_id)) for session_id in (*changed, *gone)]
         owners = {owner for _, owner in known if owner}
-        lists = [Change(name, owner) for owner in owners for name in ("runs", "events")]
-        # A run that nobody can read any more was damaged, or archived, and the lists have changed.
+        has_unknown = any(owner is None for _, owner in known)
         return [
             *(Change(f"run:{session_id}", owner) for session_id, owner in known if owner),
-            *lists,
-            *([Change("runs")] if gone or any(owner is None for _, owner in known) else []),
+            *(Change(name, owner) for owner in owners for name in ("runs", "events")),
+            *([Change("runs")] if gone or has_unknown else []),
         ]
+
+    async def _find_owners(self, session_ids: Collection[str]) -> None:
+        """Note whose runs these are, which never changes: each is read once."""
+        unknown = [session_id for session_id in session_ids if session_id not in self._owners]
+        if not unknown:
+            return
+        with suppress(DeepWorkError):
+            found = await (await self._dashboard.store()).peek(unknown)
+            if self._dashboard.has_sessions_in_database:
+                # Runs of other projects are in the same feed.
+                self._owners |= dict.fromkeys(unknown, NOBODY)
+            for summary in found:
+                if isinstance(summary, SessionSummary):
+                    self._owners[summary.session_id] = summary.principal
 
     async def _changed_reviews(self) -> list[Change]:
         if not self._dashboard.context.has("review"):
@@ -238,9 +255,10 @@ class Watch:
 
     async def _find_end(self) -> None:
         """Note where the feed ends, for the first cursor of a page. A database that is away is waited for later."""
-        if self._feed is None and self._dashboard.has_database:
+        if self._feed is None and self._dashboard.context.has("sql"):
             with suppress(DeepWorkError), anyio.move_on_after(RETRY_SECONDS):
-                self._feed = await (await self._dashboard.database()).end_of_feed()
+                is_made = self._dashboard.has_database
+                self._feed = await (await self._dashboard.database()).end_of_feed() if is_made else BEGINNING
 
     async def _follow_feed(self) -> None:
         """Tell of each event soon after its transaction, and begin again where it was if the database was away."""
@@ -250,10 +268,11 @@ class Watch:
                     await anyio.sleep(POLL_SECONDS)
                     continue
                 database = await self._dashboard.database()
-                if self._feed is None:
+                if self._feed is None:  # it was away when the first page came, and may have changed since
                     self._feed = await database.end_of_feed()
-                    self._tell([Change(name) for name in ("inbox", "plans", "work", "agents", "messages", "events")])
-                async with aclosing(database.follow(self._feed)) as events:
+                    for page in self._pages:
+                        page.drop()
+                async with aclosing(database.follow(self._feed or None)) as events:
                     async for event in events:
                         self._feed = event.id
                         self._tell(await self._changes_of([event]))
@@ -272,9 +291,9 @@ class Watch:
                 continue
             changes |= dict.fromkeys([*_of_event(event), Change("events")])
         if runs and self._dashboard.has_sessions_in_database:
-            # Runs of other projects are in the same feed; of them nothing is known here, so nothing is told.
-            known = await self._runs([*runs])
-            changes |= dict.fromkeys(change for change in known if change.principal is not None)
+            await self._find_owners(runs)
+            own = [session_id for session_id in runs if self._owners.get(session_id)]
+            changes |= dict.fromkeys(await self._runs(own))
         return [*changes]
 
     def _tell(self, changes: list[Change]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from deepwork_dashboard.answers import Mapped, page
+from deepwork_dashboard.answers import Mapped, NotThere, page
 from deepwork_dashboard.dashboard import Dashboard
 
 
@@ -27,11 +27,13 @@ class DatabaseViews:
         """Call one of its functions.
 
         Raises:
-            NotThere: The plugin is not installed.
+            NotThere: The plugin is not installed, or there is no database yet: none is made to look at.
             StorageError: The database does not answer.
             DeepWorkError: The function has raised it.
         """
         views = await self._dashboard.module(self._plugin, self._module)
+        if not self._dashboard.has_database:
+            raise NotThere("there is no such thing: no agent has recorded anything in this project yet")
         query = getattr(views, function)
         database = await self._dashboard.database()
         return await database.read(lambda transaction: query(transaction, *arguments, **filters))

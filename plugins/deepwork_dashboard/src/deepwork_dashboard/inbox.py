@@ -8,7 +8,15 @@ from typing import Any
 
 from starlette.requests import Request
 
-from deepwork.api import Answerer, ArgumentError, InboxContents, InboxItem, UnknownItem
+from deepwork.api import (
+    Answerer,
+    ArgumentError,
+    DeepWorkError,
+    InboxContents,
+    InboxItem,
+    StorageError,
+    UnknownItem,
+)
 from deepwork_dashboard.answers import Conflict, Mapped, NotThere, cut, iso_text, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 
@@ -52,6 +60,10 @@ class InboxPages:
             if await self._has_changed(request, body):
                 raise Conflict(error.message, hint=error.hint) from None
             raise
+        except StorageError:
+            raise
+        except DeepWorkError as error:
+            raise Conflict(error.message, hint=error.hint) from None
         return {"done": done}
 
     async def _has_changed(self, request: Request, body: Mapped) -> bool:

@@ -54,6 +54,9 @@ async def _tell(socket: WebSocket, watch: Watch, page: Page) -> None:
                 await page.wait()
                 await anyio.sleep(GATHER_SECONDS)
             things = page.take()
+            if page.is_dropped:
+                await socket.close(_TRY_AGAIN, "connect again")
+                return
             if things:
                 await _send(socket, type="changes", cursor=str(watch.cursor), things=things)
             else:

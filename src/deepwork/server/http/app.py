@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from ipaddress import ip_address
@@ -213,7 +214,7 @@ def run_apps(
         apps: The applications.
         options: Where to listen, and who may call.
         lifespan: What goes on meanwhile.
-        listening: Called with the address once it can be used; without it the log has it.
+        listening: Called with the address once it can be used; without it stderr has it.
 
     Raises:
         ConfigError: The address does not exist, is in use, or may not be used.
@@ -241,7 +242,7 @@ def _run(
     if listening:
         listening(_page_address(address, application.pages))
     else:
-        _log_pages(address, application.pages)
+        _show_pages(address, application.pages)
     anyio.run(_serve, web_server, application, listener)
 
 
@@ -264,11 +265,12 @@ def _page_address(address: str, pages: Pages) -> PageAddress:
     )
 
 
-def _log_pages(address: str, pages: Pages) -> None:
-    """Say how to open pages for which there is no other token."""
+def _show_pages(address: str, pages: Pages) -> None:
+    """Say how to open pages for which there is no other token: on stderr, because a log that is kept holds no token."""
     if pages.random_token:
         for mount in pages.mounts:
-            log.info("open %s%s#token=%s", address, mount.path, pages.random_token)
+            sys.stderr.write(f"open {address}{mount.path}#token={pages.random_token}\n")
+        sys.stderr.flush()
 
 
 def _listen(options: ListenOptions) -> socket.socket:

@@ -1,0 +1,185 @@
+// Answering what waits for a person, wherever it is shown: in the inbox, on a run, in the overview.
+
+import {html, nothing} from '../vendor/lit-html/lit-html.js';
+import {act} from './api.js';
+import {icon} from './icons.js';
+import {announce, note, setNote} from './page.js';
+import {words} from './format.js';
+import {copyable, prose, thingHref, time} from './parts.js';
+import {invalidate, useList} from './resources.js';
+
+const KINDS = {
+  'failed-gate': ['Failed review', 'reviews', 'warn'],
+  'no-verdict': ['Review without a verdict', 'alert', 'warn'],
+  runner: ['Reviewer unavailable', 'alert', 'warn'],
+  override: ['Wish for an override', 'hand', 'warn'],
+  'damaged-session': ['Damaged run', 'alert', 'bad'],
+  blocker: ['Blocker', 'alert', 'warn'],
+  'human-task': ['Task for a person', 'hand', 'run'],
+  message: ['Message', 'messages', 'run'],
+};
+// Actions that end something. They look like it, and are never the first that is offered.
+const ENDING = ['abort', 'delete', 'remove', 'skip'];
+
+export function kindWords(kind) {
+  return KINDS[kind]?.[0] ?? words(kind.replaceAll('-', ' '));
+}
+
+// Which action of which item is open, with its text and what came of it, is a note of the page under these keys.
+const openKey = (item) => `answer ${item.id}`;
+const textKey = (item, action) => `answer ${item.id} ${action.name}`;
+
+export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {}) {
+  const open = note(openKey(item));
+  const action = item.actions.find(({name}) => name === open?.action);
+  const address = withLink ? thingHref(item.thing) : null;
+  const title = address
+    ? html`<a href=${address} data-row>${item.title}</a>`
+    : html`<span tabindex="0" data-row>${item.title}</span>`;
+  return html`<article
+    class=${chosen ? 'inbox-item is-chosen' : 'inbox-item'}
+    data-row-group
+    data-kind=${item.kind}
+    aria-label=${item.title}
+  >
+    <div class="inbox-icon tone-${KINDS[item.kind]?.[2] ?? 'warn'}">${icon(KINDS[item.kind]?.[1] ?? 'alert')}</div>
+    <div class="inbox-body">
+      <p class="inbox-meta">
+        <span>${kindWords(item.kind)}</span
+        >${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}${item.since ? html`<span>waits for ${time(item.since, {focusable: true, age: true})}</span>` : nothing}
+      </p>
+      ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
+      ${prose(item.text)}
+      <div class="actions">
+        ${item.actions.map(
+          (offered) =>
+            html` <button
+              type="button"
+              class=${buttonClass(offered, item, open)}
+              aria-expanded=${String(offered === action)}
+              ?disabled=${Boolean(open?.busy)}
+              @click=${() => choose(item, offered)}
+            >
+              ${offered.label}
+            </button>`,
+        )}
+        ${
+          item.command
+            ? html`<details class="in-terminal">
+                <summary>In the terminal</summary>
+                ${copyable(item.command, {label: 'Copy the command'})}
+              </details>`
+            : nothing
+        }
+      </div>
+      ${action ? form(item, action, open) : nothing}
+      ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
+    </div>
+  </article>`;
+}
+
+// What waits for a person and is about one thing, on the page of that thing.
+export function waitingFor(thing) {
+  const items = useList('api/inbox').items.filter((item) => item.thing === thing);
+  return items.length
+    ? html`<section class="waiting-here" aria-label="Waits for a person">
+        ${items.map((item) => inboxItem(item, {withLink: false}))}
+      </section>`
+    : nothing;
+}
+
+function buttonClass(action, item, open) {
+  if (open?.action === action.name) return 'button is-open';
+  if (isEnding(action)) return 'button dangerous';
+  return action === item.actions.find((offered) => !isEnding(offered)) ? 'button primary' : 'button';
+}
+
+function isEnding({name}) {
+  return ENDING.includes(name);
+}
+
+// An action that needs no text and ends nothing is done at once; any other opens a form.
+function choose(item, action) {
+  if (note(openKey(item))?.action === action.name) close(item);
+  else if (!action.text && !isEnding(action)) send(item, action, null);
+  else open(item, action);
+}
+
+function open(item, action) {
+  setNote(openKey(item), {action: action.name});
+  requestAnimationFrame(() => requestAnimationFrame(() => formOf(item)?.querySelector('textarea, button')?.focus()));
+}
+
+function formOf(item) {
+  return document.querySelector(`.answer[data-item="${CSS.escape(item.id)}"]`);
+}
+
+function close(item) {
+  setNote(openKey(item), undefined);
+}
+
+function form(item, action, state) {
+  const submit = (event) => {
+    event.preventDefault();
+    send(item, action, action.text && note(textKey(item, action), '').trim());
+  };
+  const onKey = (event) => {
+    if (event.key === 'Escape') close(item);
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+  };
+  return html`<form class="answer" data-item=${item.id} @submit=${submit} @keydown=${onKey}>
+    ${
+      action.text
+        ? html`<label
+            >${words(action.text)}
+            <textarea
+              rows="3"
+              required
+              .value=${note(textKey(item, action), '')}
+              @input=${(event) => setNote(textKey(item, action), event.target.value)}
+            ></textarea>
+          </label>`
+        : html`<p>${action.label}: this cannot be undone.</p>`
+    }
+    <div class="actions">
+      <button class=${isEnding(action) ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>
+        ${state.busy ? 'Sending…' : action.label}
+      </button>
+      <button type="button" class="button" @click=${() => close(item)}>Cancel</button>
+      ${action.text ? html`<span class="quiet hint">Ctrl + Enter sends</span>` : nothing}
+    </div>
+  </form>`;
+}
+
+async function send(item, action, text) {
+  const shownAction = text === null ? undefined : action.name;
+  setNote(openKey(item), {action: shownAction, busy: true});
+  try {
+    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, text, state: item.state});
+    setNote(textKey(item, action), undefined);
+    setNote(openKey(item), undefined);
+    told(done);
+  } catch (error) {
+    setNote(openKey(item), {action: shownAction, error});
+  }
+  invalidate((path) => /^api\/(inbox|overview|runs|plans|tasks|work|messages)/.test(path));
+}
+
+// What was done is shown for a while, and told to readers of the screen.
+function told(text) {
+  announce(text);
+  setNote('done', text);
+  setTimeout(() => note('done') === text && setNote('done', undefined), 8000);
+}
+
+export function doneNotice() {
+  const text = note('done');
+  return text
+    ? html`<div class="toast">
+        ${icon('check')}<span>${text}</span>
+        <button type="button" class="icon-button small" aria-label="Close" @click=${() => setNote('done', undefined)}>
+          ${icon('cross')}
+        </button>
+      </div>`
+    : nothing;
+}

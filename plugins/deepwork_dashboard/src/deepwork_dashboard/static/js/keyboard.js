@@ -1,0 +1,86 @@
+// Keys: `/` searches, `j` and `k` go through rows, `g` and a letter goes to a view, `?` shows them all.
+
+import {html} from '../vendor/lit-html/lit-html.js';
+import {icon} from './icons.js';
+import {go, href} from './router.js';
+import {NAVIGATION} from './views.js';
+
+const SEQUENCE_MS = 1200;
+let goPressedAt = -Infinity;
+let offered = () => [];
+
+export function startKeys(viewsOfSession) {
+  offered = viewsOfSession;
+  addEventListener('keydown', onKey);
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || !offered().length) return;
+  const isWriting = event.target.closest?.('input, textarea, select, [contenteditable]');
+  if (event.key === 'Escape' && isWriting?.type === 'search') isWriting.blur();
+  if (isWriting || document.querySelector('dialog[open]')) return;
+  const action = performance.now() - goPressedAt < SEQUENCE_MS ? destination(event.key) : KEYS[event.key];
+  goPressedAt = -Infinity;
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+function destination(key) {
+  const view = NAVIGATION.find((entry) => entry.key === key && offered().includes(entry.name));
+  return view && (() => go(href([view.name])));
+}
+
+const KEYS = {
+  '/': () => document.getElementById('search')?.focus(),
+  '?': () => document.getElementById('help')?.showModal(),
+  g: () => {
+    goPressedAt = performance.now();
+  },
+  j: () => step(1),
+  k: () => step(-1),
+  f: () => document.querySelector('main .filter input')?.focus(),
+  u: () => document.querySelector('main .up')?.click(),
+};
+
+// Rows are what carries `data-row`: a link or a button in the order of the page. Long lists know their own next row.
+function step(direction) {
+  const list = document.querySelector('main virtual-rows');
+  if (list?.rows.length && list.step(direction)) return;
+  const rows = [...document.querySelectorAll('main [data-row]')].filter((row) => row.offsetParent !== null);
+  const focused =
+    document.activeElement?.closest('[data-row-group]')?.querySelector('[data-row]') ?? document.activeElement;
+  const index = rows.indexOf(focused);
+  const next = rows[index < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, index + direction))];
+  next?.focus();
+  next?.scrollIntoView({block: 'nearest'});
+}
+
+export function helpDialog() {
+  const rows = [
+    [['/'], 'search everything'],
+    [['f'], 'filter the list on the page'],
+    [['j'], 'next row'],
+    [['k'], 'row before'],
+    [['Enter'], 'open the row'],
+    [['u'], 'up, to the list'],
+    ...NAVIGATION.filter(({name}) => offered().includes(name)).map(({key, text}) => [['g', key], `go to ${text}`]),
+    [['?'], 'show these keys'],
+  ];
+  return html`<dialog id="help" aria-labelledby="help-title">
+    <form method="dialog">
+      <h2 id="help-title">Keys</h2>
+      <button class="icon-button" aria-label="Close">${icon('cross')}</button>
+    </form>
+    <dl class="keys">
+      ${rows.map(
+        ([keys, text]) =>
+          html`<div>
+            <dt>${keys.map((key) => html`<kbd>${key}</kbd>`)}</dt>
+            <dd>${text}</dd>
+          </div>`,
+      )}
+    </dl>
+    <p class="quiet">In a plan: arrow keys move, <kbd>+</kbd> and <kbd>−</kbd> zoom, <kbd>0</kbd> shows all.</p>
+  </dialog>`;
+}

@@ -1,0 +1,148 @@
+// The connection by which the server tells what has changed. It resumes where it was cut, so nothing is missed.
+
+import {liveAddress, session} from './api.js';
+import {announce, redraw} from './page.js';
+import {invalidate, invalidateAll, invalidateFailed} from './resources.js';
+
+// The server says something every 15 s. Whoever hears nothing for this long has lost it: a laptop was closed.
+const SILENCE_MS = 40_000;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 15_000;
+const LOGIN_AGAIN = 4401;
+
+// What the page shows of the connection. `since` is when it was lost.
+export const connection = {state: 'connecting', since: null};
+
+let socket = null;
+let cursor = null;
+let heardAt = 0;
+let failures = 0;
+let retry = 0;
+
+export function startLive() {
+  stopLive();
+  failures = 0;
+  connect();
+}
+
+export function stopLive() {
+  clearTimeout(retry);
+  retry = 0;
+  const old = socket;
+  socket = null;
+  old?.close();
+}
+
+function connect() {
+  clearTimeout(retry);
+  retry = 0;
+  const own = new WebSocket(liveAddress(cursor));
+  socket = own;
+  heardAt = Date.now();
+  own.onmessage = (message) => own === socket && hear(JSON.parse(message.data));
+  own.onclose = (event) => own === socket && lose(event.code);
+}
+
+function hear(message) {
+  heardAt = Date.now();
+  if (message.cursor) cursor = message.cursor;
+  if (message.type === 'hello') greet(message.resumed);
+  if (message.type === 'changes') apply(message.things);
+}
+
+function greet(resumed) {
+  if (connection.state === 'lost') announce('Connected again. The page is up to date.');
+  failures = 0;
+  connection.state = 'live';
+  connection.since = null;
+  if (resumed) invalidateFailed();
+  else invalidateAll();
+  redraw();
+}
+
+function lose(code) {
+  socket = null;
+  if (connection.state !== 'lost') {
+    if (connection.state === 'live') announce('The connection is lost. The page shows what was known before.');
+    connection.state = 'lost';
+    connection.since = Date.now();
+  }
+  redraw();
+  if (code === LOGIN_AGAIN) session().catch(() => {});
+  else retry = setTimeout(reconnect, wait());
+}
+
+function wait() {
+  const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
+  failures += 1;
+  return longest * (0.5 + Math.random() / 2);
+}
+
+// A refused WebSocket does not say why, so a plain request asks first whether we are still logged in.
+async function reconnect() {
+  try {
+    await session();
+  } catch (error) {
+    if (error.status !== 401) retry = setTimeout(reconnect, wait());
+    return;
+  }
+  connect();
+}
+
+// Try at once instead of waiting on: the person, or the system, says that there is a network again.
+export function reconnectNow() {
+  if (connection.state !== 'lost' || !retry) return;
+  clearTimeout(retry);
+  retry = 0;
+  failures = 0;
+  reconnect();
+}
+
+function checkSilence() {
+  if (socket && Date.now() - heardAt > SILENCE_MS) {
+    const silent = socket;
+    silent.onclose = null;
+    silent.close();
+    lose(1006);
+    reconnectNow();
+  }
+}
+
+setInterval(checkSilence, 5000);
+addEventListener('online', reconnectNow);
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState !== 'visible') return;
+  checkSilence();
+  reconnectNow();
+});
+
+// Which paths of the API show a thing.
+const SHOWN = {
+  inbox: ['api/inbox', 'api/overview'],
+  runs: ['api/runs?', 'api/overview'],
+  plans: ['api/plans?', 'api/overview'],
+  work: ['api/work?', 'api/overview'],
+  agents: ['api/agents', 'api/overview'],
+  messages: ['api/messages'],
+  reviews: ['api/reviews'],
+  events: ['api/events'],
+};
+const FOLDERS = {run: 'runs', plan: 'plans', task: 'tasks', work: 'work', agent: 'agents'};
+
+function apply(things) {
+  const prefixes = things.flatMap(shownBy);
+  invalidate((path) => prefixes.some((prefix) => covers(prefix, path)));
+}
+
+function shownBy(thing) {
+  const [kind, ...rest] = thing.split(':');
+  if (!rest.length) return SHOWN[kind] ?? [];
+  return FOLDERS[kind] ? [`api/${FOLDERS[kind]}/${encodeURIComponent(rest.join(':'))}`] : [];
+}
+
+// `api/runs?` is the list with any parameters; `api/runs/1` is that run and what is below it, and not `api/runs/12`.
+function covers(prefix, path) {
+  const [start, query] = path.split('?', 2);
+  if (prefix.endsWith('?')) return start === prefix.slice(0, -1);
+  return start === prefix || start.startsWith(`${prefix}/`) || (query !== undefined && path === prefix);
+}

@@ -1,0 +1,44 @@
+// The address is the state of the page: `#/runs/ID?step=draft`. Whatever is chosen stands in it, so it can be shared.
+
+export function parse(hash) {
+  const [path, query = ''] = hash.replace(/^#?\/?/, '').split('?', 2);
+  const parts = path.split('/').filter(Boolean).map(decode);
+  return {parts, query: new URLSearchParams(query)};
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export function href(parts, query = {}) {
+  const path = parts.map((part) => encodeURIComponent(part)).join('/');
+  const chosen = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const text = new URLSearchParams(chosen.map(([key, value]) => [key, String(value)])).toString();
+  return `#/${path}${text ? `?${text}` : ''}`;
+}
+
+export function current() {
+  return parse(location.hash);
+}
+
+export function go(address) {
+  location.hash = address;
+}
+
+// Change a part of the query and keep the rest. It replaces the address: a filter is no page to go back to.
+export function setQuery(changes) {
+  const {parts, query} = current();
+  const next = {...Object.fromEntries(query), ...changes};
+  history.replaceState(null, '', href(parts, next));
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+// The address with a part of its query changed.
+export function withQuery(changes) {
+  const {parts, query} = current();
+  return href(parts, {...Object.fromEntries(query), ...changes});
+}

@@ -1,0 +1,51 @@
+// The views, by the first part of the address.
+
+import {words} from './format.js';
+import {agentsView, agentView, messagesView} from './views/agents.js';
+import {eventsView} from './views/events.js';
+import {inboxView} from './views/inbox.js';
+import {overviewView} from './views/overview.js';
+import {planView, plansView, taskView} from './views/plans.js';
+import {reviewsView} from './views/reviews.js';
+import {runsView, runView} from './views/runs.js';
+import {searchView} from './views/search.js';
+import {unknownView} from './views/unknown.js';
+import {workflowsView, workflowView} from './views/work.js';
+
+// In the order of the sidebar; `key` follows `g`.
+export const NAVIGATION = [
+  {name: 'inbox', text: 'Inbox', shape: 'inbox', key: 'i'},
+  {name: 'overview', text: 'Overview', shape: 'overview', key: 'o'},
+  {name: 'runs', text: 'Runs', shape: 'run', key: 'r'},
+  {name: 'plans', text: 'Plans', shape: 'plan', key: 'p'},
+  {name: 'work', text: 'Tracked work', shape: 'tracked', key: 't'},
+  {name: 'agents', text: 'Agents', shape: 'agents', key: 'a'},
+  {name: 'reviews', text: 'Reviews', shape: 'reviews', key: 'v'},
+  {name: 'events', text: 'Events', shape: 'events', key: 'e'},
+];
+
+// One item of a view has an address of two parts: `#/runs/ID`.
+const VIEWS = {
+  inbox: [inboxView, inboxView],
+  overview: [overviewView],
+  runs: [runsView, runView],
+  plans: [plansView, planView],
+  tasks: [null, taskView],
+  work: [workflowsView, workflowView],
+  agents: [agentsView, agentView],
+  messages: [messagesView],
+  reviews: [reviewsView],
+  events: [eventsView],
+  search: [searchView],
+};
+const NEEDS = {tasks: 'plans', messages: 'agents'};
+
+export function viewOf(parts, session) {
+  const [name = 'inbox', id] = parts;
+  const draw = VIEWS[name]?.[id === undefined ? 0 : 1];
+  const needed = NEEDS[name] ?? name;
+  if (!draw || (name !== 'search' && !session.views.includes(needed)))
+    return {name: 'unknown', key: 'unknown', title: 'Not found', draw: unknownView};
+  const title = NAVIGATION.find((entry) => entry.name === name)?.text ?? words(name);
+  return {name, key: id === undefined || name === 'inbox' ? name : `${name}/${id}`, title, draw};
+}

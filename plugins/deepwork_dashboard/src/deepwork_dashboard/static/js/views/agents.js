@@ -1,0 +1,232 @@
+// Agents, what they hold, and the messages between them.
+
+import {html, nothing} from '../../vendor/lit-html/lit-html.js';
+import {repeat} from '../../vendor/lit-html/directives/repeat.js';
+import {waitingFor} from '../answers.js';
+import {apiPath} from '../api.js';
+import {duration, exact, now, number, toMilliseconds, words} from '../format.js';
+import {icon} from '../icons.js';
+import {
+  choices,
+  countOf,
+  empty,
+  filterBox,
+  idMark,
+  json,
+  moreButton,
+  pill,
+  prose,
+  shown,
+  statusIcon,
+  tabs,
+  thingLink,
+  time,
+} from '../parts.js';
+import {use, useList} from '../resources.js';
+import {href, withQuery} from '../router.js';
+
+const STATUSES = [
+  ['', 'All'],
+  ['busy', 'Busy'],
+  ['online', 'Online'],
+  ['offline', 'Offline'],
+];
+const TABS = [
+  ['agents', 'Agents'],
+  ['messages', 'Messages'],
+];
+
+export function agentsView({query}) {
+  const list = useList(apiPath(['agents'], {status: query.get('status'), role: query.get('role'), q: query.get('q')}));
+  return html` <header class="head">
+      <div>
+        <h1 tabindex="-1">Agents</h1>
+        <p class="quiet">${list.total === null ? nothing : countOf(list.total, 'agent')}</p>
+      </div>
+    </header>
+    ${tabs(TABS, 'agents', (name) => href([name]))}
+    <div class="filters">
+      ${choices('status', STATUSES, query, {label: 'Status'})}${filterBox(query, {label: 'Filter by name or id'})}
+    </div>
+    ${shown(list, (items) =>
+      items.length
+        ? html`<ul class="cards wide">
+              ${repeat(
+                items,
+                ({id}) => id,
+                (agent) => agentCard(agent, {level: 2}),
+              )}
+            </ul>
+            ${moreButton(list)}`
+        : query.get('q') || query.get('status')
+          ? empty({shape: 'search', title: 'No agent fits this filter.'})
+          : empty({
+              shape: 'agents',
+              title: 'No agent has registered.',
+              text: 'Agents that work on plans register themselves once they have these tools:',
+              command: 'deepwork serve --tools orchestration:worker',
+            }),
+    )}`;
+}
+
+// What is most worth knowing of an agent: whether it lives, what it holds, and how long its lease still lasts.
+export function agentCard(agent, {level = 3} = {}) {
+  const name = html`<a class="stretched" data-row href=${href(['agents', agent.id])}>${agent.name}</a>`;
+  return html`<li class="card agent" data-row-group>
+    <div class="agent-head">
+      ${statusIcon(agent.status)}${level === 2 ? html`<h2 class="cut">${name}</h2>` : html`<h3 class="cut">${name}</h3>`}<span
+        class="quiet push"
+        >${words(agent.status)}</span
+      >
+    </div>
+    <p class="item-detail">
+      <span>${agent.human ? 'person' : agent.runtime}</span
+      ><span>${agent.role}</span
+      >${agent.unread ? html`<span>${countOf(agent.unread, 'unread message')}</span>` : nothing}
+    </p>
+    ${agent.tasks.slice(0, 3).map((task) => html`<p class="holds">${statusIcon(task.status)}<a href=${href(['plans', task.plan], {task: task.id})}>${task.name}</a></p>`)}
+    ${agent.tasks.length > 3 ? html`<p class="quiet">and ${number(agent.tasks.length - 3)} more</p>` : nothing}
+    <p class="quiet agent-foot"><span>heard of ${time(agent.last_heartbeat)}</span>${lease(agent)}</p>
+  </li>`;
+}
+
+function lease(agent) {
+  if (!agent.lease_until || !agent.tasks.length) return nothing;
+  const left = toMilliseconds(agent.lease_until) - now();
+  return left > 0
+    ? html`<span title=${exact(agent.lease_until)}>lease for ${duration(left)}</span>`
+    : html`<span class="tone-warn" title=${exact(agent.lease_until)}>lease ran out ${duration(-left)} ago</span>`;
+}
+
+export function agentView({parts, query}) {
+  return html`<a class="up" href="#/agents">${icon('chevron')}Agents</a> ${shown(
+      use(apiPath(['agents', parts[1]])),
+      (agent) =>
+        html` <header class="head">
+            <div>
+              <h1 tabindex="-1">${agent.name}</h1>
+              <p class="meta">
+                ${pill(agent.status)}${idMark(agent.id)}<span class="quiet"
+                  >${agent.human ? 'person' : agent.runtime} · ${agent.role}</span
+                >
+              </p>
+            </div>
+          </header>
+          <dl class="strip">
+            <div>
+              <dt>Heard of</dt>
+              <dd>${time(agent.last_heartbeat, {focusable: true})}</dd>
+            </div>
+            <div>
+              <dt>Lease</dt>
+              <dd>${agent.tasks.length ? lease(agent) : 'none'}</dd>
+            </div>
+            <div>
+              <dt>Registered</dt>
+              <dd>${time(agent.created_at, {focusable: true})}</dd>
+            </div>
+            ${
+              agent.capabilities?.length
+                ? html`<div>
+                    <dt>Capabilities</dt>
+                    <dd>${agent.capabilities.join(', ')}</dd>
+                  </div>`
+                : nothing
+            }
+            ${
+              agent.workspace_path
+                ? html`<div>
+                    <dt>Works in</dt>
+                    <dd class="path">${agent.workspace_path}</dd>
+                  </div>`
+                : nothing
+            }
+          </dl>
+          ${waitingFor(agent.thing)}
+          <section aria-labelledby="holds">
+            <h2 id="holds">Holds</h2>
+            ${
+              agent.tasks.length
+                ? html`<ul class="rows">
+                    ${agent.tasks.map(
+                      (task) =>
+                        html`<li class="item" data-row-group>
+                          <div class="item-icon">${statusIcon(task.status)}</div>
+                          <div class="item-main">
+                            <a class="item-title stretched" data-row href=${href(['plans', task.plan], {task: task.id})}
+                              >${task.name}</a
+                            >
+                          </div>
+                          <div class="item-side">${time(task.claimed_at)}</div>
+                        </li>`,
+                    )}
+                  </ul>`
+                : html`<p class="quiet">No task.</p>`
+            }
+          </section>
+          <section aria-labelledby="messages">
+            <h2 id="messages">Messages</h2>
+            ${messageList(apiPath(['messages'], {agent: agent.id, thread: query.get('thread')}), query)}
+          </section>`,
+    )}`;
+}
+
+export function messagesView({query}) {
+  return html`<header class="head">
+      <div>
+        <h1 tabindex="-1">Messages</h1>
+        <p class="quiet">Between agents, newest first.</p>
+      </div>
+    </header>
+    ${tabs(TABS, 'messages', (name) => href([name]))}
+    <div class="filters">
+      ${choices(
+        'status',
+        [
+          ['', 'All'],
+          ['unread', 'Unread'],
+          ['read', 'Read'],
+          ['archived', 'Archived'],
+        ],
+        query,
+        {label: 'Status'},
+      )}${filterBox(query, {label: 'Filter by subject or text'})}
+    </div>
+    ${messageList(apiPath(['messages'], {status: query.get('status'), q: query.get('q'), thread: query.get('thread')}), query)}`;
+}
+
+export function messageList(path, query) {
+  const list = useList(path);
+  return html`${query.get('thread') ? html`<p class="filters"><span>Only one thread</span> <a href=${withQuery({thread: ''})}>all messages</a></p>` : nothing}
+  ${shown(list, (items) =>
+    items.length
+      ? html`<ol class="log">
+            ${repeat(items, ({id}) => id, messageItem)}
+          </ol>
+          ${moreButton(list)}`
+      : empty({shape: 'messages', title: 'No messages.', text: 'Agents write to each other with message_send.'}),
+  )}`;
+}
+
+function messageItem(message) {
+  return html`<li class="card log-item message is-${message.status}">
+    <p class="review-meta">
+      ${message.from ? thingLink(message.from.thing, message.from.name) : html`<b>the server</b>`}<span aria-label="to"
+        >→</span
+      >${message.to ? thingLink(message.to.thing, message.to.name) : nothing}
+      <span class="mini">${words(message.type)}</span
+      >${['high', 'urgent'].includes(message.priority) ? html`<span class="mini tone-warn">${message.priority}</span>` : nothing}
+      ${message.status === 'unread' ? html`<span class="mini tone-run">unread</span>` : nothing}<span class="push"
+        >${time(message.at, {focusable: true})}</span
+      >
+    </p>
+    ${message.subject ? html`<p class="subject">${message.subject}</p>` : nothing}
+    ${typeof message.body === 'string' ? prose(message.body) : json(message.body)}
+    <p class="quiet log-foot">
+      ${message.task ? html`<a href=${href(['tasks', message.task])}>task</a>` : nothing}<a
+        href=${withQuery({thread: message.thread_id})}
+        >thread</a
+      >
+    </p>
+  </li>`;
+}

@@ -1,0 +1,214 @@
+// What runs, what is stuck, who works, and what reviews have cost.
+
+import {html, nothing, svg} from '../../vendor/lit-html/lit-html.js';
+import {inboxItem} from '../answers.js';
+import {duration, money, now, number, short} from '../format.js';
+import {icon} from '../icons.js';
+import {countOf, empty, shown} from '../parts.js';
+import {use, useList} from '../resources.js';
+import {href} from '../router.js';
+import {agentCard} from './agents.js';
+import {planRow} from './plans.js';
+import {runRow} from './runs.js';
+import {workRow} from './work.js';
+
+const WAITING_SHOWN = 3;
+const AGENTS_SHOWN = 6;
+
+export function overviewView({session}) {
+  return html`<header class="head">
+      <div>
+        <h1 tabindex="-1">Overview</h1>
+        <p class="quiet">What runs, what is stuck, and what it costs.</p>
+      </div>
+    </header>
+    ${session.database?.problem ? html`<p class="notice tone-warn">${icon('alert')}<span>${session.database.problem}</span></p>` : nothing}
+    ${shown(use('api/overview'), (overview) => html`${tiles(overview)}${isIdle(overview) ? first() : board(overview)}`)}`;
+}
+
+function isIdle({runs, plans = [], work = [], counts}) {
+  return (
+    !runs.length &&
+    !plans.length &&
+    !work.length &&
+    !sum(counts.runs) &&
+    !sum(counts.plans ?? {}) &&
+    !sum(counts.work ?? {})
+  );
+}
+
+function sum(counts) {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}
+
+function first() {
+  return empty({
+    shape: 'run',
+    title: 'No agent has started anything yet.',
+    text: 'Connect your agent, and ask it to run a workflow. What it does shows up here while it does it.',
+    command: 'deepwork connect',
+  });
+}
+
+function tiles({counts, spent}) {
+  const {runs, agents, tasks} = counts;
+  return html`<ul class="tiles">
+    ${tile('Waits for you', counts.inbox, counts.inbox ? 'answer in the inbox' : 'nothing', '#/inbox', counts.inbox ? 'warn' : '')}
+    ${tile('Active runs', runs.active, runs.damaged ? `${number(runs.damaged)} damaged` : `${number(runs.completed)} completed`, href(['runs'], {status: 'active'}), runs.damaged ? 'bad' : '')}
+    ${tasks ? tile('Tasks in progress', tasks.in_progress ?? 0, `${short(tasks.pending ?? 0)} free, ${short(tasks.blocked ?? 0)} blocked${tasks.failed ? `, ${short(tasks.failed)} failed` : ''}`, '#/plans', tasks.failed ? 'bad' : '') : nothing}
+    ${agents ? tile('Agents at work', agents.busy ?? 0, `${number(agents.online ?? 0)} more online`, '#/agents') : nothing}
+    ${spent ? tile('Spent on reviews', money(spent.cost_usd), `${short(spent.input_tokens + spent.output_tokens)} tokens in ${countOf(spent.verdicts, 'verdict')}`, '#/runs') : nothing}
+  </ul>`;
+}
+
+function tile(text, value, detail, address, colour = '') {
+  return html`<li>
+    <a class="tile ${colour ? `tone-${colour}` : ''}" href=${address}
+      ><span class="tile-name">${text}</span>
+      <span class="tile-value">${typeof value === 'number' ? short(value) : value}</span
+      ><span class="tile-detail">${detail}</span></a
+    >
+  </li>`;
+}
+
+function board({runs, plans, work, agents, spent}) {
+  const waiting = useList('api/inbox');
+  return html`<div class="board">
+    <div class="board-main">
+      ${
+        waiting.items.length
+          ? html`<section aria-labelledby="waiting">
+              <h2 id="waiting">Waits for you</h2>
+              <div class="inbox">
+                ${waiting.items.slice(0, WAITING_SHOWN).map((item) => inboxItem(item, {level: 3}))}
+              </div>
+              ${waiting.items.length > WAITING_SHOWN ? html`<p class="more"><a href="#/inbox">All ${number(waiting.total ?? waiting.items.length)} in the inbox</a></p>` : nothing}
+            </section>`
+          : nothing
+      }
+      <section aria-labelledby="running">
+        <h2 id="running">Running now</h2>
+        ${
+          runs.length
+            ? html`<ul class="rows">
+                ${runs.map(runRow)}
+              </ul>`
+            : html`<p class="quiet">No run is active. <a href="#/runs">All runs</a></p>`
+        }
+      </section>
+      ${
+        plans?.length
+          ? html`<section aria-labelledby="plans">
+              <h2 id="plans">Plans</h2>
+              <ul class="rows">
+                ${plans.map(planRow)}
+              </ul>
+            </section>`
+          : nothing
+      }
+      ${
+        work?.length
+          ? html`<section aria-labelledby="tracked">
+              <h2 id="tracked">Tracked work</h2>
+              <ul class="rows">
+                ${work.map(workRow)}
+              </ul>
+            </section>`
+          : nothing
+      }
+    </div>
+    <div class="board-side">
+      ${
+        agents
+          ? html`<section aria-labelledby="agents">
+              <h2 id="agents">Agents</h2>
+              ${
+                agents.length
+                  ? html`<ul class="cards">
+                      ${atWorkFirst(agents)
+                        .slice(0, AGENTS_SHOWN)
+                        .map((agent) => agentCard(agent))}
+                    </ul>`
+                  : html`<p class="quiet">No agent is online.</p>`
+              }
+              ${agents.length > AGENTS_SHOWN ? html`<p class="more"><a href="#/agents">All agents</a></p>` : nothing}
+            </section>`
+          : nothing
+      }
+      ${spent ? spending(spent) : nothing}
+    </div>
+  </div>`;
+}
+
+function atWorkFirst(agents) {
+  return [...agents].sort((left, right) => right.tasks.length - left.tasks.length);
+}
+
+function spending(spent) {
+  return html`<section aria-labelledby="spent">
+    <h2 id="spent">Spent on reviews</h2>
+    <div class="card">
+      <p class="spent-sum">
+        <strong>${money(spent.cost_usd)}</strong>
+        <span class="quiet">for ${countOf(spent.verdicts, 'verdict')} in ${countOf(spent.runs, 'run')}</span>
+      </p>
+      ${days(spent.by_day)}
+      <dl class="facts">
+        <div>
+          <dt>Input tokens</dt>
+          <dd>${short(spent.input_tokens)}</dd>
+        </div>
+        <div>
+          <dt>Output tokens</dt>
+          <dd>${short(spent.output_tokens)}</dd>
+        </div>
+        <div>
+          <dt>Failed verdicts</dt>
+          <dd>${number(spent.failed_verdicts)}</dd>
+        </div>
+        <div>
+          <dt>Reused</dt>
+          <dd>${number(spent.reused)}</dd>
+        </div>
+        <div>
+          <dt>Time in reviews</dt>
+          <dd>${duration(spent.seconds * 1000)}</dd>
+        </div>
+        ${spent.by_model.map(
+          (model) =>
+            html`<div>
+              <dt class="cut">${model.name}</dt>
+              <dd>${money(model.cost_usd)}</dd>
+            </div>`,
+        )}
+      </dl>
+      ${spent.complete ? nothing : html`<p class="quiet">Older runs are still being added up.</p>`}
+    </div>
+  </section>`;
+}
+
+const DAY_MS = 86_400_000;
+const DAYS = 14;
+
+function days(byDay) {
+  const costs = new Map(byDay.map(({day, ...spent}) => [day, spent]));
+  const last = Array.from({length: DAYS}, (_, index) =>
+    new Date(now() - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  );
+  const amount = (day) => costs.get(day)?.cost_usd || (costs.get(day)?.verdicts ?? 0) / 1000;
+  const most = Math.max(...last.map(amount));
+  if (!most) return nothing;
+  return html`<svg
+      class="days"
+      viewBox="0 0 ${DAYS * 10} 40"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="Spent in each of the last ${DAYS} days; today ${money(costs.get(last.at(-1))?.cost_usd ?? 0)}"
+    >
+      ${last.map((day, index) => {
+        const height = Math.max(amount(day) ? 2 : 0.6, (amount(day) / most) * 40);
+        return svg`<rect class=${amount(day) ? 'day' : 'day is-empty'} x=${index * 10 + 1} y=${40 - height} width="8" height=${height}><title>${day}: ${money(costs.get(day)?.cost_usd ?? 0)}, ${countOf(costs.get(day)?.verdicts ?? 0, 'verdict')}</title></rect>`;
+      })}
+    </svg>
+    <p class="quiet days-words"><span>${DAYS} days ago</span><span>today</span></p>`;
+}

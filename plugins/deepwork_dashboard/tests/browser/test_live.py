@@ -1,0 +1,151 @@
+"""Pages follow what agents do in other processes, also over lost connections, and nothing is missed."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def team(make_team):
+    return make_team()
+
+
+@pytest.fixture(scope="module")
+def agent(team):
+    with team.agent("--tools", "core") as agent:
+        yield agent
+
+
+@pytest.fixture(scope="module")
+def planner(team):
+    with team.agent("--tools", "orchestration") as agent:
+        yield agent
+
+
+def mark(page):
+    """Note that this is the same document, so that a reload would be seen."""
+    page.evaluate("window.isTheSamePage = true")
+
+
+def is_same(page):
+    return page.evaluate("window.isTheSamePage === true")
+
+
+def test_a_run_of_another_process_appears_and_moves_on(team, agent, serve, page):
+    dashboard = serve(team.root)
+    dashboard.enter(page, "#/runs")
+    mark(page)
+    session_id = team.start(agent, "A run that begins while somebody looks")
+    page.get_by_role("link", name="A run that begins while somebody looks").click()
+    page.get_by_role("heading", name="Gather figures").wait_for()
+    team.finish(agent, session_id, 0)
+    page.get_by_role("heading", name="Draft the report").wait_for()
+    assert is_same(page)
+
+
+def test_what_waits_is_counted_at_once_on_every_view(team, agent, serve, page):
+    dashboard = serve(team.root)
+    dashboard.enter(page, "#/plans")
+    before = page.locator(".badge").all_inner_texts()
+    session_id = team.start(agent, "A run that gets stuck", steps=1)
+    team.fail_draft(agent, session_id)
+    page.locator(".badge", has_text=str(int(before[0] if before else 0) + 1)).wait_for()
+
+
+def test_tasks_change_their_colour_while_somebody_looks(team, planner, new_task, serve, page):
+    plan_id, tasks = team.plan(planner, "A plan", [new_task("First"), new_task("Second", "First", sequence=2)])
+    worker = team.register(planner, "Ada")
+    dashboard = serve(team.root)
+    dashboard.enter(page, f"#/plans/{plan_id}")
+    page.locator(".node-blocked", has_text="Second").wait_for()
+    planner.call("task_claim", task_id=tasks["First"], agent_id=worker)
+    team.move(planner, tasks["First"], "planning", "in_progress")
+    page.locator(".node-in_progress", has_text="First").wait_for()
+    team.move(planner, tasks["First"], "completed")
+    page.locator(".node-completed", has_text="First").wait_for()
+    page.locator(".node-pending", has_text="Second").wait_for()
+
+
+def test_a_server_that_is_killed_and_started_again_loses_nothing(team, agent, serve, page):
+    """The page says that it is stale, and shows what happened meanwhile, without a reload."""
+    session_id = team.start(agent, "A run that goes on without the server")
+    dashboard = serve(team.root)
+    dashboard.enter(page, f"#/runs/{session_id}")
+    page.get_by_text("Live", exact=True).wait_for()
+    mark(page)
+    dashboard.kill()
+    page.get_by_text("Not connected since").wait_for()
+    page.get_by_role("heading", name="Gather figures").wait_for()
+
+    team.finish(agent, session_id, 0)
+    dashboard.start()
+    page.get_by_role("heading", name="Draft the report").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
+    assert page.get_by_text("Not connected since").count() == 0
+    assert is_same(page)
+
+
+def test_every_event_of_an_outage_is_in_the_log_once(team, planner, new_task, serve, page):
+    dashboard = serve(team.root)
+    dashboard.enter(page, "#/events?source=orchestration")
+    page.locator(".vrow").first.wait_for()
+    dashboard.kill()
+    page.get_by_text("Not connected since").wait_for()
+    for number in range(30):
+        team.plan(planner, f"Plan {number} of the outage", [new_task("Only")])
+    dashboard.start()
+    page.get_by_text("Live", exact=True).wait_for()
+    page.get_by_text("Plan 29 of the outage").first.wait_for()
+    page.get_by_label("Filter by event or text").fill("workflow:created outage")
+    page.wait_for_url("**q=workflow**")
+    page.get_by_text("30 events, that is all.").wait_for()
+
+
+def test_a_page_without_network_says_so_and_comes_back(team, agent, serve, page):
+    """As when a laptop is closed and opened: the browser tells the page that it is online again."""
+    session_id = team.start(agent, "A run on a train")
+    dashboard = serve(team.root)
+    dashboard.enter(page, f"#/runs/{session_id}")
+    page.get_by_text("Live", exact=True).wait_for()
+    mark(page)
+    page.context.set_offline(True)
+    dashboard.kill()
+    page.get_by_text("Not connected since").wait_for()
+    team.finish(agent, session_id, 0)
+    dashboard.start()
+    page.context.set_offline(False)
+    page.get_by_role("heading", name="Draft the report").wait_for()
+    assert is_same(page)
+
+
+def test_a_login_that_has_ended_says_how_to_come_back_and_the_view_is_still_there(team, agent, serve, page):
+    session_id = team.start(agent, "A run whose watcher is logged out")
+    dashboard = serve(team.root)
+    dashboard.enter(page, f"#/runs/{session_id}")
+    dashboard.kill()
+    dashboard.token_file.write_text("local another-token-0123456789abcdef\n")
+    dashboard.start()
+    page.get_by_role("heading", name="Your login has ended").wait_for()
+    page.get_by_text("deepwork dashboard --open").wait_for()
+
+    page.get_by_label("Or paste the token").fill(f"{dashboard.url}#token=another-token-0123456789abcdef")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="A run whose watcher is logged out").wait_for()
+    page.get_by_text("Live", exact=True).wait_for()
+
+
+def test_a_wrong_token_is_refused_in_words(team, serve, page):
+    dashboard = serve(team.root)
+    page.goto(f"{dashboard.url}#token=wrong")
+    page.get_by_role("alert").wait_for()
+    assert "token" not in page.url
+    assert page.get_by_role("alert").inner_text()
+
+
+def test_pages_of_a_server_over_http_are_live_too(team, agent, serve, page):
+    dashboard = serve(team.root, command=("serve", "--transport", "http"), mount="/plugins/dashboard/")
+    dashboard.enter(page, "#/runs")
+    team.start(agent, "A run beside a server over HTTP")
+    page.get_by_role("link", name="A run beside a server over HTTP").wait_for()

@@ -1,0 +1,232 @@
+"""Every view shows what agents have done, is free of what axe objects to, and fits a small screen."""
+
+from __future__ import annotations
+
+from urllib.error import URLError
+
+import browsing
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SMALL = 360
+AXE = """() => {
+    const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const words = (node) => `${node.html.slice(0, 160)} ${node.any.map((check) => check.message).join()}`;
+    return axe.run(document, {runOnly: rules}).then(({violations}) =>
+        violations.map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(words).join(' | ')}`));
+}"""
+# What moves once is waited for; what turns for ever is not.
+ANIMATED = """() => Promise.all(document.getAnimations()
+    .filter(({effect}) => effect.getTiming().iterations !== Infinity).map(({finished}) => finished))"""
+
+
+@pytest.fixture(scope="module")
+def addresses(story, dashboard, browser):
+    """The address of every view of the story, by name."""
+    page = browser.new_page()
+    dashboard.enter(page)
+
+    def read(path):
+        return page.evaluate("(path) => fetch(path).then((response) => response.json())", path)
+
+    runs = {run["goal"]: run["id"] for run in read("api/runs")["items"]}
+    [plan] = [plan["id"] for plan in read("api/plans")["items"] if "billing" in plan["name"]]
+    tasks = {row[1]: row[0] for row in read(f"api/plans/{plan}/graph")["rows"]}
+    work = read("api/work")["items"][0]["id"]
+    agent = read("api/agents")["items"][0]["id"]
+    event = read("api/events")["items"][0]["id"]
+    page.close()
+    stuck, compared = runs["Report of May 2026 for the board"], runs["Explain the growth of storage costs"]
+    return {
+        "inbox": "#/inbox",
+        "overview": "#/overview",
+        "runs": "#/runs",
+        "no such run": "#/runs?q=nothing-has-this-name",
+        "a run that waits": f"#/runs/{stuck}",
+        "a run": f"#/runs/{compared}?step=draft",
+        "history": f"#/runs/{compared}?tab=history",
+        "about a run": f"#/runs/{compared}?tab=about",
+        "plans": "#/plans",
+        "a plan": f"#/plans/{plan}",
+        "a task": f"#/plans/{plan}?task={tasks['Reconcile sums']}",
+        "tasks": f"#/plans/{plan}?tab=table&task={tasks['Import invoices']}",
+        "messages of a plan": f"#/plans/{plan}?tab=messages",
+        "about a plan": f"#/plans/{plan}?tab=about",
+        "work": "#/work",
+        "phases": f"#/work/{work}",
+        "decisions": f"#/work/{work}?tab=decisions",
+        "issues": f"#/work/{work}?tab=issues",
+        "milestones": f"#/work/{work}?tab=milestones",
+        "agents": "#/agents",
+        "an agent": f"#/agents/{agent}",
+        "messages": "#/messages",
+        "rules": "#/reviews",
+        "passes": "#/reviews?tab=passes",
+        "events": "#/events",
+        "an event": f"#/events?id={event}",
+        "search": "#/search?q=import",
+        "nothing": "#/nothing",
+    }
+
+
+def settled(page):
+    """Wait until nothing is being read any more."""
+    page.locator(".loading").first.wait_for(state="detached")
+    page.evaluate(ANIMATED)
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_view(dashboard, addresses, new_page, scheme):
+    """28 views in each theme, and the same small."""
+    try:
+        axe = browsing.axe()
+    except URLError as error:
+        pytest.skip(f"AXE IS NOT HERE: {error}")
+    found = {}
+    for width in (1280, SMALL):
+        page = new_page(scheme=scheme, width=width, bypass_csp=True)
+        dashboard.enter(page)
+        page.evaluate(axe)
+        for name, address in addresses.items():
+            dashboard.open(page, address)
+            settled(page)
+            if violations := page.evaluate(AXE):
+                found[name, width] = violations
+    assert found == {}
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_before_the_login_or_in_an_open_form(dashboard, new_page, scheme):
+    try:
+        axe = browsing.axe()
+    except URLError as error:
+        pytest.skip(f"AXE IS NOT HERE: {error}")
+    page = new_page(scheme=scheme, bypass_csp=True)
+    dashboard.open(page, "")
+    page.evaluate(axe)
+    assert page.evaluate(AXE) == []
+
+    dashboard.enter(page)
+    page.evaluate(axe)
+    page.get_by_role("button", name="Let it pass").first.click()
+    page.get_by_label("Reason").wait_for()
+    assert page.evaluate(AXE) == []
+    page.keyboard.press("Escape")
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    assert page.evaluate(AXE) == []
+
+
+def test_no_view_is_wider_than_a_small_screen(dashboard, addresses, new_page):
+    page = new_page(width=SMALL, height=740)
+    dashboard.enter(page)
+    wider = {}
+    for name, address in addresses.items():
+        dashboard.open(page, address)
+        settled(page)
+        if (width := page.evaluate("document.documentElement.scrollWidth")) > SMALL:
+            wider[name] = width
+    assert wider == {}
+
+
+def test_the_page_of_a_run_says_what_was_judged_and_why_it_failed(dashboard, addresses, page):
+    dashboard.enter(page, addresses["a run"])
+    page.get_by_text("Attempt 3").wait_for()
+    assert page.locator(".attempt-card").count() == 3
+    newest = page.locator(".attempt-card").first
+    assert newest.get_by_role("img", name="Passed").count() == 4
+    page.get_by_text("Attempt 2").click()
+    page.get_by_text("Two figures in the second paragraph have no source.").first.wait_for()
+    page.get_by_text("claude-sonnet-5").first.wait_for()
+
+
+def test_an_output_is_shown_on_the_spot(dashboard, addresses, page):
+    dashboard.enter(page, addresses["a run"])
+    page.get_by_role("button", name="report-").click()
+    page.get_by_text("Revenue grew by 12 %. Source: ledger").wait_for()
+
+
+def test_a_blocked_task_says_what_it_waits_for_and_leads_there(dashboard, addresses, page):
+    dashboard.enter(page, addresses["a task"])
+    panel = page.get_by_role("complementary", name="Task")
+    panel.get_by_text("Why it is blocked").wait_for()
+    panel.get_by_role("link", name="Import payments").first.click()
+    panel.get_by_role("heading", name="Import payments").wait_for()
+    panel.get_by_text("The dump of 2021 is truncated").wait_for()
+
+
+def test_checkpoints_and_the_claim_of_a_task_are_shown(dashboard, addresses, page):
+    dashboard.enter(page, addresses["tasks"])
+    panel = page.get_by_role("complementary", name="Task")
+    panel.get_by_text("Credit notes become negative invoices").wait_for()
+    panel.get_by_text("The lease ends in").wait_for()
+    assert panel.get_by_role("link", name="Linus").count() == 1
+
+
+def test_a_click_on_a_drawn_task_opens_it_and_the_address_can_be_shared(dashboard, addresses, page):
+    dashboard.enter(page, addresses["a plan"])
+    page.locator(".node", has_text="Import payments").click()
+    page.get_by_role("complementary", name="Task").get_by_role("heading", name="Import payments").wait_for()
+    shared = page.url
+    page.goto("about:blank")
+    page.goto(shared)
+    page.get_by_role("complementary", name="Task").get_by_role("heading", name="Import payments").wait_for()
+
+
+def test_tracked_work_shows_the_files_of_a_task_and_what_waits(dashboard, addresses, page):
+    dashboard.enter(page, addresses["phases"])
+    page.get_by_role("region", name="Waits for a person").get_by_text("lost all keys").first.wait_for()
+    page.locator("summary", has_text="Add the table of keys").click()
+    files = page.locator(".files")
+    files.get_by_text("src/passkeys.py").wait_for()
+    assert files.get_by_title("added").count() == 1
+    assert files.get_by_title("deleted").count() == 1
+
+
+def test_a_search_leads_to_runs_and_tasks(dashboard, page):
+    dashboard.enter(page)
+    page.keyboard.press("/")
+    page.keyboard.type("import")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Import invoices").click()
+    page.get_by_role("complementary", name="Task").get_by_role("heading", name="Import invoices").wait_for()
+
+
+def test_filters_stand_in_the_address(dashboard, page):
+    dashboard.enter(page, "#/runs")
+    page.get_by_role("button", name="Aborted").click()
+    page.wait_for_url("**/#/runs?status=aborted")
+    page.get_by_role("link", name="Compare our prices").wait_for()
+    assert page.locator(".item").count() == 1
+    page.reload()
+    page.get_by_role("link", name="Compare our prices").wait_for()
+    assert page.locator(".item").count() == 1
+
+
+def test_a_time_shows_the_exact_one_when_it_has_the_focus(dashboard, addresses, page):
+    dashboard.enter(page, addresses["a run"])
+    when = page.locator(".strip time").first
+    when.focus()
+    shown = when.evaluate(
+        "(element) => [getComputedStyle(element, '::after').display, getComputedStyle(element, '::after').content]"
+    )
+    assert shown[0] == "block"
+    assert "2" in shown[1]
+
+
+def test_the_theme_that_is_chosen_outlives_a_reload(dashboard, new_page):
+    page = new_page(scheme="light")
+    dashboard.enter(page)
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(ground)
+    for _ in range(2):
+        page.get_by_role("button", name="Theme").click()
+    page.get_by_role("button", name="Theme: dark").wait_for()
+    dark = page.evaluate(ground)
+    page.reload()
+    page.get_by_role("button", name="Theme: dark").wait_for()
+    assert page.evaluate(ground) == dark != light

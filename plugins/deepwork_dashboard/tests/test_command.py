@@ -1,0 +1,111 @@
+"""`deepwork dashboard` as a process, and the dashboard without other plugins."""
+
+from __future__ import annotations
+
+import socket
+import stat
+import sys
+import time
+
+import pytest
+
+
+def test_the_command_prints_an_address_with_the_token_in_its_fragment(project):
+    with project.dashboard() as dash:
+        assert dash.url.startswith("http://127.0.0.1:")
+        assert dash.get("api/session")["project"] == project.root.name
+        assert dash.end() == 0
+
+
+def test_a_port_in_use_is_a_clear_error_and_the_default_port_is_not_insisted_on(project):
+    with project.dashboard() as dash:
+        port = dash.netloc.partition(":")[2]
+        other = project.run("dashboard", "--port", port)
+        assert other.returncode == 1
+        assert other.stderr.startswith(f"Error: cannot listen on 127.0.0.1:{port}: Address already in use")
+        assert "--port" in other.stderr
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        except OSError:
+            pass  # another program has it, which is as good
+        with project.dashboard("--host", "127.0.0.1") as one, project.dashboard() as other:
+            assert one.get("api/session")["project"] == other.get("api/session")["project"]
+
+
+def test_off_loopback_it_wants_tokens_and_names(project):
+    refused = project.run("dashboard", "--host", "0.0.0.0")
+    assert refused.returncode == 1
+    assert "--token-file and --allowed-host" in refused.stderr
+
+
+def test_open_opens_an_address_that_logs_in_once(project, tmp_path):
+    """The command line of a browser can be read by others of the machine, so it has no token that lasts."""
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(seen)!r}, 'w').write(sys.argv[1])\n")
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    with project.dashboard("--open", env={"BROWSER": f"{browser} %s"}) as dash:
+        deadline = time.monotonic() + 30
+        while not (seen.exists() and seen.read_text()):
+            assert time.monotonic() < deadline, "no browser was started"
+            time.sleep(0.05)
+        url, _, code = seen.read_text().partition("#token=")
+        assert (url, code != dash.token) == (dash.url, True)
+        assert dash.ask("api/session", token=code).status == 401
+        page, _ = dash.log_in(code)
+        assert dash.ask("api/session", **page).status == 200
+        again = dash.ask("login", "POST", body={"token": code}, token=None, Origin=dash.origin)
+        assert again.status == 401
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_of_a_token_file_nothing_is_printed(project, tokens, number):
+    names = ("alice alices-token-for-tests", "bob bobs-token-for-tests")
+    with project.dashboard("--token-file", tokens("\n".join(names[:number]) + "\n")) as dash:
+        assert dash.token == ""
+        assert dash.get("api/session", token="alices-token-for-tests")["principal"] == "alice"
+
+
+def test_a_project_that_cannot_be_used_is_a_clear_error(project, tmp_path):
+    refused = project.run("dashboard", "--path", str(tmp_path / "nowhere"))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("Error: ")
+    assert "Traceback" not in refused.stderr
+
+
+def test_views_of_plugins_that_are_not_there_are_left_out(project):
+    """The JSON store alone is enough."""
+    with project.dashboard(env={"DEEPWORK_NO_PLUGINS": "sql,orchestration,tracking,review"}) as dash:
+        session = dash.get("api/session")
+        assert (session["views"], session["database"]) == (["inbox", "overview", "runs", "events"], None)
+        assert set(dash.get("api/overview")["counts"]) == {"inbox", "runs"}
+        for path in ("api/plans", "api/agents", "api/messages", "api/work", "api/reviews/rules", "api/tasks/x"):
+            answer = dash.ask(path)
+            assert (answer.status, "is not installed" in answer.json()["error"]["message"]) == (404, True), path
+        assert dash.get("api/events")["items"] == []
+        assert dash.get("api/search?q=x")["items"] == []
+
+
+def test_looking_makes_no_database(project):
+    with project.dashboard() as dash:
+        for path in ("overview", "plans", "agents", "messages", "work", "events", "search?q=x", "session"):
+            dash.get(f"api/{path}")
+        assert dash.ask("api/plans/wf_x").status == 404
+    assert not (project.root / ".deepwork" / "data").exists()
+
+
+def test_a_database_that_does_not_answer_hides_nothing_of_the_runs(project):
+    env = {"DEEPWORK_DATABASE_URL": "postgresql://nobody:secret@127.0.0.1:1/nothing"}
+    with project.dashboard(env=env) as dash:
+        session = dash.get("api/session")
+        assert session["database"]["problem"]
+        answer = dash.ask("api/plans")
+        assert answer.status == 503
+        assert "secret" not in answer.text + str(session)
+        overview = dash.get("api/overview")
+        assert overview["counts"]["runs"]["active"] == 0
+        assert overview["problems"]
+        assert dash.get("api/runs")["items"] == []

@@ -1,0 +1,257 @@
+"""Runs are their principal's alone; files are those that a step has reported; attacks change nothing."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from websockets.exceptions import InvalidStatus
+
+from deepwork.testing import Agent
+from deepwork_dashboard.previews import MAX_FILE, MAX_TEXT
+
+pytestmark = pytest.mark.anyio
+
+ALICE, BOB = "alices-token-for-tests", "bobs-token-for-tests"
+
+
+def agent_of(dash, token):
+    transport = StreamableHttpTransport(f"{dash.origin}/mcp", headers={"Authorization": f"Bearer {token}"})
+    return Client(transport)
+
+
+@pytest.mark.parametrize("store", ["json", pytest.param("sql", marks=pytest.mark.slow)])
+async def test_the_runs_of_one_principal_are_in_nothing_that_another_sees(project, tokens, listen, store):
+    with project.server("--token-file", tokens(), "--state-store", store) as dash:
+        bob, alice = ({"Authorization": f"Bearer {token}"} for token in (BOB, ALICE))
+        async with dash.live(**bob) as bobs, dash.live(**alice) as alices, agent_of(dash, ALICE) as client:
+            agent = Agent(client)
+            begun = await agent.start("report", "main")
+            project.write("gather.md")
+            await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+            project.write("write.md", "bad\n")
+            report = {"outputs": {"write.md": "write.md"}, "session_id": begun["session_id"]}
+            for _ in range(2):
+                await agent.call("finished_step", **report)
+            await agent.refused("finished_step", **report)
+            run = f"run:{begun['session_id']}"
+            await listen(alices, run, "inbox")
+            async with agent_of(dash, BOB) as client:
+                other = await Agent(client).start("plain", "main")
+            heard = []
+            while f"run:{other['session_id']}" not in heard:
+                message = await listen(bobs)
+                heard += message["things"]
+        assert run not in heard
+        assert "inbox" not in heard
+        assert [row["thing"] for row in dash.get("api/runs", token=ALICE)["items"]] == [run]
+        paths = ("api/runs", "api/inbox", "api/overview", "api/events", "api/search?q=goal", "api/runs?status=archived")
+        seen = "".join(dash.ask(path, token=BOB).text for path in paths)
+        assert begun["session_id"] not in seen
+        assert dash.get("api/overview", token=BOB)["counts"]["runs"]["active"] == 1
+        own = f"api/runs/{begun['session_id']}"
+        for path in (own, f"{own}/history", f"{own}/preview?step=gather&path=gather.md"):
+            assert (dash.ask(path, token=ALICE).status, dash.ask(path, token=BOB).status) == (200, 404), path
+        [item] = dash.get("api/inbox", token=ALICE)["items"]
+        answer = {"id": item["id"], "action": "abort", "text": "not mine"}
+        assert dash.ask("api/inbox/answer", "POST", body=answer, token=BOB).status == 404
+        assert dash.get(own, token=ALICE)["status"] == "active"
+
+
+@pytest.fixture
+async def reported(project):
+    """A run whose first step has reported files of every kind."""
+    many = {"type": "files", "description": "files", "required": True}
+    project.write_job(
+        "files",
+        [
+            {
+                "id": "make",
+                "name": "Make",
+                "description": "d",
+                "instructions_file": "steps/make.md",
+                "outputs": {"made": many},
+                "reviews": [],
+            },
+            {
+                "id": "use",
+                "name": "Use",
+                "description": "d",
+                "instructions_file": "steps/use.md",
+                "outputs": {},
+                "reviews": [],
+            },
+        ],
+    )
+    contents = {
+        "text.md": "# <script>alert(1)</script> ü\n",
+        "long.txt": "ü" * MAX_TEXT,
+        "binary.bin": b"\x00\x01\x02",
+        "latin.txt": "\xfc".encode("latin-1") * 10,
+        "large.txt": "x" * (MAX_FILE + 1),
+        "gone.md": "gone",
+        "link.md": "before",
+        "changed.md": "before",
+        "folder.md": "before",
+    }
+    for name, content in contents.items():
+        project.write(name, content)
+    async with project.agent("core") as agent:
+        begun = await agent.start("files", "main")
+        await agent.finish({"made": [*contents]}, session_id=begun["session_id"])
+    return begun["session_id"]
+
+
+async def test_previews_are_short_texts_of_reported_files(project, reported, tmp_path):
+    project.write("secret.txt", "secret")
+    outside = tmp_path / "outside.txt"
+    outside.write_text("secret")
+    for name in ("gone.md", "link.md", "folder.md"):
+        (project.root / name).unlink()
+    os.symlink(outside, project.root / "link.md")
+    (project.root / "folder.md").mkdir()
+    project.write("changed.md", "after")
+    with project.dashboard() as dash:
+
+        def preview(path, step="make"):
+            return dash.ask(f"api/runs/{reported}/preview?step={step}&path={path}")
+
+        shown = {
+            path: preview(path).json() for path in ("text.md", "long.txt", "changed.md", "latin.txt", "binary.bin")
+        }
+        assert shown["text.md"] == {
+            "path": "text.md",
+            "kind": "text",
+            "size": 31,
+            "text": "# <script>alert(1)</script> ü\n",
+            "truncated": False,
+            "changed": False,
+            "reason": None,
+        }
+        assert shown["long.txt"]["truncated"]
+        assert shown["long.txt"]["text"] == "ü" * (MAX_TEXT // 2)
+        assert (shown["changed.md"]["text"], shown["changed.md"]["changed"]) == ("after", True)
+        assert {shown[name]["kind"] for name in ("binary.bin", "latin.txt")} == {"binary"}
+        kinds = {name: preview(name).json() for name in ("large.txt", "gone.md", "link.md", "folder.md")}
+        assert {name: answer["kind"] for name, answer in kinds.items()} == {
+            "large.txt": "large",
+            "gone.md": "missing",
+            "link.md": "refused",
+            "folder.md": "refused",
+        }
+        assert all(answer["text"] is None for answer in kinds.values())
+        assert "outside" in kinds["link.md"]["reason"]
+        for path in (
+            "secret.txt",
+            "../outside.txt",
+            str(outside),
+            "./text.md",
+            "",
+            ".deepwork/jobs/files/job.yml",
+            "%00",
+        ):
+            assert preview(path).status == 404, path
+        assert preview("text.md", step="use").status == 404
+
+
+async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, listen):
+    """Each is sent as a browser would send it for a page of somebody else, with the cookie of who is logged in."""
+    hostile = '<script>fetch("/api/inbox/answer",{method:"POST"})</script>'
+    async with project.agent("core") as agent:
+        begun = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
+        session_id = begun["begin_step"]["session_id"]
+        project.write("gather.md")
+        await agent.finish({"gather.md": "gather.md"}, session_id=session_id, notes=hostile)
+        project.write("write.md", "bad\n")
+        report = {"outputs": {"write.md": "write.md"}, "session_id": session_id}
+        for _ in range(2):
+            await agent.call("finished_step", **report)
+        await agent.refused("finished_step", **report)
+    with project.dashboard() as dash:
+        page, action = dash.log_in()
+        [item] = dash.get("api/inbox")["items"]
+        body = {"id": item["id"], "action": "abort", "text": "attacked"}
+        evil, neighbour = "http://evil.example", f"http://127.0.0.1:{int(dash.netloc.split(':')[1]) + 1}"
+        attacks = {
+            "a form of another site": {"Origin": evil, "Content_Type": "text/plain", "Sec_Fetch_Site": "cross-site"},
+            "a script of another site": {"Origin": evil, "X_CSRF_Token": "guessed"},
+            "a page of another port": {"Origin": neighbour, "Sec_Fetch_Site": "same-site"},
+            "a sandboxed frame": {"Origin": "null"},
+            "no Origin at all": {},
+            "our Origin without the token of the page": {"Origin": dash.origin},
+            "a rebound name": {"Origin": "http://evil.example", "Host": "evil.example"},
+        }
+        for name, headers in attacks.items():
+            answer = dash.ask("api/inbox/answer", "POST", body=body, **page, **headers)
+            assert answer.status in (403, 421), name
+        for method in ("GET", "PUT", "DELETE"):
+            assert dash.ask("api/inbox/answer", method, **action).status in (404, 405), method
+        for origin in (evil, neighbour, "null"):
+            with pytest.raises(InvalidStatus, match="403"):
+                async with dash.live(Cookie=page["Cookie"], Origin=origin):
+                    pass
+        for path in (
+            "static/../../plugin.py",
+            "static/%2e%2e/plugin.py",
+            "static//etc/passwd",
+            "static/..%2f..%2fapp.py",
+        ):
+            assert dash.ask(path, token=None).status in (401, 404), path
+        run = dash.ask(f"api/runs/{session_id}")
+        assert (run.headers["content-type"], run.headers["x-content-type-options"]) == ("application/json", "nosniff")
+        assert run.headers["x-frame-options"] == "DENY"
+        assert run.headers["referrer-policy"] == "no-referrer"
+        assert (run.json()["goal"], run.json()["steps"][0]["notes"]) == (hostile, hostile)
+        assert run.json()["status"] == "active"
+        assert [one["id"] for one in dash.get("api/inbox")["items"]] == [item["id"]]
+
+
+async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrides_nothing(project, listen):
+    async with project.agent("core") as agent:
+        begun = await agent.start("report", "main")
+        session_id = begun["session_id"]
+        project.write("gather.md")
+        await agent.finish({"gather.md": "gather.md"}, session_id=session_id)
+        project.write("write.md", "bad\n")
+        report = {"outputs": {"write.md": "write.md"}, "session_id": session_id}
+        for _ in range(2):
+            await agent.call("finished_step", **report)
+        await agent.refused("finished_step", **report)
+        with project.dashboard() as dash:
+            _, action = dash.log_in()
+            [item] = dash.get("api/inbox")["items"]
+            body = {"id": item["id"], "action": "override", "text": "I have read it", "state": item["state"]}
+            refused = dash.ask("api/inbox/answer", "POST", body=body)
+            assert (refused.status, "a person" in refused.json()["error"]["message"]) == (409, True), refused.text
+            assert dash.ask("api/inbox/answer", "POST", body={**body, "text": " "}, **action).status == 400
+            assert dash.ask("api/inbox/answer", "POST", body={**body, "action": "dance"}, **action).status == 400
+            assert dash.ask("api/inbox/answer", "POST", body={**body, "state": "old"}, **action).status == 409
+            async with dash.live() as socket:
+                await socket.recv()
+                done = dash.ask("api/inbox/answer", "POST", body=body, **action)
+                assert (done.status, "write" in done.json()["done"]) == (200, True), done.text
+                await listen(socket, "inbox", f"run:{session_id}")
+            assert dash.get("api/inbox")["items"] == []
+            assert dash.ask("api/inbox/answer", "POST", body=body, **action).status == 404
+            override = dash.get(f"api/runs/{session_id}")["steps"][1]["override"]
+            assert (override["by"], override["reason"], override["who"]) == ("person", "I have read it", "local")
+            [entry] = dash.get(f"api/runs/{session_id}/history?kind=override")["items"]
+            assert entry["detail"]["client"] == "dashboard"
+        await agent.finish({"write.md": "write.md"}, session_id=session_id)
+
+
+async def test_what_is_no_answer_is_refused_in_words(project):
+    with project.dashboard() as dash:
+        for body, text in (
+            (b"{", "not JSON"),
+            (b"[" * 100_000, "not JSON"),
+            (b"[]", "not an object"),
+            (b'{"id": 1, "action": "x"}', "id is a text"),
+            (b'{"id": "x", "action": "x", "text": []}', "text is a text, or null"),
+        ):
+            answer = dash.ask("api/inbox/answer", "POST", body=body)
+            assert (answer.status, text in answer.json()["error"]["message"]) == (400, True), answer.text
+    await anyio.lowlevel.checkpoint()

@@ -1,0 +1,70 @@
+"""Drives the Chromium that is installed here: for the tests of the pages, their figures and their pictures.
+
+Axe, which looks for what keeps people from using a page, comes from the npm registry once, into `.clients`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import vendored
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+# Chromium does not start as root within its sandbox, and what it does by itself would disturb measurements.
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-precise-memory-info",
+    "--js-flags=--expose-gc",
+)
+
+
+AXE = "4.14.0"
+AXE_HASH = "sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
+CACHE = Path(__file__).parents[3] / ".clients"
+
+
+def axe() -> str:
+    """Give the program that checks pages.
+
+    Raises:
+        URLError: It is not here yet, and the registry does not answer.
+    """
+    file = CACHE / f"axe-core-{AXE}.js"
+    if not file.exists():
+        release, members = vendored.published(vendored.REGISTRY, "axe-core", AXE)
+        assert release["dist"]["integrity"] == AXE_HASH, f"axe-core {AXE} is not what it was"
+        CACHE.mkdir(exist_ok=True)
+        new = file.with_suffix(".new")
+        new.write_bytes(members["axe.min.js"])
+        new.rename(file)
+    return file.read_text()
+
+
+def chromium() -> str | None:
+    """Give the program, or None if there is none."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@contextmanager
+def launched(executable: str) -> Iterator[Browser]:
+    """Start it without a window, with a fresh profile."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(OPTIONS))
+        try:
+            yield browser
+        finally:
+            browser.close()
