@@ -107,9 +107,11 @@ function choose(item, action) {
 
 function open(item, action) {
   setNote(openKey(item), {action: action.name});
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => document.querySelector('.answer textarea, .answer button')?.focus()),
-  );
+  requestAnimationFrame(() => requestAnimationFrame(() => formOf(item)?.querySelector('textarea, button')?.focus()));
+}
+
+function formOf(item) {
+  return document.querySelector(`.answer[data-item="${CSS.escape(item.id)}"]`);
 }
 
 function close(item) {
@@ -125,7 +127,7 @@ function form(item, action, state) {
     if (event.key === 'Escape') close(item);
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   };
-  return html`<form class="answer" @submit=${submit} @keydown=${onKey}>
+  return html`<form class="answer" data-item=${item.id} @submit=${submit} @keydown=${onKey}>
     ${
       action.text
         ? html`<label

@@ -2,7 +2,7 @@
 
 import {liveAddress, session} from './api.js';
 import {announce, redraw} from './page.js';
-import {invalidate, invalidateAll} from './resources.js';
+import {invalidate, invalidateAll, invalidateFailed} from './resources.js';
 
 // The server says something every 15 s. Whoever hears nothing for this long has lost it: a laptop was closed.
 const SILENCE_MS = 40_000;
@@ -55,7 +55,8 @@ function greet(resumed) {
   failures = 0;
   connection.state = 'live';
   connection.since = null;
-  if (!resumed) invalidateAll();
+  if (resumed) invalidateFailed();
+  else invalidateAll();
   redraw();
 }
 

@@ -15,6 +15,8 @@ import {applyTheme, setTheme, theme, THEMES} from './theme.js';
 import {NAVIGATION, viewOf} from './views.js';
 
 const TICK_MS = 10_000;
+// Frames in which a heading is waited for.
+const HEADING_ATTEMPTS = 120;
 
 // Null until the server has answered; `signedOut` says why there is none.
 const page = {session: null, signedOut: null, menuOpen: false};
@@ -170,6 +172,15 @@ function takeToken() {
 
 let lastView = '';
 
+// Readers of the screen hear where they are, and the keyboard starts from there, once the heading is there.
+function focusHeading(place, attempt = 0) {
+  const isElsewhere = document.activeElement?.closest('#search, .sidebar, dialog');
+  if (place !== lastView || isElsewhere || attempt > HEADING_ATTEMPTS) return;
+  const heading = document.querySelector('main h1');
+  if (heading && attempt > 1) heading.focus({preventScroll: true});
+  else requestAnimationFrame(() => focusHeading(place, attempt + 1));
+}
+
 function onAddress() {
   const token = takeToken();
   if (token) enter(token);
@@ -178,18 +189,7 @@ function onAddress() {
   if (place !== lastView) {
     lastView = place;
     scrollTo(0, 0);
-    // Readers of the screen hear where they are, and the keyboard starts from there.
-    requestAnimationFrame(() =>
-      requestAnimationFrame(() => {
-        if (
-          !document.activeElement ||
-          document.activeElement === document.body ||
-          !document.activeElement.closest('#search, .sidebar')
-        ) {
-          document.querySelector('main h1')?.focus({preventScroll: true});
-        }
-      }),
-    );
+    focusHeading(place);
   }
   redraw();
 }

@@ -5,8 +5,10 @@ import {redraw} from './page.js';
 
 // Unused answers that are kept, so that going back shows something at once.
 const KEPT = 8;
-// A path that changes all the time is read this often at most, and one that failed is tried again after this long.
+// A path that changes all the time is read this often at most, and less often the longer a read takes: a busy server has
+// agents to answer. One that failed is tried again after a while.
 const PAUSE_MS = 100;
+const PAUSE_PER_READ = 4;
 const RETRY_MS = 3000;
 const LARGEST_PAGE = 500;
 
@@ -21,6 +23,7 @@ class Resource {
   changed = true;
   drawing = 0;
   #startedAt = -Infinity;
+  #pause = PAUSE_MS;
   #timer = 0;
 
   constructor(path) {
@@ -31,7 +34,7 @@ class Resource {
     this.data = await read(this.path);
   }
 
-  start(pause = PAUSE_MS) {
+  start(pause = this.#pause) {
     if (this.loading || this.#timer) return;
     const wait = this.#startedAt + pause - performance.now();
     if (wait > 0) {
@@ -55,6 +58,7 @@ class Resource {
       if (!(error instanceof SignedOut)) this.error = error;
     }
     this.loading = false;
+    this.#pause = Math.max(PAUSE_MS, (performance.now() - this.#startedAt) * PAUSE_PER_READ);
     if (this.error?.isTemporary && this.drawing === drawing) this.start(RETRY_MS);
     redraw();
   }
@@ -162,10 +166,14 @@ function touch(key, make) {
 // Read again what fits: now if it is on the page, else at its next use.
 export function invalidate(fits) {
   for (const resource of resources.values()) {
-    if (!fits(resource.path)) continue;
+    if (!fits(resource.path, resource)) continue;
     resource.changed = true;
     if (resource.drawing === drawing) resource.start();
   }
+}
+
+export function invalidateFailed() {
+  invalidate((path, resource) => resource.error);
 }
 
 export function invalidateAll() {

@@ -103,46 +103,38 @@ export function taskView({parts}) {
     })}`;
 }
 
+const TABS = [
+  ['', 'Graph'],
+  ['table', 'Table'],
+  ['messages', 'Messages'],
+  ['about', 'About'],
+];
+
 export function planView({parts, query}) {
   const id = parts[1];
   const tab = query.get('tab') ?? '';
-  const plan = use(apiPath(['plans', id]));
-  const graph = use(apiPath(['plans', id, 'graph']));
+  // The tasks are read beside the plan, and not after it.
+  const graph = ['', 'table'].includes(tab) ? use(apiPath(['plans', id, 'graph'])) : null;
+  const kept = Object.fromEntries(['status', 'q', 'task'].map((name) => [name, query.get(name)]));
   return html`<a class="up" href="#/plans">${icon('chevron')}Plans</a> ${shown(
-      plan,
-      (data) =>
-        html`${planHead(data, query)}
+      use(apiPath(['plans', id])),
+      (plan) =>
+        html`${planHead(plan, query)}
           <div class="bar-of-tabs">
-            ${tabs(
-              [
-                ['', 'Graph'],
-                ['table', 'Table', data.total],
-                ['messages', 'Messages'],
-                ['about', 'About'],
-              ],
-              tab,
-              (value) =>
-                href(['plans', id], {
-                  tab: value,
-                  status: query.get('status'),
-                  q: query.get('q'),
-                  task: query.get('task'),
-                }),
-            )}${tab === '' || tab === 'table' ? planFilters(query) : nothing}
+            ${tabs(TABS, tab, (value) => href(['plans', id], {tab: value, ...kept}))}${graph ? planFilters(query) : nothing}
           </div>
-          ${
-            tab === 'about'
-              ? about(data)
-              : tab === 'messages'
-                ? messageList(apiPath(['messages'], {plan: id}), query)
-                : html`<div class=${query.get('task') ? 'plan-area has-task' : 'plan-area'}>
-                    <div class="plan-main">
-                      ${tab === 'table' ? shown(graph, (tasks) => table(id, tasks, query)) : shown(graph, (tasks) => drawing(tasks, query))}
-                    </div>
-                    ${query.get('task') ? taskPanel(query.get('task')) : nothing}
-                  </div>`
-          }`,
+          ${graph ? tasksArea(graph, tab, query) : tab === 'about' ? about(plan) : messageList(apiPath(['messages'], {plan: id}), query)}`,
     )}`;
+}
+
+function tasksArea(graph, tab, query) {
+  const chosen = query.get('task');
+  return html`<div class=${chosen ? 'plan-area has-task' : 'plan-area'}>
+    <div class="plan-main">
+      ${shown(graph, (tasks) => (tab === 'table' ? table(tasks, query) : drawing(tasks, query)))}
+    </div>
+    ${chosen ? taskPanel(chosen) : nothing}
+  </div>`;
 }
 
 function planHead(plan, query) {
@@ -258,7 +250,7 @@ function drawing(answer, query) {
 
 const HEADS = ['Task', 'Status', 'Agent', 'Group', 'No.'];
 
-function table(planId, answer, query) {
+function table(answer, query) {
   const {rows} = tasksOf(answer);
   const ids = matching(rows, query);
   const found = ids ? rows.filter(({id}) => ids.has(id)) : rows;
