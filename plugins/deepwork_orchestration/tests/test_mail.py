@@ -137,7 +137,8 @@ async def test_where_nothing_can_have_come_no_plugin_is_loaded(hook, people):
 
     for _ in range(3):  # opening a database may change its files
         imports()
-    assert imports() == (False, "")
+    is_on_a_server = os.environ["DEEPWORK_DATABASE_URL"].startswith("postgresql")
+    assert imports() == (is_on_a_server, "")  # no file tells of a message that somebody else sends
     await send("News.")
     is_loaded, printed = imports()
     assert (is_loaded, "News." in printed) == (True, True)
