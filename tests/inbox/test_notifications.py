@@ -150,7 +150,7 @@ async def test_a_webhook_is_told_once_signed_with_the_id_and_state_by_which_it_d
     assert (parts["v1"], abs(time.time() - int(parts["t"])) < 300) == (expected, True)
     assert headers["Idempotency-Key"] != receiver.requests[1][1]["Idempotency-Key"]
     process.terminate()
-    assert process.wait(20) == 0
+    assert process.wait(100) == 0
     shown = (project.root / "sender0.log").read_text()
     assert first in shown
     assert SECRET not in shown
@@ -297,9 +297,8 @@ async def test_what_a_webhook_does_not_accept_is_sent_again_and_no_redirect_is_f
     monkeypatch.setenv("DEEPWORK_WEBHOOK_SECRET", SECRET)
     [target] = Project(project.root).notifier.targets
     notifier = running([target], item())
-    await run_until(notifier, lambda: notifier._sent.state((target.key, "acme:1")))
+    await run_until(notifier, lambda: notifier._sent.state((target.key, "acme:1")) and not notifier.problems)
     assert [path for path, *_ in receiver.requests] == ["/hook?room=1"] * 3
-    assert notifier.problems == {}
 
 
 async def test_an_address_that_nobody_serves_is_a_problem_that_is_told_without_the_secret(

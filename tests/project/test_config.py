@@ -52,7 +52,7 @@ def serve(project):
     def serve(*arguments, **environment):
         command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root), *arguments]
         env = {**os.environ, **environment}
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=env)
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, env=env)
 
     return serve
 
@@ -98,7 +98,7 @@ def test_version_and_platforms_of_older_files_are_always_accepted(project, write
 def test_an_unknown_key_is_refused_with_file_line_and_the_nearest_key(refused, write_config, content, message):
     write_config(content)
     valid = {
-        "top": "valid: allowed_output_roots, platforms, plugins, quality_gate, state, tools, version",
+        "top": "valid: allowed_output_roots, notifications, platforms, plugins, quality_gate, state, tools, version",
         "quality_gate": "valid: commands, concurrency, enabled, max_attempts, runner, runners, strict, timeout",
     }
     assert refused() == f".deepwork/config.yml{message.format(**valid)}"

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import anyio
 import pytest
 
+REFERENCE = (Path(__file__).parents[3] / "docs/reference/dashboard.md").read_text()
+# Objects whose keys are words, ids, or anything that agents wrote.
+OPEN = {"plans", "tasks", "work", "agents", "plan_detail", "context", "data", "reference", "detail", "body"}
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
@@ -312,3 +317,36 @@ def test_answers_are_never_kept_and_never_taken_for_pages(filled):
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "unsafe" not in answer.headers["content-security-policy"]
     assert json.loads(answer.text)["id"] == made["run"]
+
+
+def examples():
+    """Give the example of each endpoint that the reference has one of."""
+    for section in re.split(r"^## ", REFERENCE, flags=re.MULTILINE):
+        path, block = re.match(r"`GET (api/[\w/]+)`", section), re.search(r"```json\n(.*?)```", section, re.DOTALL)
+        if path and block:
+            yield path[1], json.loads(block[1])
+
+
+@pytest.mark.parametrize(("path", "example"), [*examples()], ids=[path for path, _ in examples()])
+def test_an_answer_has_what_its_example_in_the_reference_has_and_nothing_else(filled, path, example):
+    dash, made = filled
+    ids = {"runs": made["run"], "plans": made["plan"], "tasks": made["tasks"]["schema"], "work": made["work"]}
+    query = "?step=gather&path=gather.md" if path.endswith("/preview") else ""
+    answer = dash.get(path.replace("/ID", f"/{ids.get(path.split('/')[1])}") + query)
+    if path == "api/work/ID":  # its rows are those of the list
+        answer = {"phase_list": answer["phase_list"]}
+    if "items" in answer and "items" not in example:
+        answer = answer["items"][0]
+    assert list(differences(answer, example)) == []
+
+
+def differences(answer, example, place=""):
+    """Compare the keys of objects, and of the first objects in lists; those of counts are words that may be missing."""
+    if isinstance(answer, list) and isinstance(example, list) and answer and example:
+        yield from differences(answer[0], example[0], f"{place}[]")
+    if not (isinstance(answer, dict) and isinstance(example, dict)) or place.rpartition(".")[2] in OPEN:
+        return
+    if answer.keys() != example.keys():
+        yield place, sorted(answer.keys() ^ example.keys())
+    for key in answer.keys() & example.keys():
+        yield from differences(answer[key], example[key], f"{place}.{key}")

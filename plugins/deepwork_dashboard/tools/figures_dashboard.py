@@ -2,7 +2,7 @@
 
     python plugins/deepwork_dashboard/tools/figures_dashboard.py [live] [listeners] [idle]
 
-- `live`: from the call of an agent in another process to the page, p95 for each store
+- `live`: from what an agent of another process has stored, by the time in it, to the page, p95 for each store
 - `listeners`: the calls of agents with five open pages against those without, on one HTTP server, in turns
 - `idle`: the processor time of a dashboard with one open page and nothing to tell
 
@@ -21,12 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
+from anyio import to_thread
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 from websockets.asyncio.client import ClientConnection, connect
@@ -82,6 +85,18 @@ class Server(NamedTuple):
             await socket.recv()
             yield socket
 
+    async def stored_at(self, session_id: str) -> str:
+        """Ask when a run was stored."""
+        request = urllib.request.Request(
+            f"{self.url}api/runs/{session_id}", headers={"Authorization": f"Bearer {self.token}"}
+        )
+
+        def ask() -> str:
+            with urllib.request.urlopen(request) as answer:
+                return str(json.load(answer)["updated_at"])
+
+        return await to_thread.run_sync(ask)
+
     def seconds(self) -> float:
         """Give the processor time that it has taken."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -101,19 +116,28 @@ def dashboard(at: Place, *command: str) -> Iterator[Server]:
             process.terminate()
 
 
-async def live(at: Place, count: int) -> float:
-    """Give the 95th percentile of the seconds from a call to the page."""
+async def live(at: Place, count: int) -> tuple[float, float]:
+    """Give the 95th percentiles of the seconds from what was stored to the page, and by which this machine is late."""
     took: list[float] = []
+    late: list[float] = []
     with dashboard(at, "dashboard") as server:
         async with server.page() as page, at.project.stdio_agent("--tools", "core", env=at.env) as agent:
             for _ in range(count):
-                await anyio.sleep(random.random())  # so that calls come at any time of the poll
+                pause = random.random()  # so that calls come at any time of the poll
                 begun = time.perf_counter()
-                run = f"run:{(await agent.start())['session_id']}"
-                while run not in json.loads(await page.recv()).get("things", ()):
+                await anyio.sleep(pause)
+                late.append(time.perf_counter() - begun - pause)
+                session_id = (await agent.start())["session_id"]
+                while f"run:{session_id}" not in json.loads(await page.recv()).get("things", ()):
                     pass
-                took.append(time.perf_counter() - begun)
-    return statistics.quantiles(took, n=20)[-1]
+                now = datetime.now(UTC)
+                took.append((now - datetime.fromisoformat(await server.stored_at(session_id))).total_seconds())
+    return p95(took), p95(late)
+
+
+def p95(values: list[float]) -> float:
+    """Give the 95th percentile."""
+    return statistics.quantiles(values, n=20)[-1]
 
 
 async def listeners(at: Place, rounds: int, calls: int) -> tuple[float, float]:
@@ -188,8 +212,10 @@ def main() -> None:
     for store in STORES:
         with place(store) as at:
             if "live" in chosen:
-                p95 = anyio.run(live, at, options.events)
-                report(f"{store}: call -> page, p95", f"{p95:.3f} s", f"{LIMITS[store]} s", is_met=p95 <= LIMITS[store])
+                seconds, late = anyio.run(live, at, options.events)
+                met = seconds <= LIMITS[store]
+                report(f"{store}: stored -> page, p95", f"{seconds:.3f} s", f"{LIMITS[store]} s", is_met=met)
+                print(f"    meanwhile a process that sleeps wakes up late by {late:.3f} s, p95")
             if "listeners" in chosen:
                 alone, watched = anyio.run(listeners, at, options.rounds, options.calls)
                 ratio = watched / alone

@@ -136,6 +136,9 @@ class Notifier:
 
         self._sent.keep(is_kept)
         self._failures = {key: failure for key, failure in self._failures.items() if is_kept(key)}
+        for target in self.targets:
+            if all(key[0] != target.key for key in self._failures):
+                self.problems.pop(target.name, None)
 
     def _is_due(self, key: Key) -> bool:
         _, next_time = self._failures.get(key, (0, 0.0))
@@ -150,7 +153,6 @@ class Notifier:
                 with anyio.CancelScope(shield=True):
                     self._sent.add(key, item.state)
                     self._failures.pop(key, None)
-                    self.problems.pop(target.name, None)
                     await self._save()
         except Exception as error:
             if not isinstance(error, NotSent):

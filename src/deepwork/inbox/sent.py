@@ -42,16 +42,16 @@ class SentNotes:
 
     def read(self) -> None:
         """Read the file; one that is damaged is as if nothing had been sent: told twice is better than never."""
-        with Folder.open(self._folder, inside=self._folder) as folder:
-            content = folder.read(FILE)
         try:
+            with Folder.open(self._folder, inside=self._folder) as folder:
+                content = folder.read(FILE)
             targets = json.loads(content or b"{}")
             self._states = {
                 (str(target), str(item)): str(state)
                 for target, states in targets.items()
                 for item, state in states.items()
             }
-        except (ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError):
             self._states = {}
         self._saved = self._states
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from deepwork.errors import CorruptSession, StrictRefusal, UnknownItem
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.call import LOCAL
 from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
+from deepwork.ports.state_store import StateStore
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.waiting import WaitingStep, WaitKind, waiting_steps
 from deepwork.text.shorten import one_line
@@ -51,15 +52,23 @@ class SessionInbox(InboxSource):
         self._sessions = sessions
         self._interventions = interventions
         self._limits = limits
-        # The items of each active session, and when it was changed last: most have not changed since the last look.
+        self._stamps: Mapping[str, Hashable] | None = None
+        self._items: list[InboxItem] = []
+        # The items of each active session, and when it was changed last.
         self._known: dict[str, tuple[str, list[InboxItem]]] = {}
 
     async def items(self) -> list[InboxItem]:
         """Read those of the active sessions that have changed, and the names of damaged ones."""
         store = await self._sessions.store()
-        summaries = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
+        stamps = await store.stamps()
+        if stamps != self._stamps:
+            self._items = [*await self._waiting(store), *map(_damaged, await store.damaged())]
+            self._stamps = stamps
+        return self._items
+
+    async def _waiting(self, store: StateStore) -> list[InboxItem]:
         known: dict[str, tuple[str, list[InboxItem]]] = {}
-        for summary in summaries:
+        for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
             updated_at, items = self._known.get(summary.session_id, ("", []))
             if updated_at != summary.updated_at:
                 with suppress(CorruptSession):  # it is named among the damaged from now on
@@ -67,7 +76,7 @@ class SessionInbox(InboxSource):
                     items = [*self._items_of(session)] if session else []
             known[summary.session_id] = summary.updated_at, items
         self._known = known
-        return [*(item for _, items in known.values() for item in items), *map(_damaged, await store.damaged())]
+        return [item for _, items in known.values() for item in items]
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what `deepwork sessions override`, `reopen` and `abort` do."""
@@ -102,12 +111,13 @@ class SessionInbox(InboxSource):
 def _item(session: Session, step: WaitingStep) -> InboxItem:
     progress = session.step_progress[step.step_id]
     why = _WHAT[step.kind].format(attempts=progress.quality_attempts, failures=progress.runner_failures)
+    reason = "The agent's reason: " if step.kind is WaitKind.OVERRIDE else ""
     return InboxItem(
         id=f"{session.session_id}.{step.step_id}",
         kind=step.kind,
         who=f"session {session.session_id[:8]}",
         what=f"{session.workflow}: step {step.step_id!r} {why}",
-        detail=f"Goal: {one_line(session.goal)}\n{step.text}",
+        detail=f"Goal: {one_line(session.goal)}\n{reason}{step.text}",
         since=step.since,
         state=f"{step.kind} {step.since}",
         reference={"kind": "session", "id": session.session_id, "step_id": step.step_id},

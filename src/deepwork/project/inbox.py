@@ -29,7 +29,7 @@ from deepwork.text.shorten import one_line, shorten
 from deepwork.text.suggest import nearest
 
 # A source that takes longer is shown as one that fails; the others are not held up.
-SECONDS = 5.0
+SECONDS = 10.0
 MAX_ITEMS = 1000
 MAX_WHAT = 200
 MAX_DETAIL = 4000

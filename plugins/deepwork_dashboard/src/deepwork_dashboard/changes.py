@@ -30,8 +30,8 @@ MAX_CATCH_UP = 5_000
 # What ids begin with, and what they name.
 _NAMED = {"tk_": "task", "ag_": "agent"}
 MAX_ID = 40
-# The feed of a database that has not been made yet is followed from its first event.
-BEGINNING = ""
+# Before the first event, for a database that has not been made yet.
+BEGINNING = "0-0"
 # Whose runs of other projects are.
 NOBODY = ""
 
@@ -162,12 +162,13 @@ class Watch:
     async def _events_since(self, feed: str) -> list[Change] | None:
         if not self._dashboard.has_database:
             return []
+        if not feed:  # the database was away
+            return None
         try:
-            database = await self._dashboard.database()
-            events = await database.feed(feed or None, limit=MAX_CATCH_UP)
+            events = await (await self._dashboard.database()).feed(feed, limit=MAX_CATCH_UP)
         except DeepWorkError:
             return None
-        return None if len(events) == MAX_CATCH_UP or not feed else await self._changes_of(events)
+        return await self._changes_of(events) if len(events) < MAX_CATCH_UP else None
 
     # The watch itself
 
@@ -272,7 +273,7 @@ class Watch:
                     self._feed = await database.end_of_feed()
                     for page in self._pages:
                         page.drop()
-                async with aclosing(database.follow(self._feed or None)) as events:
+                async with aclosing(database.follow(self._feed)) as events:
                     async for event in events:
                         self._feed = event.id
                         self._tell(await self._changes_of([event]))
