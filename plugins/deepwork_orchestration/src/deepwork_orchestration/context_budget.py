@@ -145,9 +145,9 @@ class Sizes:
     def of(self, value: Any) -> int:
         """Count a value; what is more than the budget is not counted to its end."""
         if isinstance(value, list):
-            return sum(self._part(entry) for entry in value) + len(value)
+            return sum(self._part(entry) + 1 for entry in value) + 2
         if isinstance(value, dict):
-            return sum(self._part(name) + self.of(part) + 1 for name, part in value.items())
+            return sum(self._part(name) + self.of(part) + 2 for name, part in value.items()) + 2
         return self._part(value)
 
     def _part(self, value: Any) -> int:
