@@ -133,3 +133,11 @@ def test_a_registry_that_does_not_answer_is_no_difference(registry):
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 69
     assert "did not answer" in completed.stderr
+
+
+def test_the_page_names_every_module_so_that_none_waits_for_another():
+    static = VENDOR.parent
+    modules = {path.relative_to(static).as_posix() for path in static.rglob("*.js")}
+    page = (static / "index.html").read_text()
+    named = {module for module in modules if f'"static/{module}"' in page}
+    assert named == modules

@@ -51,7 +51,9 @@ def test_what_waits_is_counted_at_once_on_every_view(team, agent, serve, page):
     before = page.locator(".badge").all_inner_texts()
     session_id = team.start(agent, "A run that gets stuck", steps=1)
     team.fail_draft(agent, session_id)
-    page.locator(".badge", has_text=str(int(before[0] if before else 0) + 1)).wait_for()
+    after = int(before[0] if before else 0) + 1
+    page.locator(".badge", has_text=str(after)).wait_for()
+    assert page.title().startswith(f"({after}) Plans")
 
 
 def test_tasks_change_their_colour_while_somebody_looks(team, planner, new_task, serve, page):

@@ -135,11 +135,11 @@ def test_no_view_is_wider_than_a_small_screen(dashboard, addresses, new_page):
 
 def test_the_page_of_a_run_says_what_was_judged_and_why_it_failed(dashboard, addresses, page):
     dashboard.enter(page, addresses["a run"])
-    page.get_by_text("Attempt 3").wait_for()
+    page.get_by_text("Attempt 3", exact=True).wait_for()
     assert page.locator(".attempt-card").count() == 3
     newest = page.locator(".attempt-card").first
     assert newest.get_by_role("img", name="Passed").count() == 4
-    page.get_by_text("Attempt 2").click()
+    page.get_by_text("Attempt 2", exact=True).click()
     page.get_by_text("Two figures in the second paragraph have no source.").first.wait_for()
     page.get_by_text("claude-sonnet-5").first.wait_for()
 

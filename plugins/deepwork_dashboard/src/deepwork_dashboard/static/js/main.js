@@ -33,12 +33,15 @@ function draw() {
 function frame() {
   const {parts, query} = current();
   const view = viewOf(parts, page.session);
-  document.title = [view.title, page.session.project, 'deepwork'].filter(Boolean).join(' · ');
+  const inbox = useList('api/inbox');
+  const waiting = inbox.total ?? inbox.items.length;
+  // A tab in the background says how much waits.
+  document.title = `${waiting ? `(${waiting}) ` : ''}${view.title} · ${page.session.project} · deepwork`;
   return html` <button class="skip" type="button" @click=${() => document.getElementById('main').focus()}>
       Skip to the content
     </button>
     <div class="frame">
-      ${sidebar(parts)}
+      ${sidebar(parts, waiting)}
       <div class="stage">
         ${topbar(query)} ${staleNotice()}
         <main id="main" tabindex="-1">
@@ -50,9 +53,7 @@ function frame() {
     <div class="visually-hidden" role="status" aria-live="polite">${announced()}</div>`;
 }
 
-function sidebar(parts) {
-  const inbox = useList('api/inbox');
-  const waiting = inbox.total ?? inbox.items.length;
+function sidebar(parts, waiting) {
   const links = NAVIGATION.filter(({name}) => page.session.views.includes(name));
   const chosen = parts[0] === 'tasks' ? 'plans' : parts[0] === 'messages' ? 'agents' : parts[0] || 'inbox';
   return html`<aside class=${page.menuOpen ? 'sidebar is-open' : 'sidebar'} aria-label="Sidebar">
