@@ -38,7 +38,7 @@ pictures: $(READY)  ## Draw the pictures in the docs: from what the demo and rea
 test: lint types  ## Lint, types and the tests, in some minutes
 	$(BIN)/python -m pytest -m 'not slow and not external'
 
-test-all: $(READY)  ## The long tests besides: torture, installed plugins, clients from npm
+test-all: $(READY)  ## The long tests besides: torture, PostgreSQL, installed plugins, clients from npm
 	$(BIN)/python -m pytest -m 'slow or external'
 
 test-load: $(READY)  ## The tests that watch processes, five times on a machine that is busy

@@ -51,7 +51,7 @@ MISBEHAVIOURS: list[tuple[str, dict[str, Any], str]] = [
     ("missing", {"mode": "missing"}, "cannot be started"),
     ("slow", {"mode": "pass", "seconds": 30}, f"within {LIMIT} s"),
     ("non-UTF-8", {"mode": "raw", "bytes": base64.b64encode(b"\xff\xfe{}").decode()}, "Claude printed no JSON"),
-    ("killed", {"mode": "killed"}, "Claude was killed by signal 9"),
+    ("killed", {"mode": "killed"}, "Claude was killed by SIGKILL"),
 ]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).parent.parent
+BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 PROCESSES = re.compile(r"signal\.SIG|os\.kill|killpg|\.terminate\(|\.kill\(|send_signal")
 
 
@@ -42,8 +43,8 @@ def files_that_watch_processes() -> Iterator[str]:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keep processors busy."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """Keep processors busy, until this process ends at the latest."""
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
     finally:

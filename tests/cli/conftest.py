@@ -23,6 +23,6 @@ def run(project):
         command = [sys.executable, *options, "-m", "deepwork", *map(str, arguments)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         env = {**os.environ, **environment}
-        return subprocess.run(command, **pipes, text=True, timeout=60, cwd=cwd, env=env)
+        return subprocess.run(command, **pipes, text=True, timeout=240, cwd=cwd, env=env)
 
     return run

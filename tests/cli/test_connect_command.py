@@ -256,3 +256,19 @@ def test_doctor_says_when_an_installed_plugin_starts_another_command(connect, ho
     assert "starts the same command" in run("doctor").stdout
     file.write_text(json.dumps({"mcpServers": {"deepwork": {**entry, "command": "/old/deepwork"}}}))
     assert "starts another command than `deepwork connect claude`" in run("doctor").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "unsaid"),
+    [
+        (("claude",), ["asks for your approval"], []),
+        (("claude", "--scope", "user"), [], ["asks for your approval"]),
+        (("codex", "--hooks"), ["trusted the project", "looked at them"], []),
+        (("codex", "--hooks", "--scope", "user"), ["looked at them"], ["trusted the project"]),
+        (("codex",), ["trusted the project"], ["looked at them"]),
+    ],
+)
+def test_what_a_client_still_asks_of_its_user_is_said_where_it_asks(run, home, arguments, said, unsaid):
+    told = run("connect", *arguments, "--no-verify", HOME=str(home)).stderr
+    assert [words for words in said if words not in told] == []
+    assert [words for words in unsaid if words in told] == []

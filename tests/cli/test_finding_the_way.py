@@ -105,6 +105,6 @@ def test_serve_in_a_terminal_says_that_it_waits_for_an_agent_and_ends_at_the_fir
         os.close(terminal)
         line = next((line for line in server.stderr if "Waiting" in line), "")
         server.send_signal(signal.SIGINT)
-        server.communicate(timeout=60)
+        server.communicate(timeout=240)
     os.close(main_end)
     assert line == "Waiting for an agent on stdin. Agents start this command themselves; Ctrl-C ends it.\n"

@@ -24,7 +24,7 @@ def jobs(project):
             capture_output=True,
             text=True,
             errors="surrogateescape",
-            timeout=60,
+            timeout=240,
             check=False,
         )
         assert "Traceback" not in result.stdout + result.stderr

@@ -1,6 +1,10 @@
 """`deepwork sessions` and `deepwork jobs get-stack`, on files that a real server has written."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -388,3 +392,51 @@ async def test_no_command_imports_fastmcp(three, run, command):
     assert "deepwork.project.project" in result.stderr
     assert "fastmcp" not in result.stderr
     assert "mcp" not in {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--status", "active"]], ids=["plain", "json", "active"])
+async def test_a_list_without_models_is_the_list_of_the_store(project, monkeypatch, arguments):
+    """Files as this release writes them are listed without the store; any variable of ours has it asked instead."""
+    project.write_job()
+    project.write("a.md")
+    async with project.agent() as agent:
+        for number in range(12):
+            begun = await agent.start()
+            if number % 3 == 0:
+                await agent.finish({"a.md": "a.md"}, session_id=begun["session_id"])
+            if number % 4 == 0:
+                await agent.call("abort_workflow", explanation="enough", session_id=begun["session_id"])
+
+    def listed(**variables):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("DEEPWORK_")}
+        command = [sys.executable, "-X", "importtime", "-m", "deepwork", "sessions", "list", *arguments]
+        return subprocess.run(
+            command, cwd=project.root, env={**kept, **variables}, capture_output=True, text=True, check=True
+        )
+
+    quick, asked = listed(), listed(DEEPWORK_NO_PLUGINS="none")
+    ages = re.compile(r"\d+ (s|min)( ago)")
+    assert ages.sub("0 s ago", quick.stdout) == ages.sub("0 s ago", asked.stdout)
+    assert "demo" in quick.stdout
+    assert ("pydantic" in quick.stderr, "pydantic" in asked.stderr) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file: file.write_text('{"status": '),
+        lambda file: file.write_text(file.read_text().replace('"updated_at": "', '"updated": "')),
+        lambda file: file.rename(file.with_suffix(".json.20260101T000000.corrupt")),
+    ],
+    ids=["torn", "of an earlier release", "set aside"],
+)
+async def test_files_that_only_the_store_understands_are_left_to_it(project, spoil):
+    from deepwork.clients.stored_list import newest_sessions
+
+    project.write_job()
+    async with project.agent() as agent:
+        await agent.start()
+        begun = await agent.start()
+    assert len(newest_sessions(project.root, {}, status=None, limit=10)) == 2
+    spoil(project.state / f"session_{begun['session_id']}.json")
+    assert newest_sessions(project.root, {}, status=None, limit=10) is None

@@ -168,7 +168,7 @@ def test_on_a_terminal_the_only_escapes_are_our_colours(hostile):
         with suppress(OSError):  # Linux says so that nobody writes any more
             while chunk := os.read(ours, 65536):
                 output += chunk
-        assert process.wait(60) == 0
+        assert process.wait(100) == 0
     os.close(ours)
     text = output.decode().replace("\r\n", "\n")
     assert set(re.findall(r"\x1b\[\d*m", text)) == {"\x1b[1m", "\x1b[31m", "\x1b[0m"}

@@ -121,7 +121,8 @@ def parts(message: str) -> list[str]:
 def commands(command: click.Command = main, name: str = "deepwork") -> list[str]:
     """Name a command of the core and all below it."""
     context = click.Context(command)
-    below = COMMANDS if command is main else getattr(command, "commands", ())
+    groups = command.list_commands(context) if isinstance(command, click.Group) else ()
+    below = COMMANDS if command is main else groups
     found = [commands(command.get_command(context, child), f"{name} {child}") for child in below]
     return [name, *(one for names in found for one in names)]
 

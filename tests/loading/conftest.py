@@ -12,6 +12,6 @@ def serve(project):
 
     def serve(*arguments):
         command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root), *arguments]
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
 
     return serve

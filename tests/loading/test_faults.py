@@ -56,7 +56,7 @@ def deepwork(project):
 
     def deepwork(*arguments):
         command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
 
     return deepwork
 

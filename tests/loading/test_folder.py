@@ -40,7 +40,7 @@ def listed(project):
     def listed(*options, **environment):
         command = [sys.executable, "-m", "deepwork", "plugins", "--json", "--path", str(project.root), *options]
         env = {**os.environ, **environment}
-        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=60)
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, timeout=240)
         assert ended.stdout, ended.stderr
         return {row["name"]: row for row in json.loads(ended.stdout)["plugins"] if row["status"] != "blocked"}
 

@@ -217,6 +217,6 @@ def test_strictly_a_plugin_that_cannot_be_imported_stops_the_server(install, ser
 def test_a_plugin_that_leaves_a_thread_behind_keeps_no_command_from_ending(project, install, arguments):
     install("threads")
     command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
     assert ended.returncode == 0
     assert "Ended without waiting for: left behind" in ended.stderr

@@ -52,7 +52,7 @@ def serve(project):
     def serve(*arguments, **environment):
         command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root), *arguments]
         env = {**os.environ, **environment}
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=env)
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, env=env)
 
     return serve
 

@@ -140,7 +140,7 @@ def in_terminal(project, *arguments, answers):
         with suppress(OSError):
             while chunk := os.read(ours, 4096):
                 shown += chunk
-        process.wait(60)
+        process.wait(100)
     os.close(ours)
     return shown.decode()
 

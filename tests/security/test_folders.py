@@ -147,7 +147,7 @@ def test_a_state_folder_that_leads_out_keeps_the_server_from_starting(project, o
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(outside / "state")
     process = serve(*transport)
-    _, log = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=100)
     assert process.returncode == 1
     assert re.match(r"Error: .*\.deepwork.* lies outside of the project\n", log)
     assert everything(outside) == before
@@ -158,7 +158,7 @@ def test_a_state_folder_that_stays_inside_may_be_a_link(project, serve):
     project.state.parent.mkdir()
     project.state.symlink_to("../elsewhere")
     process = serve()
-    _, log = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=100)
     assert (process.returncode, log) == (0, "")
 
 

@@ -29,7 +29,7 @@ def deepwork(project, *arguments, cwd=None, stdin="", **environment):
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         cwd=cwd or project.root,
         env={**os.environ, **environment},
     )
@@ -210,7 +210,7 @@ def test_doctor_says_who_can_change_an_environment_that_lies_in_the_project():
         [sys.executable, "-P", "-m", "deepwork", "doctor", "--json", "--path", str(folder)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         cwd="/",
         check=False,
     )
@@ -246,6 +246,6 @@ def in_terminal(project, *arguments, answers):
         with suppress(OSError):  # the kernel's way to say that the other side is closed
             while chunk := os.read(ours, 4096):
                 shown += chunk
-        process.wait(60)
+        process.wait(100)
     os.close(ours)
     return shown.decode()

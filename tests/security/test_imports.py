@@ -31,7 +31,7 @@ def hostile(project):
 def run(project, *command, **environment):
     cwd = project.root
     return subprocess.run(
-        [*command], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, input=""
+        [*command], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=240, input=""
     )
 
 
@@ -60,7 +60,7 @@ def test_a_folder_of_the_project_on_the_path_is_refused_from_elsewhere_too(hosti
     code = "from deepwork.__main__ import run; run()"
     command = [sys.executable, "-P", "-c", code, "jobs", "list", "--path", str(hostile.root)]
     env = {**os.environ, "PYTHONPATH": str(hostile.root / "lib")}
-    result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240)
     assert result.returncode == 1
     assert "which lies in the project" in result.stderr
 

@@ -43,7 +43,7 @@ def command(project, *arguments):
         [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         cwd=os.path.dirname(project.root),
     )
 

@@ -35,7 +35,7 @@ def trust(project, *arguments, answers=""):
     """Run `deepwork trust` and give what it printed."""
     command = [sys.executable, "-m", "deepwork", "trust", "--path", str(project.root), *arguments]
     cwd = os.path.dirname(project.root)
-    return subprocess.run(command, input=answers, capture_output=True, text=True, timeout=60, cwd=cwd)
+    return subprocess.run(command, input=answers, capture_output=True, text=True, timeout=240, cwd=cwd)
 
 
 def decisions():

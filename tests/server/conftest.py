@@ -93,7 +93,7 @@ class Line:
 
     def __init__(self, url):
         address = urlsplit(url)
-        self.socket = socket.create_connection((address.hostname, address.port), timeout=20)
+        self.socket = socket.create_connection((address.hostname, address.port), timeout=100)
         self.host = address.netloc
         self.rest = b""
 
@@ -206,7 +206,7 @@ def log_of():
 
     def log_of(process):
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(100) == 0
         return process.stderr.read().splitlines()
 
     return log_of

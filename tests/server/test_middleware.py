@@ -161,7 +161,7 @@ def test_the_log_goes_to_stderr_and_as_json_lines_to_a_file(project, install, wi
     server.refused("acme_crash")
     server.process.stdin.close()
     stderr = server.process.stderr.read()
-    assert server.process.wait(10) == 0
+    assert server.process.wait(100) == 0
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     calls = [(entry["tool"], entry["stack"], entry["outcome"]) for entry in lines if "tool" in entry]
     assert calls == [

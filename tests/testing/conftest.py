@@ -21,7 +21,7 @@ def wheel_of(tmp_path_factory):
         if folder not in built:
             out = tmp_path_factory.mktemp("wheels")
             command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
-            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=600)
             [built[folder]] = out.glob("*.whl")
         return built[folder]
 
@@ -42,7 +42,7 @@ def environment(tmp_path):
 
     def environment(*wheels):
         home, libraries = tmp_path / "environment", tmp_path / "libraries"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=60)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=240)
         libraries.mkdir()
         for installed in Path(sysconfig.get_path("purelib")).iterdir():
             if installed.suffix != ".pth" and not installed.name.startswith(FOREIGN):
@@ -52,7 +52,7 @@ def environment(tmp_path):
         (packages / "libraries.pth").write_text(f"{libraries}\n")
         pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "install"]
         pip += ["--quiet", "--no-index", "--no-deps", "--ignore-installed"]
-        subprocess.run([*pip, *map(str, wheels)], check=True, timeout=120, env={**os.environ, "PYTHONPATH": ""})
+        subprocess.run([*pip, *map(str, wheels)], check=True, timeout=600, env={**os.environ, "PYTHONPATH": ""})
         return python
 
     return environment
@@ -72,7 +72,7 @@ def run():
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=230,
+            timeout=870,
         )
         return ended.returncode, ended.stdout
 

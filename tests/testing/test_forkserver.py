@@ -67,7 +67,7 @@ def test_a_process_is_a_child_with_its_own_pid_that_ends_by_its_input(project):
         assert was_forked(process.pid)
         assert f"\nPPid:\t{os.getpid()}\n" in Path(f"/proc/{process.pid}/status").read_text()
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(100) == 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
@@ -75,7 +75,7 @@ def test_it_is_ended_by_signals(project, number, code):
     with serve(project) as process:
         StdioWire(process).greet()
         process.send_signal(number)
-        assert process.wait(60) == code
+        assert process.wait(100) == code
 
 
 def test_it_may_lead_a_session_of_its_own(project):

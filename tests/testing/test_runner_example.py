@@ -39,7 +39,7 @@ def test_the_page_shows_the_package(file):
 
 @pytest.mark.anyio
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_its_wheel_judges_in_an_environment_of_its_own(project, core_wheel, wheel_of, environment, tmp_path):
     python = environment(core_wheel, wheel_of(PACKAGE))
     program = tmp_path / "oracle"

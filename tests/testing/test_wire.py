@@ -83,7 +83,7 @@ def test_a_workflow_is_led_over_http_in_both_modes(project, mode):
                 wire.ask("no/such")
             assert wire.post(b"{").messages[0]["error"]["code"] == -32700
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(100) == 0
             with pytest.raises(Gone):
                 wire.ask("ping")
     finally:

@@ -18,7 +18,7 @@ def torture():
 
     def run(*arguments, **environment):
         command = [sys.executable, str(TORTURE), *arguments]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=230, env={**os.environ, **environment})
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=870, env={**os.environ, **environment})
         return ended.returncode, ended.stdout + ended.stderr
 
     return run

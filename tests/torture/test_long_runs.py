@@ -8,7 +8,7 @@ import pytest
 
 import deepwork
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 CANNOT = re.compile(r"SKIPPED: (?!p99)(.+)")
 

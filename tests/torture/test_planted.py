@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 # Of the first change that a server stores nothing reaches the disk, so it takes one acknowledged call to find it out.
 LOSES_EVERY_SECOND_WRITE = """

@@ -15,7 +15,7 @@ OUTPUTS = {"a.md": "a.md"}
 META = {"progressToken": "t"}
 
 # Long enough for a busy machine; a server that waited for its reviewer would take five minutes.
-PATIENCE = 60
+PATIENCE = 240
 
 
 @pytest.fixture

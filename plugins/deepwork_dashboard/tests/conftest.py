@@ -72,7 +72,7 @@ class Dash:
             sent["Authorization"] = f"Bearer {self.token if token is True else token}"
         if body is not None and not isinstance(body, bytes | str):
             body, sent["Content-Type"] = json.dumps(body), "application/json"
-        connection = http.client.HTTPConnection(self.netloc, timeout=30)
+        connection = http.client.HTTPConnection(self.netloc, timeout=100)
         try:
             connection.request(method, f"{self.mount}{path}", body, sent)
             response = connection.getresponse()
@@ -105,7 +105,7 @@ class Dash:
     def end(self, number=signal.SIGTERM):
         """Stop the server, and give its exit code."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(100)
 
 
 async def hear(socket, *things, seconds=30):
@@ -151,7 +151,7 @@ class Project(DeepworkProject):
     def run(self, *arguments, **more):
         """Run the command `deepwork`."""
         command = [sys.executable, "-m", "deepwork", *arguments]
-        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, env=self.env, timeout=60, **more)
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, env=self.env, timeout=240, **more)
 
     @contextmanager
     def dashboard(self, *options, env=None):

@@ -23,7 +23,7 @@ def deepwork(team):
     def run(*arguments, stdin="", env=None):
         return subprocess.run(
             [sys.executable, "-m", "deepwork", "plan", *arguments], cwd=team.project.root, input=stdin,
-            env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=60,
+            env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=240,
         )  # fmt: skip
 
     return run

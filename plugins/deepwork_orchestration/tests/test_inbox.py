@@ -115,7 +115,7 @@ async def test_a_program_lists_tasks_for_people_and_cannot_do_them(agent, team, 
 
     def deepwork(*arguments):
         command = [sys.executable, "-m", "deepwork", "inbox", *arguments, "--path", str(team.project.root)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ})
+        return subprocess.run(command, capture_output=True, text=True, timeout=240, env={**os.environ})
 
     assert f"orchestration:task.{tasks['sign']}" in deepwork().stdout
     ended = deepwork("answer", f"task.{tasks['sign']}", "complete", "--text", "Signed")

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 import psycopg
-from bench.client import Era, PipeConnection, Process
+from bench.client import Cost, Era, PipeConnection, Process
 from fastmcp import Client
 from sqlalchemy import Engine, event
 
@@ -43,13 +43,13 @@ Statement = tuple[str, Any, Mapped]
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds of a call, p50: over a server's pipes, and of its statements alone."""
+    """Milliseconds of a call over a server's pipes, and of its statements alone; p50."""
 
-    served: float
-    raw: float
+    served: Cost
+    raw: Cost
 
 
-def measure(engine: str, workflows: int, tasks: int) -> tuple[float, dict[str, Times]]:
+def measure(engine: str, workflows: int, tasks: int) -> tuple[Cost, dict[str, Times]]:
     """Give the time of FLOOR's call and of each tool's, in a database of so many workflows of so many tasks."""
     with tempfile.TemporaryDirectory() as folder, _databases(engine, Path(folder)) as database:
         os.environ["DEEPWORK_DATABASE_URL"] = database.url
@@ -340,24 +340,39 @@ def _raw_postgres(url: str) -> Callable[[str, Any, Mapped], None]:
 
 def _take_turns(
     folder: Path, calls: dict[str, list[Mapped]], statements: dict[str, list[list[Statement]]], urls: list[str]
-) -> tuple[float, dict[str, Times]]:
+) -> tuple[Cost, dict[str, Times]]:
     """Run each call's statements, serve it, and call FLOOR, so that all three meet the same machine."""
     command = [sys.executable, "-m", "deepwork", "serve", "--path", str(folder), "--tools", "orchestration"]
     database, run = {"DEEPWORK_DATABASE_URL": urls[0]}, _raw(urls[1])
     with _started(folder, [sys.executable, str(FLOOR)], {}) as floor, _started(folder, command, database) as server:
         server.call("agent_list", {})
-        echoes, times = [], {}
+        echoes: list[Cost] = []
+        times = {}
         for tool, arguments in calls.items():
             served, raw = [], []
             for one, lines in zip(arguments, statements[tool], strict=True):
-                echoes.append(floor.call("echo", {"text": "hello"}).seconds * 1000)
-                served.append(server.call(_name(tool), one).seconds * 1000)
-                begin = time.perf_counter()
-                for line in lines:
-                    run(*line)
-                raw.append((time.perf_counter() - begin) * 1000)
-            times[tool] = Times(statistics.median(served), statistics.median(raw))
-    return statistics.median(echoes), times
+                echoes.append(_called(floor, "echo", {"text": "hello"}))
+                served.append(_called(server, _name(tool), one))
+                raw.append(_run(run, lines))
+            times[tool] = Times(_summed(served), _summed(raw))
+    return _summed(echoes), times
+
+
+def _called(server: PipeConnection, tool: str, arguments: Mapped) -> Cost:
+    before = server.process.cpu()
+    seconds = server.call(tool, arguments).seconds
+    return Cost(seconds * 1000, (server.process.cpu() - before) * 1000)
+
+
+def _run(run: Callable[[str, Any, Mapped], None], lines: list[Statement]) -> Cost:
+    begin, before = time.perf_counter(), time.thread_time()
+    for line in lines:
+        run(*line)
+    return Cost((time.perf_counter() - begin) * 1000, (time.thread_time() - before) * 1000)
+
+
+def _summed(costs: list[Cost]) -> Cost:
+    return Cost(statistics.median(cost.wall for cost in costs), statistics.median(cost.cpu for cost in costs))
 
 
 @contextmanager

@@ -96,7 +96,7 @@ class Repo(DeepworkProject):
         command = [sys.executable, "-m", "deepwork", *arguments]
         environment = {**os.environ, "COLUMNS": "100", **(env or {})}
         return subprocess.run(
-            command, cwd=cwd or self.root, input=stdin, capture_output=True, text=True, env=environment, timeout=60
+            command, cwd=cwd or self.root, input=stdin, capture_output=True, text=True, env=environment, timeout=240
         )
 
 

@@ -31,7 +31,7 @@ def run(project_on_database):
     async def run(*arguments, code=0):
         command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project_on_database.root)]
         completed = await to_thread.run_sync(
-            lambda: subprocess.run(command, capture_output=True, text=True, timeout=60)
+            lambda: subprocess.run(command, capture_output=True, text=True, timeout=240)
         )
         assert completed.returncode == code, completed.stderr
         return completed.stdout

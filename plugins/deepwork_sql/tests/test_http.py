@@ -39,7 +39,7 @@ def serve(project_on_database):
     yield serve
     for process in processes:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(100) == 0
         process.stderr.close()
 
 
@@ -48,7 +48,7 @@ def feed_of(address, query="", **options):
 
 
 async def event_of(socket):
-    with anyio.fail_after(20):
+    with anyio.fail_after(240):
         return json.loads(await socket.recv())
 
 
@@ -95,7 +95,7 @@ async def test_a_program_without_an_origin_or_with_a_foreign_one_is_refused(serv
 async def test_what_is_no_cursor_closes_the_socket_with_the_reason(serve, database):
     address = await to_thread.run_sync(serve, "events", "--serve")
     async with feed_of(address, "?since=7", origin=address) as socket:
-        with pytest.raises(ConnectionClosedError) as error, anyio.fail_after(20):
+        with pytest.raises(ConnectionClosedError) as error, anyio.fail_after(240):
             await socket.recv()
     assert (error.value.rcvd.code, error.value.rcvd.reason) == (1008, "'7' is not the id of an event")
 

@@ -41,7 +41,7 @@ def run(project):
     def run(*arguments, **environment):
         command = [sys.executable, "-m", "deepwork", *arguments]
         env = {**os.environ, **environment}
-        return subprocess.run(command, cwd=project.root, capture_output=True, text=True, env=env, timeout=60)
+        return subprocess.run(command, cwd=project.root, capture_output=True, text=True, env=env, timeout=240)
 
     return run
 

@@ -84,7 +84,7 @@ def place(project):
 
 def deepwork(project, *arguments):
     command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
 def git(project, *arguments):

@@ -38,5 +38,6 @@ TestPostgresMachine.pytestmark = [pytest.mark.slow]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1000)
 def test_json_sqlite_and_postgresql_agree_in_long_runs(postgres_server):
     subprocess.run([sys.executable, AGREE, "--runs", "40", "--rules", "50"], check=True, timeout=900)

@@ -11,7 +11,7 @@ import pytest
 TORTURE = Path(__file__).parents[1] / "tools" / "torture_sql.py"
 FEW = ("--processes", "2", "--agents", "4")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
@@ -27,5 +27,5 @@ pytestmark = pytest.mark.slow
 )
 def test_nothing_is_lost_or_done_twice(postgres_server, engine, run):
     command = [sys.executable, TORTURE, *run, "--engine", engine]
-    completed = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=870)
     assert completed.returncode == 0, completed.stdout + completed.stderr

@@ -91,7 +91,7 @@ class Repo(DeepworkProject):
         """Run the command `deepwork`."""
         command = [sys.executable, "-m", "deepwork", *arguments]
         environment = {**os.environ, "COLUMNS": "100", **(env or {})}
-        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, env=environment, timeout=60)
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, env=environment, timeout=240)
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ async def listening(port, query="", **options):
 
 async def hear(socket, number):
     """Wait for so many messages."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(240):
         return [json.loads(await socket.recv()) for _ in range(number)]
 
 

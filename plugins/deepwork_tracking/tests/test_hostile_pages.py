@@ -30,7 +30,7 @@ def upgrade(url, headers):
         **headers,
     }
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-    with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=100) as connection:
         connection.sendall(f"GET /plugins/tracking/events HTTP/1.1\r\n{head}\r\n".encode())
         return int(connection.recv(100).split()[1])
 

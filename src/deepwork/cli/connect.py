@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -108,8 +109,15 @@ def connect_client(place: Place, *, hooks: bool = False, dry_run: bool = False, 
         say(f"verified   the server lists {len(verified.tools)} tools, {verified.seconds:.1f} s after its start")
     if any(_is_tracked(change, place) for change in changes):
         say(f"Note: git tracks this file, but the path in it is this machine's: {program}", err=True)
-    if client.note and any(change.changes for change in changes):
-        say(client.note, err=True)
+    if any(change.changes for change in changes):
+        for note in _notes(place, hooks=hooks):
+            say(note, err=True)
+
+
+def _notes(place: Place, *, hooks: bool) -> Iterator[str]:
+    client = place.client
+    notes = (client.note, client.project_note if place.scope == "project" else "", client.hooks_note if hooks else "")
+    yield from filter(None, notes)
 
 
 def place_of(client: Client, root: Path, scope: Scope | None = None) -> Place:
@@ -164,6 +172,7 @@ def _list_clients(root: Path) -> None:
     for state in overview(root, os.environ):
         say(f"{state.client.name:14}  {state.word:9}  {state.detail}".rstrip())
     say(f"{PRINT:14}  prints the entry, for any other client")
+    say("`deepwork connect NAME` connects one; - is one of which nothing is found here.", err=True)
 
 
 def _printed(root: Path) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from deepwork.cli.stores import NEWEST, with_store
+from deepwork.cli.options import NEWEST
+from deepwork.cli.stores import with_store
 from deepwork.engine.resume import resume_call
 from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus

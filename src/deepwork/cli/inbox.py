@@ -23,13 +23,13 @@ from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option
 from deepwork.cli.person import at_terminal
 from deepwork.cli.terminal import Styled, redraw, say, say_json, say_notices, say_text
-from deepwork.engine.resume import age
 from deepwork.errors import ArgumentError, ConfigError, UnknownItem
 from deepwork.inbox.notifier import Notifier
 from deepwork.loading.faults import stdout_on_stderr
 from deepwork.ports.inbox import Answerer, InboxAction, InboxContents, InboxFailure, InboxItem
 from deepwork.project.config import user_config_file
 from deepwork.project.project import Project
+from deepwork.text.age import age
 from deepwork.text.escape import visible
 
 LOOK_SECONDS = 1.0

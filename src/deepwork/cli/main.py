@@ -33,7 +33,7 @@ COMMANDS = {
     "status": "deepwork.cli.status:status",
     "inbox": "deepwork.cli.inbox:inbox",
     "jobs": "deepwork.cli.jobs:jobs",
-    "sessions": "deepwork.cli.sessions:sessions",
+    "sessions": "deepwork.cli.session_list:sessions",
     "gate": "deepwork.cli.gate:gate",
     "plugins": "deepwork.cli.plugins:plugins",
     "trust": "deepwork.cli.trust:trust",

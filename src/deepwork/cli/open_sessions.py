@@ -68,7 +68,8 @@ class StoredSessions:
 
     def all(self) -> list[OpenSession]:
         """Read all open sessions, the last changed first."""
-        from deepwork.cli.stores import NEWEST, with_store
+        from deepwork.cli.options import NEWEST
+        from deepwork.cli.stores import with_store
         from deepwork.models.sessions import SessionStatus
         from deepwork.project.project import Project
 

@@ -14,6 +14,9 @@ from click.core import ParameterSource
 from deepwork.cli.terminal import say
 from deepwork.files.import_path import check_import_path
 
+# How many sessions a command lists without `--all`.
+NEWEST = 10
+
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -1,24 +1,21 @@
-"""`deepwork sessions`: show, abort and archive the sessions of a project."""
+"""The commands of `deepwork sessions` that need the store: show, abort and archive the sessions of a project."""
 
 from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 import click
 
 from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.override import override
-from deepwork.cli.stores import NEWEST, change_session, read_session, with_store
+from deepwork.cli.stores import change_session, read_session, with_store
 from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.cli.verify import verify_sessions
 from deepwork.engine.interventions import over
-from deepwork.engine.resume import age, position, resume_call, resume_text
-from deepwork.errors import CorruptSession
+from deepwork.engine.resume import position, resume_call, resume_text
 from deepwork.models.sessions import EventKind, Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
@@ -29,54 +26,12 @@ reason_option = click.option(
 )
 
 
-class Listing(NamedTuple):
-    """What a list shows: sessions, how far each is, and damaged files."""
-
-    summaries: list[SessionSummary]
-    positions: dict[str, str | None]
-    damaged: list[str]
+others = CommandGroup("sessions")
+others.add_command(override)
+others.add_command(verify_sessions)
 
 
-@click.group(cls=CommandGroup, epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id is enough)")
-def sessions() -> None:
-    """Show, verify, abort, reopen or archive the sessions of this project."""
-
-
-sessions.add_command(override)
-sessions.add_command(verify_sessions)
-
-
-@sessions.command("list")
-@path_option
-@click.option("--all", "everything", is_flag=True, help=f"All sessions, not the {NEWEST} newest.")
-@click.option(
-    "--status", type=click.Choice([item.value for item in SessionStatus]), help="Only sessions with this status."
-)
-@click.option("--archived", is_flag=True, help="The sessions that `clean` has archived, instead.")
-@json_option
-def list_sessions(root: str, everything: bool, status: str | None, archived: bool, as_json: bool) -> None:
-    """List sessions, the last changed first."""
-    status_filter = SessionStatus(status) if status else None
-    limit = sys.maxsize if everything else NEWEST
-    find = _find_archived if archived else _find
-    summaries, positions, damaged = with_store(Project(root), lambda store: find(store, status_filter, limit))
-    if as_json:
-        say_json({"sessions": [summary.model_dump(mode="json") for summary in summaries], "damaged": damaged})
-        return
-    now = datetime.now(UTC)
-    for summary in summaries:
-        name = f"{summary.job_name}/{summary.workflow_name}"
-        when = f"{age(summary.updated_at, now)} ago"
-        goal = " ".join(summary.goal.split())[:60]
-        place = ", ".join(filter(None, [summary.step_id, positions.get(summary.session_id)]))
-        say(f"{summary.session_id}  {summary.status:9}  {when:>10}  {name} at {place}: {goal}")
-    for name in damaged:
-        say(f"damaged   {name}")
-    if not (summaries or damaged):
-        say("No sessions.", err=True)
-
-
-@sessions.command()
+@others.command()
 @session_id_argument
 @path_option
 @json_option
@@ -99,7 +54,7 @@ def show(session_id: str, root: str, as_json: bool) -> None:
             say_text(step.override_reason, f"        {_how_reviewed(session, step.step_id)}: ")
 
 
-@sessions.command()
+@others.command()
 @session_id_argument
 @path_option
 @json_option
@@ -114,7 +69,7 @@ def history(session_id: str, root: str, as_json: bool) -> None:
         say(f"{entry.at}  {entry.kind}  {entry.step_id or ''}{detail}".rstrip())
 
 
-@sessions.command("resume-text")
+@others.command("resume-text")
 @session_id_argument
 @path_option
 @json_option
@@ -131,7 +86,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     say_text(text)
 
 
-@sessions.command()
+@others.command()
 @session_id_argument
 @reason_option
 @path_option
@@ -145,7 +100,7 @@ def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
     say(f"aborted  {session.session_id}  {session.workflow}")
 
 
-@sessions.command()
+@others.command()
 @session_id_argument
 @reason_option
 @path_option
@@ -155,7 +110,7 @@ def undo(session_id: str, reason: str, root: str, as_json: bool) -> None:
     _say_back(_going_back(root, session_id, None, reason), as_json)
 
 
-@sessions.command("reopen")
+@others.command("reopen")
 @session_id_argument
 @click.argument("step_id", metavar="STEP")
 @reason_option
@@ -166,7 +121,7 @@ def reopen_step(session_id: str, step_id: str, reason: str, root: str, as_json: 
     _say_back(_going_back(root, session_id, step_id, reason), as_json)
 
 
-@sessions.command()
+@others.command()
 @click.option("--older-than", "days", type=click.IntRange(0), default=30, show_default=True, metavar="DAYS")
 @click.option("--dry-run", is_flag=True, help="Show what would be archived, and change nothing.")
 @path_option
@@ -190,21 +145,6 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
     for summary in archived:
         say(f"{'would archive' if dry_run else 'archived'}  {summary.session_id}")
     say(f"{len(archived)} {'session' if len(archived) == 1 else 'sessions'}.", err=True)
-
-
-async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
-    summaries = await store.find(status=status, limit=limit)
-    positions = {}
-    for summary in summaries:
-        with suppress(CorruptSession):
-            session = await store.load(summary.session_id)
-            positions[summary.session_id] = _position(session) if session else None
-    return Listing(summaries, positions, await store.damaged())
-
-
-async def _find_archived(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
-    archived = [summary for summary in await store.archived() if status in (None, summary.status)]
-    return Listing(archived[:limit], {}, [])
 
 
 def _position(session: Session) -> str | None:

@@ -16,9 +16,6 @@ from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
 from deepwork.sessions.manager import StateManager
 
-# How many sessions a command lists without `--all`.
-NEWEST = 10
-
 ResultT = TypeVar("ResultT")
 
 

@@ -104,7 +104,7 @@ def uses_json_store(root: Path, environment: Mapping[str, str]) -> bool:
     """Say whether sessions are surely in the store `json`, without reading the configuration as YAML."""
     if environment.get("DEEPWORK_STATE_STORE", "json") != "json":
         return False
-    return not any(_STORE.search(content) for content in _configurations(root, environment))
+    return not any(_STORE.search(content) for content in configurations(root, environment))
 
 
 def max_attempts(root: Path, environment: Mapping[str, str]) -> int:
@@ -112,7 +112,7 @@ def max_attempts(root: Path, environment: Mapping[str, str]) -> int:
     value = environment.get("DEEPWORK_QUALITY_GATE_MAX_ATTEMPTS", "")
     if value.isdecimal() and len(value) < 10:
         return int(value)
-    numbers = [int(match[1]) for content in _configurations(root, environment) for match in _ATTEMPTS.finditer(content)]
+    numbers = [int(match[1]) for content in configurations(root, environment) for match in _ATTEMPTS.finditer(content)]
     return numbers[-1] if numbers else _DEFAULT_ATTEMPTS
 
 
@@ -199,7 +199,7 @@ def _may_be_active(folder: Folder, session_id: str) -> bool:
     return False
 
 
-def _configurations(root: Path, environment: Mapping[str, str]) -> list[bytes]:
+def configurations(root: Path, environment: Mapping[str, str]) -> list[bytes]:
     """Read both files of the configuration, the project's last."""
     contents = []
     for folder, name in (

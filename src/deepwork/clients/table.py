@@ -68,6 +68,8 @@ class Client:
         folder: What its file says for the project's folder; None if that must be the full path.
         programs: Its command, by which it is known to be installed.
         note: What a user has to know after connecting.
+        project_note: The same, for an entry in a project's file.
+        hooks_note: The same, for hooks.
     """
 
     name: str
@@ -82,6 +84,8 @@ class Client:
     programs: tuple[str, ...] = ()
     hooks: HookFiles | None = None
     note: str = ""
+    project_note: str = ""
+    hooks_note: str = ""
 
     @property
     def keys_of_entry(self) -> tuple[str, ...]:
@@ -145,7 +149,7 @@ CLIENTS = {
             hooks=HookFiles(
                 ".claude/settings.local.json", lambda env: claude_folder(env) / "settings.json", _EVENTS, 10
             ),
-            note="Run `claude` in the project once: it asks for your approval of the server.",
+            project_note="Run `claude` in the project once: it asks for your approval of the server.",
         ),
         Client(
             name="claude-desktop",
@@ -186,7 +190,10 @@ CLIENTS = {
             folder=HERE,
             programs=("codex",),
             hooks=HookFiles(".codex/hooks.json", lambda env: _codex_folder(env) / "hooks.json", _EVENTS, 10),
-            note="Codex reads a project's file only after you have trusted the project: run `codex` there once.",
+            project_note=(
+                "Codex reads a project's file only after you have trusted the project: run `codex` there once."
+            ),
+            hooks_note="Codex runs hooks only after you have looked at them: it asks when `codex` starts.",
         ),
         Client(
             name="gemini",

@@ -12,6 +12,7 @@ from deepwork.files.workspace import Workspace
 from deepwork.models.replies import ExpectedOutput, ReviewInfo, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
 from deepwork.sessions.transitions import handed_back
+from deepwork.text.age import age
 
 MAX_CHARACTERS = 8000
 LISTED_SESSIONS = 10
@@ -139,15 +140,3 @@ def first_words(text: str, limit: int = 80) -> str:
     """Shorten a text to a line."""
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def age(moment: str, now: datetime) -> str:
-    """Say how long ago something was; files of other releases may hold any text."""
-    try:
-        seconds = max(0, int((now - datetime.fromisoformat(moment).astimezone()).total_seconds()))
-    except ValueError:
-        return "some time"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"

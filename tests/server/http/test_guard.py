@@ -296,7 +296,7 @@ def test_off_loopback_it_starts_with_tokens_and_names_alone(start, token_file, t
     values = {"--token-file": token_file(), "--allowed-host": "agents.example"}
     options = [word for option in names for word in (option, values[option])]
     process = start("--transport", transport, "--host", address, "--port", "0", *options)
-    assert process.wait(30) == 1
+    assert process.wait(100) == 1
     assert process.stderr.read() == (
         f"Error: on {address!r} other machines can reach this server, so it needs --token-file and --allowed-host\n"
         "Hint: Write lines NAME TOKEN into a file of mode 600, and name the host as clients address it.\n"
@@ -327,7 +327,7 @@ def test_off_loopback_it_is_called_by_its_name_with_a_token(listen_with_routes, 
 )
 def test_a_name_is_a_bare_host_name(start, name, quoted):
     process = start("--transport", "http", "--allowed-host", name)
-    assert process.wait(30) == 1
+    assert process.wait(100) == 1
     assert process.stderr.read() == (
         f"Error: --allowed-host {quoted} is not a host name\n"
         "Hint: Give the bare name: no scheme, no port, no wildcard.\n"
@@ -338,7 +338,7 @@ def test_a_name_is_a_bare_host_name(start, name, quoted):
 def test_an_address_that_is_none_is_a_clear_error(start, token_file, address):
     options = ["--host", address, "--token-file", token_file(), "--allowed-host", "agents.example"]
     process = start("--transport", "http", *options)
-    assert process.wait(30) == 1
+    assert process.wait(100) == 1
     stderr = process.stderr.read()
     assert stderr.startswith(f"Error: cannot listen on {address}:8000: ")
     assert stderr.endswith("Hint: Choose another address with --host and --port; port 0 takes a free one.\n")

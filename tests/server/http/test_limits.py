@@ -37,7 +37,7 @@ def is_served(dial):
 
 def post(url, path, body):
     """Send a body, in chunks if it is an iterator, and give status and body of the answer."""
-    with contextlib.closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)) as connection:
+    with contextlib.closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)) as connection:
         connection.request("POST", path, body, encode_chunked=not isinstance(body, bytes))
         answer = connection.getresponse()
         return answer.status, answer.read()
@@ -411,7 +411,7 @@ async def test_a_call_in_flight_is_answered_before_the_server_ends(listen_with_r
                 reply = await client.call_tool("wait", {"path": str(pipe), "seconds": 0.2})
                 answers.append(reply.content[0].text)
     assert answers == ["waited"]
-    assert process.wait(30) == 0
+    assert process.wait(100) == 0
 
 
 def _dial_for_ever(dial, url):
@@ -451,7 +451,7 @@ def test_while_it_ends_new_requests_are_refused_and_old_ones_answered(listen_wit
     assert busy.is_closed()
     assert b"waited" in busy.rest
     assert stream.is_closed()
-    assert process.wait(30) == 0
+    assert process.wait(100) == 0
     lines = process.stderr.read().splitlines()
     assert not [line for line in lines if "Traceback" in line or "ERROR" in line]
 
@@ -464,5 +464,5 @@ def test_clients_that_do_nothing_do_not_hold_up_the_end(listen_with_routes, dial
     dial(url).ask("GET", "/endless")
     assert open_socket(url).status == 101
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(100) == 0
     assert "Traceback" not in process.stderr.read()

@@ -16,7 +16,7 @@ def refusal(start):
 
     def refusal(path):
         process = start("--transport", "http", "--port", "0", "--token-file", str(path))
-        assert process.wait(30) == 1
+        assert process.wait(100) == 1
         stderr = process.stderr.read()
         assert TOKEN not in stderr
         assert process.stdout.read() == ""
@@ -158,5 +158,5 @@ def test_no_token_is_logged(listen_with_routes, token_file, dial, log_of, tmp_pa
 @pytest.mark.parametrize("option", [["--token-file", "tokens"], ["--allowed-host", "agents.example"], ["--stateless"]])
 def test_what_would_have_no_effect_on_stdio_is_refused(start, option):
     process = start(*option)
-    assert process.wait(30) == 2
+    assert process.wait(100) == 2
     assert f"{option[0]} has no effect with --transport stdio." in process.stderr.read()

@@ -16,16 +16,20 @@ def workflow_next_tasks(act: Act, workflow_id: Id, *, include_failed: Flag = Tru
     workflow = act.records.workflow(workflow_id)
     statuses = ["pending", "failed"] if include_failed else ["pending"]
     tasks = [] if workflow.status in CLOSED else act.records.actionable(workflow_id, statuses)
-    groups = act.records.groups(workflow_id) if tasks else {}
     needed = act.records.dependency_names(workflow_id, is_done=True) if tasks else {}
     lines = act.records.task_lines(workflow_id)
-    running = act.records.running_count(workflow_id)
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        if line.parallel_group is not None:
+            groups.setdefault(line.parallel_group, []).append(line.id)
+    # A task takes up a place while it is claimed or begun.
+    running = sum(line.status in ("planning", "in_progress") or line.assigned_agent_id is not None for line in lines)
     return {
         "tasks": [
             {
-                **task.reply(),
+                **task._asdict(),
                 "can_parallelize": task.parallel_group is not None,
-                "parallel_with": [other for other in groups.get(task.parallel_group or "", ()) if other != task.id],
+                "parallel_with": [other for other in groups.get(task.parallel_group, ()) if other != task.id],
                 "dependencies_completed": needed.get(task.id, []),
             }
             for task in tasks

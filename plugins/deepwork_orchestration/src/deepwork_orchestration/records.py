@@ -192,10 +192,6 @@ class Records:
         """Give the results of the tasks that a task has waited for."""
         return self._transaction.rows(st.DEPENDENCY_RESULTS, task_id=task_id, characters=characters)
 
-    def groups(self, workflow_id: str) -> dict[str, list[str]]:
-        """Give the ids of the tasks of each parallel group."""
-        return _grouped(self._transaction.rows(st.GROUPS, workflow_id=workflow_id))
-
     def dependencies(self, task_id: str) -> list[Task]:
         """Give the tasks that a task waits for, done or not."""
         return self._all(Task, st.DEPENDENCIES, task_id=task_id)
@@ -218,8 +214,9 @@ class Records:
         """Count a task that is done as no longer open for those that wait for it."""
         self._transaction.run(st.RELEASE_DEPENDENTS, task_id=task_id, now=self._transaction.now)
 
-    def actionable(self, workflow_id: str, statuses: Collection[str]) -> list[Task]:
-        return self._all(Task, st.actionable(tuple(statuses)), workflow_id=workflow_id)
+    def actionable(self, workflow_id: str, statuses: Collection[str]) -> Sequence[Any]:
+        """Give the few columns by which somebody chooses among the tasks that can be started."""
+        return self._transaction.rows(st.actionable(tuple(statuses)), workflow_id=workflow_id)
 
     def available(self, workflow_id: str | None, batch: int) -> Iterable[Task]:
         """Give the pending tasks that nobody holds, by sequence, then by age of the workflow; read in batches."""
@@ -232,10 +229,6 @@ class Records:
 
     def open_task_count(self, workflow_id: str) -> int:
         return self._count(st.OPEN_TASK_COUNT, workflow_id=workflow_id)
-
-    def running_count(self, workflow_id: str) -> int:
-        """Count the tasks that take up a place: claimed or begun."""
-        return self._count(st.RUNNING_COUNT, workflow_id=workflow_id)
 
     def held_by(self, agent_id: str) -> list[Task]:
         """Give the tasks that an agent holds, the newest claim last."""

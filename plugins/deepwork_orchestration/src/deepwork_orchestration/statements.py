@@ -146,11 +146,8 @@ def _free(query: sa.Select[Any], *statuses: str) -> sa.Select[Any]:
 
 
 TASKS = Prepared(_in_order(_select(Task).where(_OF_WORKFLOW)))
-TASK_LINES = Prepared(
-    _in_order(
-        sa.select(_T.id, _T.name, _T.status, _T.sequence, _T.parallel_group, _T.open_dependencies).where(_OF_WORKFLOW)
-    )
-)
+_LINE = (_T.id, _T.name, _T.status, _T.sequence, _T.parallel_group, _T.open_dependencies, _T.assigned_agent_id)
+TASK_LINES = Prepared(_in_order(sa.select(*_LINE).where(_OF_WORKFLOW)))
 _BEFORE = (_OF_WORKFLOW, _T.sequence < bindparam("sequence"))
 # Outcomes and summaries may be long texts: what is longer than anybody wants is not read.
 _CHARACTERS = bindparam("characters", type_=sa.Integer)
@@ -179,7 +176,6 @@ def tasks_before(*, has_detail: bool) -> Prepared:
     return Prepared(query.order_by(_T.sequence.desc(), _T.name.desc(), _T.number.desc()).limit(_LIMIT))
 
 
-GROUPS = Prepared(_in_order(sa.select(_T.parallel_group, _T.id).where(_OF_WORKFLOW, _T.parallel_group.is_not(None))))
 DEPENDENCIES = Prepared(
     _in_order(
         _select(Task).where(_T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)))
@@ -216,7 +212,10 @@ RELEASE_DEPENDENTS = Prepared(
 
 @lru_cache(_REMEMBERED)
 def actionable(statuses: tuple[str, ...]) -> Prepared:
-    return Prepared(_in_order(_free(_select(Task), *statuses).where(_OF_WORKFLOW)))
+    """Give the statement for what a coordinator chooses tasks by; how they were planned is not a part of it."""
+    line = _T.id, _T.name, _T.description, _T.status, _T.sequence, _T.parallel_group
+    query = sa.select(*line, _T.required_capabilities, _T.error)
+    return Prepared(_in_order(_free(query, *statuses).where(_OF_WORKFLOW)))
 
 
 @cache
@@ -230,11 +229,6 @@ def available(*, has_workflow: bool) -> Prepared:
 
 
 OPEN_TASK_COUNT = Prepared(sa.select(_TOTAL).select_from(t.tasks).where(_OF_WORKFLOW, ~_one_of(_T.status, DONE)))
-RUNNING_COUNT = Prepared(
-    sa.select(_TOTAL)
-    .select_from(t.tasks)
-    .where(_OF_WORKFLOW, sa.or_(_one_of(_T.status, ("planning", "in_progress")), _T.assigned_agent_id.is_not(None)))
-)
 HELD_BY = Prepared(
     _select(Task).where(_T.assigned_agent_id == bindparam("agent_id")).order_by(_T.claimed_at, _T.fence, _T.number)
 )

@@ -19,6 +19,14 @@ from deepwork.testing.samples import a_session, at
 class RevisionContract(StoreContract):
     """Revisions keep servers apart."""
 
+    async def test_a_reader_reads_in_another_thread_what_the_store_reads(self, store: StateStore) -> None:
+        """`reader().load` and `reader().peek` give what `load` and `peek` give, missing sessions too."""
+        await store.save(a_session("s1"), expected=None)
+        reader = store.reader()
+        assert await anyio.to_thread.run_sync(reader.load, "s1") == await store.load("s1")
+        assert await anyio.to_thread.run_sync(reader.load, "s2") is None
+        assert await anyio.to_thread.run_sync(reader.peek, ["s2", "s1"]) == await store.peek(["s2", "s1"])
+
     async def test_save_gives_the_revision_that_load_shows(self, store: StateStore) -> None:
         revision = await store.save(a_session(), expected=None)
         assert (await load_stored(store)).revision == revision

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from deepwork.api import (
+    SessionStatus,
     StaleSession,
     StateStore,
 )
@@ -33,6 +34,17 @@ class ServersContract(StoreContract):
             assert await list_ids(second_store) == []
             await store.save(a_session(), expected=None)
             assert await list_ids(second_store) == ["s1"]
+
+    async def test_a_session_that_another_server_reopened_is_found_as_active(
+        self, store: StateStore, reopen: Callable[[], StateStore]
+    ) -> None:
+        """A store may remember which sessions are over, but not for longer than that is so."""
+        first = await store.save(a_session("s1", status=SessionStatus.COMPLETED), expected=None)
+        assert await store.find(status=SessionStatus.ACTIVE) == []
+        async with reopen() as second_store:
+            second = await second_store.save(a_session("s1"), expected=first)
+            await second_store.save(a_session("s1"), expected=second)
+        assert [summary.session_id for summary in await store.find(status=SessionStatus.ACTIVE)] == ["s1"]
 
     async def test_a_save_that_another_server_made_stale_is_refused(
         self, store: StateStore, reopen: Callable[[], StateStore]

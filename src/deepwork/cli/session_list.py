@@ -1,0 +1,121 @@
+"""`deepwork sessions`, and its command `list`, which imports the store only where it has to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from deepwork.cli.groups import CommandGroup
+from deepwork.cli.options import NEWEST, json_option, path_option
+from deepwork.cli.terminal import say, say_json
+from deepwork.clients.stored_list import newest_sessions
+from deepwork.text.age import age
+
+if TYPE_CHECKING:
+    from deepwork.models.sessions import SessionStatus
+    from deepwork.ports.state_store import StateStore
+
+STATUSES = ("active", "completed", "aborted")
+
+
+class SessionCommands(CommandGroup):
+    """Imports the other commands when one of them is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands."""
+        return ["list", *_others().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        return list_sessions if cmd_name == "list" else _others().get_command(ctx, cmd_name)
+
+
+@click.group(
+    cls=SessionCommands, epilog="Example: deepwork sessions resume-text 3f2a  (the beginning of an id is enough)"
+)
+def sessions() -> None:
+    """Show, verify, abort, reopen or archive the sessions of this project."""
+
+
+class Listing(NamedTuple):
+    """What a list shows: sessions, how far each is, and damaged files."""
+
+    summaries: list[dict[str, Any]]
+    positions: dict[str, str | None]
+    damaged: list[str]
+
+
+@click.command("list")
+@path_option
+@click.option("--all", "everything", is_flag=True, help=f"All sessions, not the {NEWEST} newest.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only sessions with this status.")
+@click.option("--archived", is_flag=True, help="The sessions that `clean` has archived, instead.")
+@json_option
+def list_sessions(root: str, everything: bool, status: str | None, archived: bool, as_json: bool) -> None:
+    """List sessions, the last changed first."""
+    summaries, positions, damaged = _listing(root, sys.maxsize if everything else NEWEST, status, archived=archived)
+    if as_json:
+        say_json({"sessions": summaries, "damaged": damaged})
+        return
+    now = datetime.now(UTC)
+    for summary in summaries:
+        name = f"{summary['job_name']}/{summary['workflow_name']}"
+        when = f"{age(summary['updated_at'], now)} ago"
+        goal = " ".join(summary["goal"].split())[:60]
+        place = ", ".join(filter(None, [summary["step_id"], positions.get(summary["session_id"])]))
+        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name} at {place}: {goal}")
+    for name in damaged:
+        say(f"damaged   {name}")
+    if not (summaries or damaged):
+        say("No sessions.", err=True)
+
+
+def _listing(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:
+    """List the files of the store `json`, or ask whatever store there is."""
+    if not archived and limit == NEWEST:
+        listed = newest_sessions(Path(os.path.realpath(root)), os.environ, status=status, limit=limit)
+        if listed is not None:
+            positions = {session.session_id: session.position for session in listed}
+            rows = [asdict(session) for session in listed]
+            return Listing([{name: row[name] for name in row if name != "position"} for row in rows], positions, [])
+    return _stored(root, limit, status, archived=archived)
+
+
+def _stored(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:
+    from deepwork.cli.stores import with_store
+    from deepwork.models.sessions import SessionStatus
+    from deepwork.project.project import Project
+
+    find = _find_archived if archived else _find
+    return with_store(Project(root), lambda store: find(store, SessionStatus(status) if status else None, limit))
+
+
+async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
+    from deepwork.engine.resume import position
+    from deepwork.errors import CorruptSession
+
+    summaries = await store.find(status=status, limit=limit)
+    positions = {}
+    for summary in summaries:
+        with suppress(CorruptSession):
+            session = await store.load(summary.session_id)
+            positions[summary.session_id] = position(session) if session and session.definition else None
+    return Listing([summary.model_dump(mode="json") for summary in summaries], positions, await store.damaged())
+
+
+async def _find_archived(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
+    archived = [summary for summary in await store.archived() if status in (None, summary.status)]
+    return Listing([summary.model_dump(mode="json") for summary in archived[:limit]], {}, [])
+
+
+def _others() -> click.Group:
+    from deepwork.cli.sessions import others
+
+    return others
