@@ -70,6 +70,8 @@ def kinds(session):
         ([ATTEMPT, UNAVAILABLE, TIMEOUT, GIVEN_BACK], None),
         ([ATTEMPT, FAILED, ASKED], WaitKind.OVERRIDE),
         ([ASKED, ATTEMPT], None),
+        ([ATTEMPT, ASKED, FAILED], WaitKind.FAILED_GATE),
+        ([ATTEMPT, ASKED, PASSED], None),
         ([HANDED_BACK], None),
     ],
 )

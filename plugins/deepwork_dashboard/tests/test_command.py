@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import stat
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +111,21 @@ def test_a_database_that_does_not_answer_hides_nothing_of_the_runs(project):
         assert overview["counts"]["runs"]["active"] == 0
         assert overview["problems"]
         assert dash.get("api/runs")["items"] == []
+
+
+@pytest.mark.parametrize("kind", ["dashboard", "server"])
+def test_a_running_dashboard_tells_the_user_what_waits_with_no_page_open(project, tmp_path, kind):
+    told = tmp_path / "told"
+    config = Path(project.env["XDG_CONFIG_HOME"]) / "deepwork" / "config.yml"
+    command = [sys.executable, "-c", f"import sys; open({str(told)!r}, 'ab').write(sys.stdin.buffer.read() + b'\\n')"]
+    config.write_text(json.dumps({"notifications": {"command": command}}))
+    (project.root / ".deepwork" / "tmp").mkdir(mode=0o700)
+    project.write(".deepwork/tmp/session_0123456789abcdef0123456789abcdef.json.20260101T000000.corrupt", "{")
+    with getattr(project, kind)() as dash:
+        [item] = dash.get("api/inbox")["items"]
+        deadline = time.monotonic() + 60
+        while not (told.exists() and told.read_text().endswith("\n")):
+            assert time.monotonic() < deadline, "nobody was told"
+            time.sleep(0.05)
+        assert item["id"] in told.read_text()
+        assert dash.end() == 0

@@ -202,6 +202,7 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("figures", nargs="*", choices=[[], "live", "listeners", "idle"], help="default: all")
+    parser.add_argument("--store", action="append", choices=STORES, help="only this one; can be given more than once")
     parser.add_argument("--events", type=int, default=60, help="of each store")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--calls", type=int, default=20, help="of each round")
@@ -209,7 +210,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = options.figures or ["live", "listeners", "idle"]
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n{'':<34}{'measured':>12}{'goal':>14}")
-    for store in STORES:
+    for store in options.store or STORES:
         with place(store) as at:
             if "live" in chosen:
                 seconds, late = anyio.run(live, at, options.events)

@@ -49,6 +49,8 @@ def _latest(session: Session, step_id: str) -> list[HistoryEntry]:
     entries = [entry for entry in since_reopened(session) if entry.step_id == step_id]
     if entries and entries[-1].kind == EventKind.OVERRIDE_ASKED:
         return entries[-1:]
+    # A request that was made while a review ran is settled by what the review came to.
+    entries = [entry for entry in entries if entry.kind != EventKind.OVERRIDE_ASKED]
     for number in range(len(entries) - 1, -1, -1):
         if entries[number].kind in _BEGINNINGS:
             return entries[number + 1 :]
