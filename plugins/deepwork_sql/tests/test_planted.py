@@ -40,11 +40,11 @@ def other(tmp_path, monkeypatch):
     """Make the database of a project as somebody else would, who has a state folder of their own."""
 
     async def other(folder):
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of another"))
         folder.mkdir()
-        theirs = DeepworkProject(folder)
-        await work(theirs)
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "user-state"))
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setenv("HOME", str(tmp_path / "home of another"))
+            elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "state of another"))
+            await work(DeepworkProject(folder))
         return folder / ".deepwork" / "data" / "deepwork.db"
 
     return other
@@ -107,6 +107,20 @@ async def test_a_valid_database_that_a_repository_brings_is_not_even_opened(proj
     assert not [text for text in said if "internal error" in text or FORGED in text]
     assert place(project).read_bytes() == before
     assert not place(project).with_name("deepwork.db-wal").exists()
+
+
+@pytest.mark.parametrize("first", ["the shell", "the client"])
+def test_a_shell_with_a_state_folder_shares_the_database_with_servers_of_clients_that_pass_no_such_variable(
+    project, monkeypatch, first
+):
+    folder = os.environ["XDG_STATE_HOME"]
+    for program in sorted(["the shell", "the client"], key=lambda program: program != first):
+        if program == "the shell":
+            monkeypatch.setenv("XDG_STATE_HOME", folder)
+        else:
+            monkeypatch.delenv("XDG_STATE_HOME")
+        done = deepwork(project, "store", "migrate")
+        assert done.returncode == 0, done.stderr
 
 
 async def test_doctor_says_so_too(project, other, tmp_path):

@@ -62,12 +62,12 @@ def prepare_file(root: Path, environment: Mapping[str, str]) -> Path:
         except FileNotFoundError:
             folder.replace(".gitignore", b"*\n")
         with folder.locked(_LOCK, subject="the database"):
-            _make_file(folder, data / FILE, environment)
+            _make_file(folder, data / FILE, root, environment)
         check_ownership(folder, data / FILE, root, environment)
     return data / FILE
 
 
-def _make_file(folder: Folder, path: Path, environment: Mapping[str, str]) -> None:
+def _make_file(folder: Folder, path: Path, root: Path, environment: Mapping[str, str]) -> None:
     """Make the file of this user, unless there is one."""
     try:
         if not stat.S_ISREG(folder.status(path.name).st_mode):
@@ -79,7 +79,7 @@ def _make_file(folder: Folder, path: Path, environment: Mapping[str, str]) -> No
                 hint="Remove them, or put the database in place.",
             ) from None
         mark = new_mark()
-        KnownFiles(environment).add(mark)
+        KnownFiles(environment, root).add(mark)
         folder.replace(path.name, new_content(mark))
 
 

@@ -7,6 +7,7 @@ for each of these numbers, so no repository can bring a database whose number is
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 import sqlite3
 import stat
@@ -30,30 +31,46 @@ _BESIDE = ("-journal", "-wal")
 
 
 class KnownFiles:
-    """The numbers of the files that this user has made or adopted."""
+    """The numbers of the files that this user has made or adopted.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._path = user_state_dir(environment) / NAMES
+    Clients start servers without most of their user's variables, XDG_STATE_HOME among them. So a number is kept in the
+    folder that this variable names and in the one that counts without it, as far as they lie outside of the project.
+    """
+
+    def __init__(self, environment: Mapping[str, str], root: Path) -> None:
+        without = {name: value for name, value in environment.items() if name != "XDG_STATE_HOME"}
+        folders = dict.fromkeys(user_state_dir(variables) / NAMES for variables in (environment, without))
+        project = os.path.realpath(root)
+        self._paths = [path for path in folders if not Path(os.path.realpath(path)).is_relative_to(project)]
 
     def has(self, mark: bytes) -> bool:
         """Say whether a file with this number is one of them."""
-        return mark != _UNMARKED and (self._path / mark.hex()).is_file()
+        return mark != _UNMARKED and any((path / mark.hex()).is_file() for path in self._paths)
 
     def add(self, mark: bytes) -> None:
         """Remember a number.
 
         Raises:
-            DatabaseError: The user's state folder cannot be written.
+            DatabaseError: No state folder of the user can be written.
         """
-        try:
-            self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with Folder.open(self._path, inside=self._path) as folder:
-                folder.replace(mark.hex(), b"")
-        except OSError as error:
+        errors = [error for path in self._paths if (error := _kept(path, mark.hex()))]
+        if len(errors) == len(self._paths):
             raise DatabaseError(
-                f"{self._path} cannot be written ({error.strerror}), so nobody could tell later who made the database",
+                f"{' and '.join(map(str, self._paths)) or 'your state folder'} cannot be written, so nobody could tell "
+                f"later who made the database: {errors[0].strerror if errors else 'it lies in the project'}",
                 hint="Let XDG_STATE_HOME name a folder that you can write.",
-            ) from error
+            )
+
+
+def _kept(folder: Path, name: str) -> OSError | None:
+    """Put an empty file into a folder; give the error if that cannot be done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with Folder.open(folder, inside=folder) as opened:
+            opened.replace(name, b"")
+    except OSError as error:
+        return error
+    return None
 
 
 def new_content(mark: bytes) -> bytes:
@@ -82,7 +99,7 @@ def check_ownership(folder: Folder, path: Path, root: Path, environment: Mapping
     Raises:
         DatabaseError: It is refused; the error says what to do.
     """
-    if not KnownFiles(environment).has(mark_of(folder, path.name)):
+    if not KnownFiles(environment, root).has(mark_of(folder, path.name)):
         raise DatabaseError(
             f"{path} was not made by you on this machine, so it is not opened: it may have come with the repository",
             hint="If it is yours, `deepwork store adopt` once; else remove it.",
@@ -138,7 +155,7 @@ def adopt(path: Path, root: Path, environment: Mapping[str, str]) -> None:
                     raise DatabaseError(f"{path} is in use", hint="Stop all servers, then call again.")
     except (OSError, sqlite3.Error) as error:
         raise DatabaseError(f"{path} cannot be adopted: {error}", hint="`deepwork store info` makes one.") from None
-    KnownFiles(environment).add(mark)
+    KnownFiles(environment, root).add(mark)
 
 
 @contextmanager
