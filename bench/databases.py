@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from subprocess import SubprocessError
 
 import click
 
@@ -25,10 +26,9 @@ def on_databases(folder: Path) -> Iterator[list[Contestant]]:
             return
         contestants = [Contestant("SQLite", COMMAND, {"DEEPWORK_DATABASE_URL": f"sqlite:///{folder}/sessions.db"})]
         try:
-            server = ended.enter_context(running_cluster())
-        except NoPostgres as error:
+            url = ended.enter_context(ended.enter_context(running_cluster()).new_database())
+        except (NoPostgres, SubprocessError, OSError) as error:
             click.echo(f"The store in PostgreSQL is not measured: {error}", err=True)
         else:
-            url = ended.enter_context(server.new_database())
             contestants.append(Contestant("PostgreSQL", COMMAND, {"DEEPWORK_DATABASE_URL": url}))
         yield contestants

@@ -140,6 +140,11 @@ def test_what_python_or_a_library_reads_at_its_start_is_a_start_as_ever(project,
         process.kill()
 
 
+def test_python_without_arguments_is_a_start_as_ever():
+    done = subprocess.run([sys.executable], input="print('read')", capture_output=True, text=True)
+    assert done.stdout == "read\n"
+
+
 def test_a_folder_that_is_not_there_is_the_error_of_subprocess(tmp_path):
     with pytest.raises(FileNotFoundError, match="gone"):
         subprocess.run(COMMAND, cwd=tmp_path / "gone")

@@ -172,8 +172,8 @@ def heap(browser: Browser, _large: Path | None) -> Iterator[Row]:
                 ]
     growth = sizes[1] / sizes[0]
     yield Row(
-        "JS heap after 3,600 updates",
-        f"at most {HEAP_GROWTH:g} x that of 600",
+        f"JS heap after {LONG:,} updates",
+        f"at most {HEAP_GROWTH:g} x that of {SHORT:,}",
         f"{growth:.2f} x ({sizes[0] / 2**20:.1f} MiB, then {sizes[1] / 2**20:.1f} MiB)",
         growth <= HEAP_GROWTH,
     )

@@ -25,6 +25,7 @@ def hook(team):
         assert (ended.returncode, ended.stderr) == (0, "")
         return ended.stdout
 
+    hook.root = team.project.root
     return hook
 
 
@@ -119,3 +120,25 @@ async def test_urgent_messages_come_first_and_what_does_not_fit_comes_later(hook
     assert 0 < left < 7
     assert "5 xxx" in "".join(hook("PostToolUse", **called("task_get", id="task_1")) for _ in range(3))
     assert await unread() == 0
+
+
+async def test_where_nothing_can_have_come_no_plugin_is_loaded(hook, people):
+    """The database is asked until it gave nothing, and again only after it has changed."""
+    send, _, _ = people
+    environment = {"PYTHONPROFILEIMPORTTIME": "1", "DEEPWORK_HOOK_SECONDS": "60"}
+
+    def imports():
+        command = [sys.executable, "-m", "deepwork", "hook", "PostToolUse"]
+        data = {"session_id": "window-1", "cwd": str(hook.root), **called("task_get", id="task_1")}
+        ended = subprocess.run(
+            command, input=json.dumps(data), capture_output=True, text=True, env={**os.environ, **environment}
+        )
+        return "sqlalchemy" in ended.stderr, ended.stdout
+
+    for _ in range(3):  # opening a database may change its files
+        imports()
+    is_on_a_server = os.environ["DEEPWORK_DATABASE_URL"].startswith("postgresql")
+    assert imports() == (is_on_a_server, "")  # no file tells of a message that somebody else sends
+    await send("News.")
+    is_loaded, printed = imports()
+    assert (is_loaded, "News." in printed) == (True, True)

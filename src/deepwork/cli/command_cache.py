@@ -41,7 +41,7 @@ class _Complaints(logging.Filter):
 
 def plugin_summaries(load: Callable[[], Mapping[str, click.Command]]) -> dict[str, str]:
     """Give the name and the first sentence of every command of a plugin."""
-    key = _key()
+    key = installation(Path(os.environ.get("DEEPWORK_PROJECT", ".")))
     folder = user_state_dir(os.environ)
     summaries = _remembered(folder, key)
     if summaries is not None:
@@ -57,7 +57,7 @@ def plugin_summaries(load: Callable[[], Mapping[str, click.Command]]) -> dict[st
     return summaries
 
 
-def _key() -> str:
+def installation(project: Path) -> str:
     """Give what tells one set of installed distributions, under one configuration, from another."""
     parts: list[Any] = [__version__, sys.version, [os.environ.get(name) for name in _VARIABLES]]
     for folder in map(Path, dict.fromkeys(path or "." for path in sys.path)):
@@ -68,7 +68,6 @@ def _key() -> str:
                     sorted((entry.name, _mtime(entry)) for entry in entries if entry.name.endswith(_METADATA)),
                 ]
             )
-    project = Path(os.environ.get("DEEPWORK_PROJECT", "."))
     for file in (user_config_dir(os.environ) / "deepwork" / "config.yml", project / ".deepwork" / "config.yml"):
         with suppress(OSError):
             status = file.stat()

@@ -121,7 +121,7 @@ def _fork(server: ForkServer, arguments: Sequence[Any]) -> int | None:
     python, *words = map(os.fsdecode, command)
     if python != sys.executable or [*programs] != [os.fsencode(sys.executable)]:
         return None
-    if words[:2] != MODULE and not words[0].endswith(".py"):
+    if words[:2] != MODULE and not "".join(words[:1]).endswith(".py"):
         return None
     if (close_fds, tuple(pass_fds), process_group, umask) != (True, (errors,), -1, -1):
         return None
@@ -171,16 +171,28 @@ def _import_everything() -> None:
 
 
 def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) -> list[str]:
-    for number, descriptor in enumerate(descriptors):
-        os.dup2(descriptor, number)
-    for descriptor in descriptors:
-        os.close(descriptor)
-    known = _folders(os.environ)
-    os.environ.clear()
-    os.environ.update(start.environment)
-    os.chdir(start.folder)
-    if start.new_session:
-        os.setsid()
+    """Make this process what was asked for, and say so; the process that waits for it hears of a failure by its end."""
+    try:
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        _open_standard_streams()
+        if start.new_session:
+            os.setsid()
+        known = _folders(os.environ)
+        os.environ.clear()
+        os.environ.update(start.environment)
+        os.chdir(start.folder)
+    finally:
+        channel.send(b"%d" % os.getpid())
+        channel.close()
+    if not _find_further_modules(start, known):
+        os.execv(sys.executable, [sys.executable, *start.command])
+    return start.command
+
+
+def _open_standard_streams() -> None:
     encoding, errors = sys.stdout.encoding, sys.stdout.errors
     streams = {
         "stdin": open(0, encoding=encoding, errors=errors, closefd=False),
@@ -190,11 +202,6 @@ def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) ->
     for name, stream in streams.items():
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    channel.send(b"%d" % os.getpid())
-    channel.close()
-    if not _find_further_modules(start, known):
-        os.execv(sys.executable, [sys.executable, *start.command])
-    return start.command
 
 
 def _find_further_modules(start: Start, known: Sequence[str]) -> bool:

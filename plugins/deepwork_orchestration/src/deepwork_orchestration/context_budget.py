@@ -59,15 +59,15 @@ def fit(context: Mapped, budget: int) -> Mapped:
     context = _with_possible(context, sizes, cut)
     is_too_long = bool(cut)
     context = _with_short_source(context, budget, cut)
-    if is_too_long or not _fits(budget, context, cut):
+    answer = None if is_too_long else _fitting(budget, context, cut)
+    if answer is None:
         for percent, sections in SHARES:
             share = partial(_keeps_share, sizes, sections, budget * percent // 100)
             context = _shorten(context, cut, share, sections)
         context = _shorten(context, cut, partial(_may_fit, sizes))
         context = _shorten(context, cut, partial(_fits, budget))
-    if not _fits(budget, context, cut):
-        context, cut = _floor(context), [ONLY_FLOOR]
-    return _counted(context, cut)
+        answer = _fitting(budget, context, cut)
+    return _counted(_labelled(_floor(context), [ONLY_FLOOR])) if answer is None else answer
 
 
 def most_entries(budget: int) -> int:
@@ -145,9 +145,9 @@ class Sizes:
     def of(self, value: Any) -> int:
         """Count a value; what is more than the budget is not counted to its end."""
         if isinstance(value, list):
-            return sum(self._part(entry) for entry in value) + len(value)
+            return sum(self._part(entry) + 1 for entry in value) + 2
         if isinstance(value, dict):
-            return sum(self._part(name) + self.of(part) + 1 for name, part in value.items())
+            return sum(self._part(name) + self.of(part) + 2 for name, part in value.items()) + 2
         return self._part(value)
 
     def _part(self, value: Any) -> int:
@@ -159,8 +159,16 @@ class Sizes:
 
 
 def _fits(budget: int, context: Mapped, labels: Sequence[str]) -> bool:
-    text = compact(_labelled(context, labels))
-    return count_up_to(text, budget) <= budget and _counted(context, labels)["token_estimate"] <= budget
+    return _fitting(budget, context, labels) is not None
+
+
+def _fitting(budget: int, context: Mapped, labels: Sequence[str]) -> Mapped | None:
+    """Give the answer with its number of tokens; None if these are more than the budget."""
+    answer = _labelled(context, labels)
+    if count_up_to(compact(answer), budget) > budget:
+        return None
+    answer = _counted(answer)
+    return answer if answer["token_estimate"] <= budget else None
 
 
 def _may_fit(sizes: Sizes, context: Mapped, labels: Sequence[str]) -> bool:
@@ -176,9 +184,8 @@ def _labelled(context: Mapped, cut: Sequence[str]) -> Mapped:
     return {**context, **({"truncated": list(cut)} if cut else {}), "estimator": estimator().name, "token_estimate": 0}
 
 
-def _counted(context: Mapped, cut: Sequence[str]) -> Mapped:
-    """Add what the answer says of itself. The number is a part of the JSON that it counts."""
-    answer = _labelled(context, cut)
+def _counted(answer: Mapped) -> Mapped:
+    """Add the number of tokens, which is a part of the JSON that it counts."""
     for _ in range(5):
         count = estimate(answer)
         if count == answer["token_estimate"]:
@@ -225,6 +232,8 @@ def _add(cut: list[str], label: str) -> None:
 
 def _possible(entries: Sequence[Mapped], sizes: Sizes) -> int:
     """Say how many of the newest entries the budget could hold."""
+    if count_up_to(compact(entries), sizes.budget) <= sizes.budget:
+        return len(entries)
     left = sizes.budget
     for number, entry in enumerate(reversed(entries)):
         left -= sizes.of([entry])

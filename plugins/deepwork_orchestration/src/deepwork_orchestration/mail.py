@@ -12,6 +12,7 @@ from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.inbox import waits_for_person
 from deepwork_orchestration.models import Message
+from deepwork_sql import database_files
 
 PRIORITIES = get_args(Priority)
 MAX_BODY = 1500
@@ -34,7 +35,13 @@ def agent_mail(context: PluginContext) -> AgentMail:
     async def waits(agent_id: str) -> bool:
         return await open_desk(context).read(ToolCall(), lambda act: waits_for_person(act, agent_id))
 
-    return AgentMail(name="orchestration", unread=unread, mark_delivered=mark_delivered, waits_for_person=waits)
+    return AgentMail(
+        name="orchestration",
+        unread=unread,
+        mark_delivered=mark_delivered,
+        waits_for_person=waits,
+        files=lambda: database_files(context),
+    )
 
 
 def _unread(act: Act, agent_id: str) -> list[Message]:

@@ -60,7 +60,9 @@ class Mount:
 
 
 def _covers(below: str) -> Any:
-    return lambda public: below == public or (public.endswith("/") and below.startswith(public))
+    """Give the test whether a public path stands for this one; no path that leads up again is public."""
+    leads_up = ".." in below.split("/")
+    return lambda public: below == public or (public.endswith("/") and below.startswith(public) and not leads_up)
 
 
 class Pages:
