@@ -25,6 +25,7 @@ from functools import cached_property
 from importlib import import_module, metadata
 from pkgutil import walk_packages
 from typing import Any, NamedTuple, NoReturn
+from unittest.mock import patch
 
 MODULE = ["-m", "deepwork"]
 # Python and libraries read these when they are imported.
@@ -105,11 +106,11 @@ def forked_starts() -> Iterator[None]:
     def start(*arguments: Any) -> int:
         return _fork(server, arguments) or start_as_ever(*arguments)
 
-    subprocess._fork_exec = start  # type: ignore[attr-defined]
     try:
-        yield
+        # Since 3.13 `subprocess` starts most processes by `posix_spawn`, if it may.
+        with patch.multiple(subprocess, _fork_exec=start, _USE_POSIX_SPAWN=False):
+            yield
     finally:
-        subprocess._fork_exec = start_as_ever  # type: ignore[attr-defined]
         server.close()
 
 
