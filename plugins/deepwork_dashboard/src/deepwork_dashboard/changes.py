@@ -23,6 +23,8 @@ POLL_SECONDS = 1.0
 # Sources of the inbox that nobody else tells of are asked so often.
 INBOX_SECONDS = 15.0
 RETRY_SECONDS = 2.0
+# The first page waits so long for a database that is being opened.
+OPENING_SECONDS = 5.0
 # Changes that are remembered for pages that come back. A page that missed more fetches everything anew.
 REMEMBERED = 2_000
 MAX_CATCH_UP = 5_000
@@ -262,7 +264,7 @@ class Watch:
     async def _find_end(self) -> None:
         """Note where the feed ends, for the first cursor of a page. A database that is away is waited for later."""
         if self._feed is None and self._dashboard.context.has("sql"):
-            with suppress(DeepWorkError), anyio.move_on_after(RETRY_SECONDS):
+            with suppress(DeepWorkError), anyio.move_on_after(OPENING_SECONDS):
                 is_made = self._dashboard.has_database
                 self._feed = await (await self._dashboard.database()).end_of_feed() if is_made else BEGINNING
 
