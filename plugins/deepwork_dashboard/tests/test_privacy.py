@@ -28,6 +28,8 @@ async def test_the_runs_of_one_principal_are_in_nothing_that_another_sees(projec
     with project.server("--token-file", tokens(), "--state-store", store) as dash:
         bob, alice = ({"Authorization": f"Bearer {token}"} for token in (BOB, ALICE))
         async with dash.live(**bob) as bobs, dash.live(**alice) as alices, agent_of(dash, ALICE) as client:
+            for socket in (bobs, alices):
+                await listen(socket, "inbox")  # a new page is told that its inbox was looked at
             agent = Agent(client)
             begun = await agent.start("report", "main")
             project.write("gather.md")

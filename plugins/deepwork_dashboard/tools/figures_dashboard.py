@@ -26,7 +26,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -79,21 +79,20 @@ class Server(NamedTuple):
     @asynccontextmanager
     async def page(self) -> AsyncIterator[ClientConnection]:
         """Open a page, and wait until it would be told."""
+        await self.get("overview")  # as a page does, which also opens the database
         headers = {"Authorization": f"Bearer {self.token}"}
         url = f"{self.url.replace('http', 'ws')}live"
         async with connect(url, additional_headers=headers, proxy=None) as socket:
             await socket.recv()
             yield socket
 
-    async def stored_at(self, session_id: str) -> str:
-        """Ask when a run was stored."""
-        request = urllib.request.Request(
-            f"{self.url}api/runs/{session_id}", headers={"Authorization": f"Bearer {self.token}"}
-        )
+    async def get(self, path: str) -> dict[str, Any]:
+        """Ask the API."""
+        request = urllib.request.Request(f"{self.url}api/{path}", headers={"Authorization": f"Bearer {self.token}"})
 
-        def ask() -> str:
+        def ask() -> dict[str, Any]:
             with urllib.request.urlopen(request) as answer:
-                return str(json.load(answer)["updated_at"])
+                return dict(json.load(answer))
 
         return await to_thread.run_sync(ask)
 
@@ -131,7 +130,8 @@ async def live(at: Place, count: int) -> tuple[float, float]:
                 while f"run:{session_id}" not in json.loads(await page.recv()).get("things", ()):
                     pass
                 now = datetime.now(UTC)
-                took.append((now - datetime.fromisoformat(await server.stored_at(session_id))).total_seconds())
+                stored_at = (await server.get(f"runs/{session_id}"))["updated_at"]
+                took.append((now - datetime.fromisoformat(stored_at)).total_seconds())
     return p95(took), p95(late)
 
 

@@ -23,6 +23,8 @@ POLL_SECONDS = 1.0
 # Sources of the inbox that nobody else tells of are asked so often.
 INBOX_SECONDS = 15.0
 RETRY_SECONDS = 2.0
+# The first page waits so long for a database that is being opened.
+OPENING_SECONDS = 5.0
 # Changes that are remembered for pages that come back. A page that missed more fetches everything anew.
 REMEMBERED = 2_000
 MAX_CATCH_UP = 5_000
@@ -119,7 +121,7 @@ class Watch:
         self._owners: dict[str, str] = {}
         self._inboxes: dict[str, int] = {}
         self._reviews: int | None = None
-        self._inbox_at = 0.0
+        self._changed = anyio.Event()
 
     @property
     def cursor(self) -> Cursor:
@@ -136,9 +138,8 @@ class Watch:
                 await self._find_end()
                 self._watching = anyio.CancelScope()
                 self._tasks.start_soon(self._watch, self._watching)
-            if principal not in self._inboxes:
-                await self._changed_inboxes({principal})
             self._pages.add(page)
+            self._changed.set()  # what waits may be known of an earlier time only
         try:
             yield page
         finally:
@@ -177,16 +178,23 @@ class Watch:
             async with anyio.create_task_group() as tasks:
                 if self._dashboard.context.has("sql"):
                     tasks.start_soon(self._follow_feed)
+                tasks.start_soon(self._watch_inboxes)
                 while True:
                     await anyio.sleep(POLL_SECONDS)
                     await self._look()
 
     async def _look(self) -> None:
         """Compare what has no feed with how it was the last time, and tell of what differs."""
-        changes = [*await self._changed_runs(), *await self._changed_reviews()]
-        if changes or anyio.current_time() - self._inbox_at > INBOX_SECONDS:
-            changes += await self._changed_inboxes({page.principal for page in self._pages})
-        self._tell(changes)
+        self._tell([*await self._changed_runs(), *await self._changed_reviews()])
+
+    async def _watch_inboxes(self) -> None:
+        """Ask what waits once something has changed, at most once a second: some sources of the inbox are slow."""
+        while True:
+            with anyio.move_on_after(INBOX_SECONDS):
+                await self._changed.wait()
+            self._changed = anyio.Event()
+            self._tell(await self._changed_inboxes({page.principal for page in self._pages}))
+            await anyio.sleep(POLL_SECONDS)
 
     async def _changed_runs(self) -> list[Change]:
         if self._dashboard.has_sessions_in_database:
@@ -244,12 +252,11 @@ class Watch:
 
     async def _changed_inboxes(self, principals: Collection[str]) -> list[Change]:
         """Ask what waits for each of these principals."""
-        self._inbox_at = anyio.current_time()
         changes = []
         for principal in principals:
             contents = await self._dashboard.context.inbox().items(Answerer(principal=principal))
             state = hash((tuple((item.id, item.state) for item in contents.items), contents.failures))
-            if self._inboxes.get(principal) not in (None, state):
+            if self._inboxes.get(principal) != state:
                 changes.append(Change("inbox", principal))
             self._inboxes[principal] = state
         return changes
@@ -257,7 +264,7 @@ class Watch:
     async def _find_end(self) -> None:
         """Note where the feed ends, for the first cursor of a page. A database that is away is waited for later."""
         if self._feed is None and self._dashboard.context.has("sql"):
-            with suppress(DeepWorkError), anyio.move_on_after(RETRY_SECONDS):
+            with suppress(DeepWorkError), anyio.move_on_after(OPENING_SECONDS):
                 is_made = self._dashboard.has_database
                 self._feed = await (await self._dashboard.database()).end_of_feed() if is_made else BEGINNING
 
@@ -277,7 +284,6 @@ class Watch:
                     async for event in events:
                         self._feed = event.id
                         self._tell(await self._changes_of([event]))
-                        self._inbox_at = -INBOX_SECONDS
             except DeepWorkError as error:
                 self._dashboard.context.log.debug("the feed: %s", error.message)
             await anyio.sleep(RETRY_SECONDS)
@@ -304,6 +310,8 @@ class Watch:
         self._log.append((self._number, changes))
         for page in self._pages:
             page.tell(changes)
+        if any(change.thing != "inbox" for change in changes):
+            self._changed.set()
 
 
 def _of_event(event: Event) -> Iterable[Change]:
