@@ -8,7 +8,7 @@ const KEPT = 8;
 // A path that changes all the time is read this often at most, and less often the longer a read takes: a busy server has
 // agents to answer. One that failed is tried again after a while.
 const PAUSE_MS = 100;
-const PAUSE_PER_READ = 4;
+const PAUSE_PER_READ = 2;
 const RETRY_MS = 3000;
 const LARGEST_PAGE = 500;
 
