@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -22,7 +21,7 @@ from click.shell_completion import CompletionItem
 from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option
 from deepwork.cli.person import at_terminal
-from deepwork.cli.terminal import Styled, redraw, say, say_json, say_notices, say_text
+from deepwork.cli.terminal import Styled, redraw, say, say_json, say_json_line, say_notices, say_text
 from deepwork.errors import ArgumentError, ConfigError, UnknownItem
 from deepwork.inbox.notifier import Notifier
 from deepwork.loading.faults import stdout_on_stderr
@@ -292,8 +291,7 @@ class _JsonLines:
 
     def __call__(self, contents: InboxContents, notes: Sequence[str]) -> None:
         if contents != self._printed:
-            click.echo(json.dumps(_as_data(contents)))
-            sys.stdout.flush()
+            say_json_line(_as_data(contents))
             self._printed = contents
 
 

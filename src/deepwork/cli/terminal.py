@@ -46,6 +46,11 @@ def say_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2))
 
 
+def say_json_line(data: Any) -> None:
+    """Print JSON on one line, for programs that read a line at a time."""
+    click.echo(json.dumps(data))
+
+
 def say_notices(notices: Iterable[str]) -> None:
     """Print on stderr what of the configuration has no effect."""
     for notice in notices:
