@@ -44,6 +44,7 @@ KINDS = {
     "sketch": "any",
     "entry": "any",
     "hooks": "json",
+    "answer": "json",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
