@@ -65,7 +65,7 @@ def run_pytest(tmp_path):
 @pytest.mark.parametrize("stem", FILES)
 def test_every_test_of_a_contract_has_something_to_notice(planted, stem):
     contracts, classes = planted(stem)
-    promised = {name for contract in contracts for name in vars(contract) if name.startswith("test_")}
+    promised = {name for contract in contracts for name in dir(contract) if name.startswith("test_")}
     assert {test_class.breaks for test_class in classes.values()} - {None} == promised
 
 

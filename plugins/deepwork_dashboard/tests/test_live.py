@@ -34,6 +34,12 @@ async def hello(socket):
     return message
 
 
+async def until_closed(socket):
+    """Take messages for as long as there are any."""
+    while True:
+        await socket.recv()
+
+
 async def test_a_page_is_told_what_an_agent_of_another_process_does(live_project, listen):
     with live_project.dashboard() as dash:
         async with dash.live() as socket, live_project.agent("core", *live_project.options) as agent:
@@ -89,8 +95,7 @@ async def test_over_a_restart_of_the_server_nothing_is_missed(live_project, tmp_
             cursor = (await hello(socket))["cursor"]
             assert dash.end() == 0
             with pytest.raises(ConnectionClosed) as closed:
-                while True:
-                    await socket.recv()
+                await until_closed(socket)
             assert closed.value.rcvd.code == 1012
     with live_project.dashboard("--token-file", file) as dash:
         dash.token = "locals-token-for-tests"

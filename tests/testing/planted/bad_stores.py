@@ -795,6 +795,34 @@ class LeavesItsLock(GoodStore):
             lock.unlink()
 
 
+class ReadsOldRevisionsElsewhere(GoodStore):
+    breaks = "test_a_reader_reads_in_another_thread_what_the_store_reads"
+
+    def reader(self):
+        rightly = super().reader()
+
+        class Reader:
+            peek = staticmethod(rightly.peek)
+
+            def load(self, session_id):
+                session = rightly.load(session_id)
+                return session and session.model_copy(update={"revision": 0})
+
+        return Reader()
+
+
+class NeverForgetsWhatIsOver(GoodStore):
+    breaks = "test_a_session_that_another_server_reopened_is_found_as_active"
+
+    async def find(self, *, status=None, before=None, limit=10):
+        found = await super().find(status=None, before=before, limit=1000)
+        over = self.__dict__.setdefault("over", set())
+        over.update(summary.session_id for summary in found if not summary.is_active)
+        if status == "active":
+            found = [summary for summary in found if summary.session_id not in over]
+        return self.choose(found, status, before, limit)
+
+
 class Fixtures:
     store_class: type[GoodStore]
 

@@ -211,6 +211,9 @@ def test_a_time_shows_the_exact_one_when_it_has_the_focus(dashboard, addresses, 
     dashboard.enter(page, addresses["a run"])
     when = page.locator(".strip time").first
     when.focus()
+    from playwright.sync_api import expect
+
+    expect(when).to_be_focused()
     shown = when.evaluate(
         "(element) => [getComputedStyle(element, '::after').display, getComputedStyle(element, '::after').content]"
     )
