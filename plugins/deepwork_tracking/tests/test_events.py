@@ -201,7 +201,7 @@ async def test_a_stuck_listener_is_dropped_by_a_server_and_can_go_on_where_it_wa
     async with shared.tracker() as agent:
         _, _, task_id = await agent.running()
         with serving("events", "--serve") as port:
-            async with listening(port, max_queue=1) as socket:
+            async with listening(port, max_queue=1, compression=None) as socket:
                 (first,) = await _log_and_hear(agent, task_id, socket)
                 for _ in range(1_500):
                     await agent.call("log_milestone", task_id=task_id, message="m", metadata={"large": "x" * 30_000})
