@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
-from deepwork.engine.engine import Engine, Report
+from deepwork.engine.engine import Engine
+from deepwork.engine.reports import Report
 from deepwork.errors import (
     ArgumentError,
     BadVerdict,

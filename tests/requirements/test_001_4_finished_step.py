@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from deepwork.engine.engine import Report
+from deepwork.engine.reports import Report
 from deepwork.errors import StateError
 from deepwork.ports.call import ToolCall
 from deepwork.testing import output, review, step

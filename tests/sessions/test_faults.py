@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from deepwork.api import Engine, ToolCall
-from deepwork.engine.engine import Report
+from deepwork.engine.reports import Report
 from deepwork.project.project import Project
 
 pytestmark = pytest.mark.anyio

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
-from deepwork.errors import PathRefused
+from deepwork.errors import OutputError, PathRefused
 from deepwork.files.git_head import read_head
 from deepwork.files.paths import open_regular
 from deepwork.files.workspace import Workspace
-from deepwork.gate.fingerprints import take_fingerprints
+from deepwork.gate.fingerprints import fingerprint, take_fingerprints
 from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import GitPlace, Session
 
@@ -31,9 +32,13 @@ def git_place(workspace: Workspace) -> GitPlace | None:
 
 def output_digests(outputs: Outputs, workspace: Workspace) -> dict[str, str]:
     """Give what tells the contents of completed files from any others, by path."""
-    paths = [path for path in _paths(outputs)[:MAX_FILES] if _is_small(path, workspace)]
-    fingerprints = take_fingerprints(paths, workspace.output_roots)
-    return {path: fingerprint.digest for path, fingerprint in fingerprints.items()}
+    digests: dict[str, str] = {}
+    for path in _paths(outputs)[:MAX_FILES]:
+        with suppress(OutputError):
+            taken = fingerprint(path, workspace.output_roots, limit=MAX_BYTES)
+            if taken.identity:  # otherwise it could not be read
+                digests[path] = taken.digest
+    return digests
 
 
 def changes_since(session: Session, workspace: Workspace) -> str:
@@ -80,11 +85,6 @@ def _comparable(paths: Iterable[str], workspace: Workspace) -> Iterator[str]:
         if room < 0:
             return
         yield path
-
-
-def _is_small(path: str, workspace: Workspace) -> bool:
-    size = _size(path, workspace)
-    return size is not None and size <= MAX_BYTES
 
 
 def _size(path: str, workspace: Workspace) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
 from deepwork.engine.replies import AsRead, Replies, recorded_step, session_over
+from deepwork.engine.reports import Reading, Report
 from deepwork.engine.steps import begin_step
 from deepwork.engine.strict import PersonNeeded, StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
@@ -35,14 +36,13 @@ from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
-from deepwork.models.sessions import PinnedDefinition, Session, SessionStatus
+from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
 from deepwork.sessions import transitions
-from deepwork.sessions.definition import pin, read_instructions
+from deepwork.sessions.definition import Definitions, read_instructions
 from deepwork.sessions.manager import StateManager, Target
 from deepwork.sessions.transitions import Completion
 from deepwork.sessions.upgrade import pinned_as, upgraded
-from deepwork.text.blank import is_blank
 
 WHERE = "?"
 
@@ -51,48 +51,6 @@ GATE_OFF = "The quality gate is off: the reviews of this step were not made. Tel
 BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
 
 ResultT = TypeVar("ResultT")
-
-
-@dataclass(frozen=True)
-class Report:
-    """What an agent says of a step that it has finished. An override of which nothing can be seen is none."""
-
-    outputs: Mapping[str, Any]
-    notes: str | None = None
-    override: str | None = None
-    session_id: str | None = None
-    step_id: str | None = None
-
-    @property
-    def stated_override(self) -> str | None:
-        return None if is_blank(self.override or "") else (self.override or "").strip()
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What was read for a report in one thread: the session, ready for use, and how the report was checked.
-
-    Attributes:
-        changes: What has changed in the job's definition since the session started.
-        checked: The completion of the step, the error of a report that cannot be accepted, or None for one that
-            completes nothing.
-    """
-
-    session: Session
-    changes: list[str]
-    checked: Completion | ToolError | None
-
-    def completion(self) -> Completion:
-        """Give the completion.
-
-        Raises:
-            ToolError: The report cannot be accepted.
-        """
-        if isinstance(self.checked, ToolError):
-            raise self.checked
-        if self.checked is None:
-            raise StateError("This call completes no step; call again")
-        return self.checked
 
 
 def _utc_now() -> datetime:
@@ -121,7 +79,8 @@ class Engine:
         self._clock = clock
         self._active = ActiveSessions(sessions)
         self._listing = JobListing(catalogue)
-        self._replies = Replies(workspace, sessions, catalogue, clock)
+        self._definitions = Definitions()
+        self._replies = Replies(workspace, sessions, catalogue, self._definitions, clock)
         self._reviews: SharedReviews[tuple[Session, Decision | None]] = SharedReviews()
 
     async def close(self) -> None:
@@ -155,7 +114,7 @@ class Engine:
         check_names(parent_session_id=parent_session_id)
         await self.strict.check_start()
         job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
-        definition, instructions, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
+        definition, instructions, git, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
         parent = await self._parent(call, parent_session_id)
         session = transitions.new_session(
             uuid.uuid4().hex,
@@ -166,7 +125,7 @@ class Engine:
             instance_id=instance_id,
             principal=call.principal,
             parents=[*parent.parents, parent.session_id] if parent else [],
-            git=await to_thread.run_sync(git_place, self._workspace),
+            git=git,
             strict=self._is_strict,
             now=self._now(),
         )
@@ -479,11 +438,14 @@ class Engine:
 
     # Which job and which session a call means
 
-    def _prepare(self, job_name: str, workflow_name: str) -> tuple[PinnedDefinition, dict[str, str], list[str]]:
+    def _prepare(
+        self, job_name: str, workflow_name: str
+    ) -> tuple[PinnedDefinition, dict[str, str], GitPlace | None, list[str]]:
         job = choose_job(self.catalogue, job_name)
         workflow, notices = choose_workflow(job, workflow_name)
-        definition = pin(job, workflow)
-        return definition, read_instructions(definition, workflow.entries[0], self._workspace.root), notices
+        definition = self._definitions.of(job, workflow)
+        instructions = read_instructions(definition, workflow.entries[0], self._workspace.root)
+        return definition, instructions, git_place(self._workspace), notices
 
     def _upgrade(self, session: Session) -> Session:
         if session.definition is None and not session.is_active:

@@ -25,7 +25,7 @@ from deepwork.models.jobs import Job
 from deepwork.models.replies import AbortedWorkflow, FinishedStep
 from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
 from deepwork.ports.call import ToolCall
-from deepwork.sessions.definition import entry_of, pin
+from deepwork.sessions.definition import Definitions, entry_of
 from deepwork.sessions.manager import StateManager, View
 from deepwork.sessions.reopen import last_completed
 from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_told_apart
@@ -99,13 +99,18 @@ class Replies:
     """Replies that need the store or the jobs."""
 
     def __init__(
-        self, workspace: Workspace, sessions: StateManager, catalogue: Catalogue, clock: Callable[[], datetime]
+        self,
+        workspace: Workspace,
+        sessions: StateManager,
+        catalogue: Catalogue,
+        definitions: Definitions,
+        clock: Callable[[], datetime],
     ) -> None:
         self._workspace = workspace
         self._sessions = sessions
         self._catalogue = catalogue
+        self._definitions = definitions
         self._clock = clock
-        self._digests: dict[str, tuple[Job, list[str]]] = {}
 
     async def of_decision(
         self,
@@ -301,14 +306,8 @@ class Replies:
         if not session.is_active:
             return []
         job = self._catalogue.find(session.job_name)
-        if isinstance(job, Job) and session.pinned.digest in self._workflow_digests(job):
-            return []
+        if isinstance(job, Job):
+            definitions = (self._definitions.of(job, workflow) for workflow in job.definition.workflows)
+            if any(definition.digest == session.pinned.digest for definition in definitions):
+                return []
         return ["The job's definition has changed since this session started; it goes on as it began."]
-
-    def _workflow_digests(self, job: Job) -> list[str]:
-        """Give the digests of a job's workflows; a job file that has not changed is the same object."""
-        cached_job, digests = self._digests.get(job.name, (None, []))
-        if cached_job is not job:
-            digests = [pin(job, flow).digest for flow in job.definition.workflows]
-            self._digests[job.name] = job, digests
-        return digests

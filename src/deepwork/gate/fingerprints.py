@@ -51,20 +51,23 @@ def changed_files(before: Fingerprints, after: Fingerprints) -> list[str]:
     return [path for path in before if before[path] != after[path]]
 
 
-def fingerprint(path: str, roots: Sequence[Path], write: Callable[[bytes], object] | None = None) -> Fingerprint:
+def fingerprint(
+    path: str, roots: Sequence[Path], write: Callable[[bytes], object] | None = None, *, limit: int = MAX_BYTES
+) -> Fingerprint:
     """Read a file whole. What tells it from others is taken of the very bytes that `write` gets.
 
     Args:
         path: The file; a relative path starts at the first root.
         roots: The folders in which it may lie.
         write: Gets the content in parts.
+        limit: How many bytes are read at most.
 
     Raises:
-        OutputError: It is too large to be judged.
+        OutputError: It is larger.
     """
     try:
         with open_regular(path, roots) as (_, descriptor):
-            if os.fstat(descriptor).st_size > MAX_BYTES:
+            if os.fstat(descriptor).st_size > limit:
                 raise too_large(path)
             digest = hashlib.sha256()
             while chunk := os.read(descriptor, _CHUNK):

@@ -106,9 +106,9 @@ class PluginContext(ABC):
     def of(self, plugin: str) -> PluginContext:
         """Give the context of another plugin of the same server or command, with that plugin's settings."""
 
+    @abstractmethod
     def has(self, plugin: str) -> bool:
         """Say whether another plugin is loaded, for what is offered only beside it."""
-        raise NotImplementedError
 
     @abstractmethod
     def trusts(self, label: str, content: Any) -> bool:
@@ -132,12 +132,12 @@ class PluginContext(ABC):
         It is closed when the server ends, after the store and in reverse order.
         """
 
+    @abstractmethod
     def inbox(self) -> Inbox:
         """Give what waits for people in this project, of all plugins.
 
         In a server it uses the server's store and shared objects; in a command, those that the command closes.
         """
-        raise NotImplementedError
 
 
 class CommandContext(PluginContext):

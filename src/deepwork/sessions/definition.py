@@ -35,6 +35,23 @@ def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
     )
 
 
+class Definitions:
+    """The definitions of jobs. A job file that has not changed is the same object, and is pinned once."""
+
+    def __init__(self) -> None:
+        self._pinned: dict[str, tuple[Job, dict[str, PinnedDefinition]]] = {}
+
+    def of(self, job: Job, workflow: Workflow) -> PinnedDefinition:
+        """Give what a session of a workflow keeps."""
+        known_job, definitions = self._pinned.get(job.name, (None, {}))
+        if known_job is not job:
+            definitions = {}
+            self._pinned[job.name] = job, definitions
+        if workflow.name not in definitions:
+            definitions[workflow.name] = pin(job, workflow)
+        return definitions[workflow.name]
+
+
 def entry_of(definition: PinnedDefinition, step_id: str) -> list[str]:
     """Give the entry of the workflow in which a step stands."""
     return next(entry for entry in definition.workflow.entries if step_id in entry)

@@ -28,7 +28,7 @@ def load(act: Act, task: Task, chosen: Include, budget: int) -> Mapped:
     """Give the whole context, but for what no answer within the budget could hold."""
     entries, characters = context_budget.most_entries(budget), context_budget.most_characters(budget)
     sections: Mapped = {
-        "workflow": _workflow(act.records.workflow(task.workflow_id), chosen),
+        "workflow": _workflow(act, act.records.workflow(task.workflow_id), chosen),
         "current_task": _current_task(act, task, chosen, entries, characters),
         "prior_tasks": [],
     }
@@ -52,10 +52,10 @@ def load(act: Act, task: Task, chosen: Include, budget: int) -> Mapped:
     return sections
 
 
-def _workflow(workflow: Workflow, chosen: Include) -> Mapped:
+def _workflow(act: Act, workflow: Workflow, chosen: Include) -> Mapped:
     section: Mapped = {"id": workflow.id, "name": workflow.name, "source_type": workflow.source_type}
     if chosen.workflow_summary:
-        section["source_summary"] = workflow.source_content
+        section["source_summary"] = act.records.source_content(workflow.id)
     if chosen.workflow_plan:
         section["plan_summary"] = workflow.plan_summary or ""
     return {**section, "status": workflow.status, "max_parallel_tasks": workflow.max_parallel_tasks}

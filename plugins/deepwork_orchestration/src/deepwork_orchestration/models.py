@@ -29,15 +29,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Workflow(Row):
-    """A plan and where it came from."""
+    """A plan without its long texts, which few calls need."""
 
     repository_id: str | None
     name: str
     source_type: str
     source_ref: str | None
-    source_content: str
     status: str
-    initial_plan: Mapped | None
     plan_summary: str | None
     created_at: int
     updated_at: int
@@ -48,6 +46,14 @@ class Workflow(Row):
     def summary(self) -> Mapped:
         """Give what lists and events show."""
         return {name: getattr(self, name) for name in ("id", "name", "status", "created_at", "updated_at")}
+
+
+@dataclass(frozen=True)
+class WholeWorkflow(Workflow):
+    """A plan, where it came from, and what was planned at first."""
+
+    source_content: str
+    initial_plan: Mapped | None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from deepwork_orchestration.models import (
     Row,
     Task,
     Template,
+    WholeWorkflow,
     Workflow,
     Workspace,
 )
@@ -117,6 +118,9 @@ class Records:
     def workflow(self, workflow_id: str) -> Workflow:
         return self._get(Workflow, workflow_id, "workflow")
 
+    def whole_workflow(self, workflow_id: str) -> WholeWorkflow:
+        return self._get(WholeWorkflow, workflow_id, "workflow")
+
     def task(self, task_id: str) -> Task:
         return self._get(Task, task_id, "task")
 
@@ -160,6 +164,9 @@ class Records:
         """Make a workflow that is ready one that is in progress; None if it was not ready."""
         row = self._transaction.row(st.START_WORKFLOW, id_=workflow_id, now=self._transaction.now)
         return None if row is None else Workflow(*row)
+
+    def source_content(self, workflow_id: str) -> str:
+        return str(self._transaction.row(st.SOURCE_CONTENT, id_=workflow_id).source_content)
 
     def workflow_number(self, workflow_id: str) -> int:
         """Give the number by which the tasks of older workflows come first."""

@@ -19,6 +19,7 @@ from deepwork_orchestration.models import (
     Row,
     Task,
     Template,
+    WholeWorkflow,
     Workflow,
     Workspace,
 )
@@ -32,6 +33,7 @@ TABLES: dict[type[Row], sa.Table] = {
     Repository: t.repositories,
     Task: t.tasks,
     Template: t.templates,
+    WholeWorkflow: t.workflows,
     Workflow: t.workflows,
     Workspace: t.workspaces,
 }
@@ -110,6 +112,7 @@ START_WORKFLOW = Prepared(
     .values(status="in_progress", updated_at=_NOW)
     .returning(*columns(Workflow))
 )
+SOURCE_CONTENT = Prepared(sa.select(_W.source_content).where(_W.id == bindparam("id_")))
 WORKFLOW_NUMBER = Prepared(sa.select(_W.number).where(_W.id == bindparam("id_")))
 
 

@@ -54,7 +54,7 @@ def workflow_get(
     include_task_summaries: Flag = True,
 ) -> Mapped:
     """Get a workflow."""
-    workflow = act.records.workflow(id)
+    workflow = act.records.whole_workflow(id)
     tasks = act.records.tasks(id) if include_tasks else []
     return {**workflow.reply(), "tasks": [_listed(task, is_summary=include_task_summaries) for task in tasks]}
 
