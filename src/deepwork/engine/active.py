@@ -10,7 +10,7 @@ from anyio import from_thread
 
 from deepwork.engine.resume import first_words, resume_call
 from deepwork.models.replies import ActiveSession
-from deepwork.models.sessions import SessionStatus, SessionSummary
+from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.manager import StateManager
 
@@ -47,15 +47,19 @@ class ActiveSessions:
         """List the caller's active sessions; none if the store fails or takes too long."""
         return [_info(summary) for summary in await self._summaries(call) or []]
 
-    async def notices_of(self, call: ToolCall, workflow: str, new_session_id: str) -> list[str]:
-        """Say that a workflow that is to be started is active already, with both ways on."""
+    def others_of(self, call: ToolCall, session: Session) -> asyncio.Task[list[str]]:
+        """Begin to look, while a session is saved, whether its workflow was active already; what to say of that."""
+        return asyncio.create_task(self._others_of(call, session))
+
+    async def _others_of(self, call: ToolCall, session: Session) -> list[str]:
+        """Say that a workflow that is started was active already, with both ways on."""
         for summary in await self._summaries(call) or []:
-            if summary.workflow == workflow:
+            if summary.workflow == session.workflow and summary.session_id != session.session_id:
                 return [
-                    f"{workflow} is active already: session {summary.session_id!r}, step {summary.step_id!r}: "
+                    f"{session.workflow} is active already: session {summary.session_id!r}, step {summary.step_id!r}: "
                     f"{first_words(summary.goal)!r}. To go on with that one, call {resume_call(summary.session_id)}, "
-                    f"and abort_workflow(session_id={new_session_id!r}, explanation=...) for this new one. Otherwise "
-                    "go on with this one."
+                    f"and abort_workflow(session_id={session.session_id!r}, explanation=...) for this new one. "
+                    "Otherwise go on with this one."
                 ]
         return []
 

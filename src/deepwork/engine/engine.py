@@ -129,12 +129,12 @@ class Engine:
             strict=self._is_strict,
             now=self._now(),
         )
-        notices += await self._active.notices_of(call, session.workflow, session.session_id)
+        others = self._active.others_of(call, session)
         session = await self.sessions.create(call, session)
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call, session),
-            notices=[*notices, *self.sessions.connection(call).take_remarks()],
+            notices=[*notices, *await others, *self.sessions.connection(call).take_remarks()],
         )
 
     async def finish_step(self, call: ToolCall, report: Report) -> FinishedStep:

@@ -26,8 +26,8 @@ from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
 from deepwork.server.completions import add_completions
 from deepwork.server.instructions import NO_REVIEWER, STRICT, join_instructions
-from deepwork.server.lazy_state import LazyStateServer
 from deepwork.server.middleware import CallMiddleware
+from deepwork.server.project_server import ProjectServer
 from deepwork.server.tools import add_prompt, add_resource, add_tool
 
 log = logging.getLogger("deepwork.server")
@@ -108,7 +108,7 @@ def _check_state_dir(project: Project) -> None:
 
 def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
     middleware = CallMiddleware(engine.sessions)
-    server = LazyStateServer(
+    server = ProjectServer(
         "deepwork",
         join_instructions((tool_set.item for tool_set in sets), _strict_text(project, engine)),
         version=__version__,
