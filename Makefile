@@ -67,8 +67,8 @@ reference: $(READY)  ## Write the signatures of the code into docs/reference
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md
-	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py saves
-	$(BIN)/python plugins/deepwork_sql/tools/torture_sql.py claims
+	$(BIN)/python plugins/deepwork_sql/tools/torture_sql saves
+	$(BIN)/python plugins/deepwork_sql/tools/torture_sql claims
 
 wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugins
 	$(BIN)/python tools/wheels.py

@@ -1,4 +1,4 @@
-"""Short runs of `tools/torture_sql.py`, which has the long ones. What they measure is printed, and not judged here."""
+"""Short runs of `tools/torture_sql`, which has the long ones. What they measure is printed, and not judged here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TORTURE = Path(__file__).parents[1] / "tools" / "torture_sql.py"
+TORTURE = Path(__file__).parents[1] / "tools" / "torture_sql"
 FEW = ("--processes", "2", "--agents", "4")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

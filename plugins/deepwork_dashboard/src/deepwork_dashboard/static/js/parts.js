@@ -1,6 +1,7 @@
 // The small parts that views are made of.
 
 import {html, nothing, svg} from '../vendor/lit-html/lit-html.js';
+import {repeat} from '../vendor/lit-html/directives/repeat.js';
 import {clock, duration, exact, isoTime, number, plural, relative, shortId, words} from './format.js';
 import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
@@ -149,6 +150,29 @@ export function moreButton(list) {
   return html`<p class="more">
     <button type="button" class="button" ?disabled=${list.loading} @click=${() => list.more()}>Show more</button>
   </p>`;
+}
+
+// A page that lists things of one kind, with filters by status and by words.
+export function listPage(list, query, {title, noun, order, statuses, filter, row, none}) {
+  const summary = list.total === null ? order : `${countOf(list.total, noun)}, ${order}`;
+  const isFiltered = ['status', 'q', 'job'].some((name) => query.get(name));
+  return html` <header class="head">
+      <div>
+        <h1 tabindex="-1">${title}</h1>
+        <p class="quiet">${summary[0].toUpperCase()}${summary.slice(1)}.</p>
+      </div>
+    </header>
+    <div class="filters">
+      ${choices('status', statuses, query, {label: 'Status'})}${filterBox(query, {label: filter})}
+    </div>
+    ${shown(list, (items) =>
+      items.length
+        ? html`<ul class="rows">
+              ${repeat(items, ({id}) => id, row)}
+            </ul>
+            ${moreButton(list)}`
+        : empty(isFiltered ? {shape: 'search', title: `No ${noun} fits this filter.`} : none),
+    )}`;
 }
 
 // Filters that stand in the address.

@@ -1,7 +1,6 @@
 // Plans of many agents: the list, and one plan as a drawing or a table, with the details of a task beside it.
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
-import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
 import '../elements/plan_graph.js';
@@ -9,14 +8,13 @@ import '../elements/virtual_rows.js';
 import {duration, exact, now, number, toMilliseconds, words} from '../format.js';
 import {icon} from '../icons.js';
 import {
-  choices,
   countOf,
   empty,
   filterBox,
   idMark,
   isEmpty,
   json,
-  moreButton,
+  listPage,
   pill,
   progressBar,
   prose,
@@ -41,31 +39,20 @@ const STATUSES = [
 ];
 
 export function plansView({query}) {
-  const list = useList(apiPath(['plans'], {status: query.get('status'), q: query.get('q')}));
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">Plans</h1>
-        <p class="quiet">${list.total === null ? 'Newest first.' : `${countOf(list.total, 'plan')}, newest first.`}</p>
-      </div>
-    </header>
-    <div class="filters">
-      ${choices('status', STATUSES, query, {label: 'Status'})}${filterBox(query, {label: 'Filter by name or id'})}
-    </div>
-    ${shown(list, (items) =>
-      items.length
-        ? html`<ul class="rows">
-              ${repeat(items, ({id}) => id, planRow)}
-            </ul>
-            ${moreButton(list)}`
-        : query.get('q') || query.get('status')
-          ? empty({shape: 'search', title: 'No plan fits this filter.'})
-          : empty({
-              shape: 'plan',
-              title: 'No plan yet.',
-              text: 'A coordinating agent makes one with the tools of this set, and other agents do its tasks:',
-              command: 'deepwork serve --tools orchestration:coordinator',
-            }),
-    )}`;
+  return listPage(useList(apiPath(['plans'], {status: query.get('status'), q: query.get('q')})), query, {
+    title: 'Plans',
+    noun: 'plan',
+    order: 'newest first',
+    statuses: STATUSES,
+    filter: 'Filter by name or id',
+    row: planRow,
+    none: {
+      shape: 'plan',
+      title: 'No plan yet.',
+      text: 'A coordinating agent makes one with the tools of this set, and other agents do its tasks:',
+      command: 'deepwork serve --tools orchestration:coordinator',
+    },
+  });
 }
 
 export function planRow(plan) {

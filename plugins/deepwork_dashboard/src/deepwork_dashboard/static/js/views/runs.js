@@ -8,13 +8,12 @@ import {bytes, duration, exact, money, now, number, short, toMilliseconds, words
 import {icon} from '../icons.js';
 import {note, setNote} from '../page.js';
 import {
-  choices,
   countOf,
   empty,
-  filterBox,
   idMark,
   isEmpty,
   json,
+  listPage,
   moreButton,
   pill,
   prose,
@@ -37,34 +36,21 @@ const STATUSES = [
 ];
 
 export function runsView({query}) {
-  const list = useList(apiPath(['runs'], {status: query.get('status'), job: query.get('job'), q: query.get('q')}));
-  const isFiltered = query.get('status') || query.get('q') || query.get('job');
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">Runs</h1>
-        <p class="quiet">
-          ${list.total === null ? 'Last changed first.' : `${countOf(list.total, 'run')}, last changed first.`}
-        </p>
-      </div>
-    </header>
-    <div class="filters">
-      ${choices('status', STATUSES, query, {label: 'Status'})}${filterBox(query, {label: 'Filter by goal, job, step or id'})}
-    </div>
-    ${shown(list, (items) =>
-      items.length
-        ? html`<ul class="rows">
-              ${repeat(items, ({id}) => id, runRow)}
-            </ul>
-            ${moreButton(list)}`
-        : isFiltered
-          ? empty({shape: 'search', title: 'No run fits this filter.'})
-          : empty({
-              shape: 'run',
-              title: 'No run yet.',
-              text: 'Connect an agent and ask it to run a workflow. These jobs are there:',
-              command: 'deepwork jobs',
-            }),
-    )}`;
+  const filters = {status: query.get('status'), job: query.get('job'), q: query.get('q')};
+  return listPage(useList(apiPath(['runs'], filters)), query, {
+    title: 'Runs',
+    noun: 'run',
+    order: 'last changed first',
+    statuses: STATUSES,
+    filter: 'Filter by goal, job, step or id',
+    row: runRow,
+    none: {
+      shape: 'run',
+      title: 'No run yet.',
+      text: 'Connect an agent and ask it to run a workflow. These jobs are there:',
+      command: 'deepwork jobs',
+    },
+  });
 }
 
 export function runRow(run) {

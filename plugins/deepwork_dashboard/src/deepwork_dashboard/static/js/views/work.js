@@ -7,13 +7,13 @@ import {apiPath} from '../api.js';
 import {duration, number, words} from '../format.js';
 import {icon} from '../icons.js';
 import {
-  choices,
   countOf,
   empty,
   filterBox,
   idMark,
   isEmpty,
   json,
+  listPage,
   moreButton,
   pill,
   progressBar,
@@ -34,33 +34,20 @@ const STATUSES = [
 ];
 
 export function workflowsView({query}) {
-  const list = useList(apiPath(['work'], {status: query.get('status'), q: query.get('q')}));
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">Tracked work</h1>
-        <p class="quiet">
-          ${list.total === null ? 'Newest first.' : `${countOf(list.total, 'workflow')}, newest first.`}
-        </p>
-      </div>
-    </header>
-    <div class="filters">
-      ${choices('status', STATUSES, query, {label: 'Status'})}${filterBox(query, {label: 'Filter by name or objective'})}
-    </div>
-    ${shown(list, (items) =>
-      items.length
-        ? html`<ul class="rows">
-              ${repeat(items, ({id}) => id, workRow)}
-            </ul>
-            ${moreButton(list)}`
-        : query.get('q') || query.get('status')
-          ? empty({shape: 'search', title: 'No workflow fits this filter.'})
-          : empty({
-              shape: 'tracked',
-              title: 'Nothing is tracked yet.',
-              text: 'An agent that has these tools reports phases, tasks and decisions:',
-              command: 'deepwork serve --tools tracking',
-            }),
-    )}`;
+  return listPage(useList(apiPath(['work'], {status: query.get('status'), q: query.get('q')})), query, {
+    title: 'Tracked work',
+    noun: 'workflow',
+    order: 'newest first',
+    statuses: STATUSES,
+    filter: 'Filter by name or objective',
+    row: workRow,
+    none: {
+      shape: 'tracked',
+      title: 'Nothing is tracked yet.',
+      text: 'An agent that has these tools reports phases, tasks and decisions:',
+      command: 'deepwork serve --tools tracking',
+    },
+  });
 }
 
 export function workRow(workflow) {
