@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Literal, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from deepwork.api import WorkQueue
 from deepwork_sql.events import Event, Viewer
 from deepwork_sql.transaction import Transaction
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# One writes, and one is ready to.
+# Runs a function in a worker thread.
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+# One writes, and one takes over the others that wait when that takes long.
 _SQLITE_WRITERS = 2
 # So many events are read at once by whoever follows the feed.
 _PAGE = 500
@@ -48,10 +53,12 @@ class Database:
         self.machine = machine
         self._executor = executor
         self._wake_ups = wake_ups
-        self._limiter = CapacityLimiter(threads)
-        # SQLite has one writer. Those of this process wait in the order in which they came, and the next one in its
-        # thread already, so that the database is not left idle between two of them.
-        self._writers = CapacityLimiter(_SQLITE_WRITERS) if dialect == "sqlite" else self._limiter
+        if dialect == "sqlite":
+            # It computes in the thread of its caller, so that few threads at a time get on best, and has one writer.
+            self._run_write: Run = WorkQueue("deepwork-writes", threads=_SQLITE_WRITERS).run
+            self._run_read: Run = WorkQueue("deepwork-reads", threads=threads).run
+        else:  # whoever waits for a server lets others compute
+            self._run_write = self._run_read = partial(to_thread.run_sync, limiter=CapacityLimiter(threads))
 
     async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
         """Run a change in one transaction, in a worker thread; it is durable when this returns.
@@ -66,7 +73,7 @@ class Database:
         Raises:
             DatabaseError: The database did not answer; nothing was changed.
         """
-        committed = await to_thread.run_sync(self._executor.write, change, lock, limiter=self._writers)
+        committed = await self._run_write(partial(self._executor.write, change, lock))
         if committed.has_events:
             self._wake_ups.announce()
         result: T = committed.result
@@ -78,7 +85,8 @@ class Database:
         Raises:
             DatabaseError: The database did not answer.
         """
-        return await to_thread.run_sync(self._executor.read, query, limiter=self._limiter)
+        result: T = await self._run_read(partial(self._executor.read, query))
+        return result
 
     def read_here(self, query: Callable[[Transaction], T]) -> T:
         """Run a query as `read` does, but in the thread of the caller, which blocks.
