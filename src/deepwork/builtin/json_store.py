@@ -45,6 +45,7 @@ class JsonStore(StateStore):
         self._cache = SessionCache(_CACHED_SESSIONS)
         self._files = FileReader(self._state, self._cache)
         self._work = WorkQueue("deepwork-sessions")
+        self._listings = WorkQueue("deepwork-listings")  # which take longer the more sessions there are
         self._lock = Lock()  # of the two below
         self._group: list[Save] = []
         self._group_work: Piece[None] | None = None
@@ -67,7 +68,7 @@ class JsonStore(StateStore):
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
     ) -> list[SessionSummary]:
         """List sessions by reading their files; those that cannot be read are left out."""
-        return await self._work.run(partial(self._files.find, status, before, limit))
+        return await self._listings.run(partial(self._files.find, status, before, limit))
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the beginnings of the files whose sessions are not cached."""
@@ -79,12 +80,12 @@ class JsonStore(StateStore):
 
     async def damaged(self) -> list[str]:
         """Name the files that could not be read and were set aside."""
-        names = damaged_files(await self._work.run(self._names))
+        names = damaged_files(await self._listings.run(self._names))
         return [self._workspace.shown(self._workspace.state_dir / name) for name in names]
 
     async def stamps(self) -> Mapping[str, Hashable]:
         """Look at the times of the files, and only if the folder has changed: every save puts a new file into it."""
-        return await self._work.run(self._files.stamps)
+        return await self._listings.run(self._files.stamps)
 
     async def archive(self, session_id: str) -> None:
         """Move the files of a session to the folder `archive`."""
@@ -92,7 +93,7 @@ class JsonStore(StateStore):
 
     async def archived(self) -> list[SessionSummary]:
         """List the sessions in the folder `archive`."""
-        return await self._work.run(self._archived)
+        return await self._listings.run(self._archived)
 
     async def __aenter__(self) -> Self:
         """Remove what writes that were cut off have left."""
