@@ -104,10 +104,10 @@ FIGURES = (
 RECORDED = {
     "start.cpu": 0.85,
     "exit.cpu": 0.13,
-    "step.cpu": 2.6,
+    "step.cpu": 2.0,
     "list.first.cpu": 1.9,
     "list.next.cpu": 8.1,
-    "sessions.cpu": 5.9,
+    "sessions.cpu": 1.6,
 }
 MARGIN = 1.35
 

@@ -140,15 +140,18 @@ def serve(**values: Any) -> None:
     if listen is None:
         from deepwork.server.stdio.wire import run_stdio
 
-        if sys.stdin.isatty():
-            say("Waiting for an agent on stdin. Agents start this command themselves; Ctrl-C ends it.", err=True)
-        run_stdio(server, sys.stdin.fileno(), protocol_stdout)
+        run_stdio(server, sys.stdin.fileno(), protocol_stdout, when_ready=_say_that_it_waits)
     else:
         from deepwork.server.http.app import run_http
 
         apps = project.http_apps(engine).demand()
         transport: Literal["http", "sse"] = "sse" if options.transport == "sse" else "http"
         run_http(server, transport, listen, apps, stateless=options.stateless)
+
+
+def _say_that_it_waits() -> None:
+    if sys.stdin.isatty():
+        say("Waiting for an agent on stdin. Agents start this command themselves; Ctrl-C ends it.", err=True)
 
 
 def _check_transport(transport: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -132,13 +132,22 @@ def _encoded(message: JSONRPCMessage) -> bytes:
         return JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=error).model_dump_json().encode()
 
 
-def run_stdio(server: FastMCP[Any], stdin: int, stdout: int) -> None:
-    """Serve until stdin is closed, or until SIGTERM or SIGINT."""
+def run_stdio(server: FastMCP[Any], stdin: int, stdout: int, *, when_ready: Callable[[], None]) -> None:
+    """Serve until stdin is closed, or until SIGTERM or SIGINT.
+
+    Args:
+        server: The server.
+        stdin: The descriptor from which messages are read.
+        stdout: The descriptor to which messages are written.
+        when_ready: Called once either signal ends the server; before that, Python raises an exception wherever it
+            happens to be, also where exceptions are dropped.
+    """
     blocking = [(descriptor, os.get_blocking(descriptor)) for descriptor in (stdin, stdout)]
     for descriptor, _ in blocking:
         os.set_blocking(descriptor, False)
     signals = EndSignals()
     try:
+        when_ready()
         anyio.run(_serve, server, stdin, stdout, signals)
     finally:
         # Everything is closed by now: a late signal would only change the exit code.
