@@ -139,8 +139,8 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int, *, when_ready: Call
         server: The server.
         stdin: The descriptor from which messages are read.
         stdout: The descriptor to which messages are written.
-        when_ready: Called once either signal ends the server; before that, Python raises an exception wherever it
-            happens to be, also where exceptions are dropped.
+        when_ready: Called once either signal ends the server. Before that, a SIGINT may be lost: a shell has what it
+            starts in the background ignore it.
     """
     blocking = [(descriptor, os.get_blocking(descriptor)) for descriptor in (stdin, stdout)]
     for descriptor, _ in blocking:
