@@ -189,7 +189,14 @@ def _earlier(file: Path) -> Results:
 
 
 def _command() -> str:
-    return shlex.join(["python", "-m", "bench", *sys.argv[1:]])
+    """Give the command of this run without the files and folders of whoever has made it."""
+    own = ("--json", "--folder")
+    words = [
+        word
+        for before, word in zip(["", *sys.argv[1:]], sys.argv[1:], strict=False)
+        if before not in own and word.partition("=")[0] not in own
+    ]
+    return shlex.join(["python", "-m", "bench", *words])
 
 
 if __name__ == "__main__":

@@ -116,7 +116,11 @@ def results(run: Run, *, command: str, machine: dict[str, str]) -> Results:
         "command": command,
         "machine": machine,
         "settings": {"era": run.launcher.era.value, "rounds": run.repeats, "sizes": asdict(run.sizes)},
-        "contestants": [{"name": one.name, "command": one.command} for one in [*run.contestants, *run.databases]],
+        "contestants": [
+            # A release is installed into the folder of the run, which is another one each time.
+            {"name": one.name, "command": one.command.replace(f"{run.folder}/", "")}
+            for one in [*run.contestants, *run.databases]
+        ],
         "figures": [_figure(run, row) for row in run.rows()],
         "curves": [_curve(curve) for curve in run.curves],
         "imports": run.imports,

@@ -107,12 +107,13 @@ def launcher(tmp_path):
 def measured(tmp_path):
     """Make what a run would have written that has measured every figure."""
     from bench.client import Era
-    from bench.contestants import OURS, Launcher
+    from bench.contestants import OURS, Contestant, Launcher
     from bench.goals import FIGURES
     from bench.measure import Curve, Run, Sizes, Spread
     from bench.report import results
 
-    run = Run(tmp_path, OURS, Launcher(tmp_path, Era.STATELESS), Sizes(), 3)
+    release = Contestant("0.9.3", f"{tmp_path}/release-0.9.3/bin/deepwork serve --path {{project}}")
+    run = Run(tmp_path, [*OURS, release], Launcher(tmp_path, Era.STATELESS), Sizes(), 3)
     for figure in FIGURES:
         run.pairs[figure.key, "deepwork"] = [(2.0, 4.0), (3.0, 4.0), (2.5, 5.0)]
     for axis, sizes in run.sizes.curves.items():

@@ -108,6 +108,8 @@ def test_an_earlier_run_is_made_into_a_page(measured, command, tmp_path):
     assert len([*(page.parent / "images").iterdir()]) == 1 + len(measured["curves"])
     assert "<!-- sketch -->\n```bash\npython -m bench\n```\n" in text
     assert "## What falls short, and why\n\n" in text
+    assert "| 0.9.3 | `release-0.9.3/bin/deepwork serve --path {project}` |" in text
+    assert str(tmp_path) not in text
 
 
 @pytest.mark.parametrize(("share", "code"), [(1.3, 0), (1.4, 1)])
