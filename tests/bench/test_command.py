@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from xml.etree import ElementTree as ET
 
@@ -57,6 +58,14 @@ def test_a_server_without_our_tools_is_only_started_and_ended(a_server, command)
         "exit after closed stdin",
         "memory after tools/list",
     }
+
+
+def test_what_is_written_tells_the_command_without_the_files_of_whoever_gave_it(a_server, bench, tmp_path):
+    file = tmp_path / "found.json"
+    ran = bench(f"mine={a_server()}", "--rounds", "1", "--figures", "start", "--json", file, f"--folder={tmp_path}")
+    assert ran.code == 0, ran.stderr
+    words = shlex.split(json.loads(file.read_text())["command"])
+    assert words == ["python", "-m", "bench", f"mine={a_server()}", "--rounds", "1", "--figures", "start"]
 
 
 def test_a_contestant_that_is_not_installed_is_named(command):
