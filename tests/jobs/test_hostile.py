@@ -17,9 +17,8 @@ from deepwork.builtin.local_jobs import FolderJobs
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.parse import parse_content
 
-FIGURES = Path(__file__).parents[2] / "tools" / "figures.py"
-sys.path.insert(0, str(FIGURES.parent))
-SHAPES = runpy.run_path(str(FIGURES))
+TOOLS = Path(__file__).parents[2] / "tools"
+SHAPES = runpy.run_path(str(TOOLS / "hostile_jobs.py"))
 
 PIECES = [
     "",
@@ -84,7 +83,7 @@ def test_any_bytes_are_a_job_or_an_error_that_names_the_file(content):
 
 def test_hundreds_of_mutated_files_break_nothing():
     """A short run of the figure, as a process, with the files and the seed of the long one."""
-    command = [sys.executable, str(FIGURES), "mutations", "--count", "300"]
+    command = [sys.executable, str(TOOLS / "figures.py"), "mutations", "--count", "300"]
     process = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
@@ -96,7 +95,7 @@ def test_hundreds_of_mutated_files_break_nothing():
 
 def test_the_tools_keep_within_their_tokens():
     process = subprocess.run(
-        [sys.executable, str(FIGURES), "tokens"], capture_output=True, text=True, timeout=240, check=True
+        [sys.executable, str(TOOLS / "figures.py"), "tokens"], capture_output=True, text=True, timeout=240, check=True
     )
     _, read, whole = process.stdout.splitlines()
     assert read.endswith("ok"), read
