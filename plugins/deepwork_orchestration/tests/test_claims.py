@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 
 pytestmark = pytest.mark.anyio
 
@@ -326,3 +327,15 @@ async def test_the_length_of_a_lease_is_a_setting(team, make_task):
     claim = await agent.call("task_claim", task_id=tasks["a"], agent_id=worker)
     task = await agent.call("task_get", id=tasks["a"])
     assert claim["lease_expires_at"] - task["claimed_at"] == 6000
+
+
+async def test_claiming_and_finishing_a_task_reads_nothing_of_the_plan_at_large(team, agent, plan):
+    worker = await agent.worker()
+    async with team.database() as database:
+        if database.dialect != "sqlite":
+            pytest.skip("PostgreSQL stores nothing that could not be read")
+        unreadable = sa.text("UPDATE orchestration_workflows SET initial_plan = 'no JSON'")
+        await database.write(lambda transaction: transaction.execute(unreadable) and None)
+    assert (await agent.call("task_claim", task_id=plan["a"], agent_id=worker))["success"]
+    await agent.finish(plan["a"], agent_id=worker)
+    assert await agent.status(plan["a"]) == "completed"
