@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from fastmcp.exceptions import FastMCPError, NotFoundError, ToolError, ValidationError
+from fastmcp.exceptions import FastMCPError, NotFoundError, ToolError
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -16,31 +16,19 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ErrorData
 from pydantic import ValidationError as PydanticError
 
-from deepwork.documents.problems import location_in
 from deepwork.errors import DeepWorkError
 from deepwork.ports.call import LOCAL, ClientInfo, Connection, Report, ToolCall
+from deepwork.server.argument_errors import params_error
 from deepwork.server.elicitation import asker
 from deepwork.sessions.manager import StateManager
 from deepwork.text.escape import visible
-from deepwork.text.json_types import json_type
-from deepwork.text.suggest import MAX_LISTED, near, nearest
+from deepwork.text.suggest import MAX_LISTED, near
 
 log = logging.getLogger("deepwork.calls")
 
 WORKFLOW_TOOLS = ("get_workflows", "start_workflow", "finished_step", "abort_workflow")
 
 _STATE_KEY = "deepwork.connection"
-# What pydantic calls a type, in words of JSON; and the same inside of an argument whose strings are paths.
-_TYPE_WORDS = {
-    "string_type": "a string",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-}
-_PATH_ARGUMENTS = ("outputs", "files")
-_PATH_WORDS = {**_TYPE_WORDS, "string_type": "a path", "list_type": "a list of paths"}
 # The error with which the SDK answers a request before the handshake.
 _BEFORE_HANDSHAKE = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
 
@@ -73,7 +61,7 @@ class CallMiddleware(Middleware):
         try:
             return await call_next(context)
         except PydanticError as error:
-            raise _params_error(error) from None
+            raise params_error(error) from None
         except MCPError as error:
             if error.error == _BEFORE_HANDSHAKE:
                 raise MCPError(
@@ -140,61 +128,6 @@ def translated(tool: str, error: Exception) -> ToolError:
         "the user.",
         log_level=logging.DEBUG,
     )
-
-
-# An argument, one of a function whose parameters have no order, and a key of an object.
-_MISSING = ("missing_argument", "missing_keyword_only_argument", "missing")
-
-
-def argument_error(
-    tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any], error: ValidationError
-) -> ToolError:
-    """Name each invalid argument, its value or type, and what would be right."""
-    cause = error.__cause__
-    if not isinstance(cause, PydanticError):
-        return ToolError(f"{tool}: the arguments are invalid", log_level=logging.DEBUG)
-    valid = list(schema.get("properties", {}))
-    problems: dict[tuple[str | int, ...], list[Any]] = {}
-    for detail in cause.errors(include_url=False)[:50]:
-        location = tuple(location_in(arguments, detail["loc"], missing=detail["type"] in _MISSING))
-        problems.setdefault(location, []).append(detail)
-    # pydantic reports one error per member of a union. Keep the deepest: it belongs to the member the caller meant.
-    deepest = [
-        location
-        for location in problems
-        if not any(len(deeper) > len(location) and deeper[: len(location)] == location for deeper in problems)
-    ]
-    lines = [f"{_dotted(location)}: {_wording(location, problems[location], valid)}" for location in deepest[:10]]
-    return ToolError(f"{tool}: wrong arguments; nothing was changed\n" + "\n".join(lines), log_level=logging.DEBUG)
-
-
-def _params_error(error: PydanticError) -> MCPError:
-    """Name the invalid fields of a request; the SDK says only that there are some."""
-    details = error.errors(include_url=False, include_input=False)[:3]
-    problems = [f"{_dotted(detail['loc'])}: {_uncapitalized(detail['msg'])}" for detail in details]
-    return MCPError(INVALID_PARAMS, f"Invalid params: {'; '.join(problems)}")
-
-
-def _dotted(location: Sequence[str | int]) -> str:
-    return ".".join(map(str, location))[:200]
-
-
-def _uncapitalized(message: str) -> str:
-    return message[:1].lower() + message[1:]
-
-
-def _wording(location: Sequence[str | int], details: Sequence[Any], valid: list[str]) -> str:
-    """Say what would be right at a place, of which pydantic reports one error for each type that is allowed."""
-    kind = details[0]["type"]
-    if kind in _MISSING:
-        return "is required"
-    if kind == "extra_forbidden":
-        return "is not a key of this object"
-    if kind == "unexpected_keyword_argument":
-        return f"is not a parameter{nearest(str(details[0]['loc'][-1]), valid) or '; this tool takes none'}"
-    words = _PATH_WORDS if location[0] in _PATH_ARGUMENTS and len(location) > 1 else _TYPE_WORDS
-    wanted = [words.get(detail["type"]) or _uncapitalized(detail["msg"]) for detail in details]
-    return f"give {' or '.join(dict.fromkeys(wanted))}, not {json_type(details[0]['input'])}"
 
 
 def _unknown_tool(name: str, tools: Sequence[str]) -> str:

@@ -23,8 +23,9 @@ from pydantic import BaseModel, PrivateAttr, PydanticUserError, TypeAdapter
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
 from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
+from deepwork.server.argument_errors import argument_error
 from deepwork.server.elicitation import AnswerNeeded
-from deepwork.server.middleware import CallMiddleware, argument_error, translated
+from deepwork.server.middleware import CallMiddleware, translated
 from deepwork.server.written import ReplyWriter
 
 

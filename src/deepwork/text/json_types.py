@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-_WORDS = {bool: "true or false", str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
+_WORDS = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
 def json_type(value: Any) -> str:
-    """Name the type of a value."""
-    return "null" if value is None else _WORDS.get(type(value), type(value).__name__)
+    """Return the type of a value; null, true and false are their own names."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return _WORDS.get(type(value), type(value).__name__)
