@@ -67,7 +67,7 @@ async def test_wrong_types_are_named_before_missing_files(asking):
 
 async def test_an_empty_list_for_required_files_is_refused_in_its_own_words(asking):
     text = await refused(asking, {**GOOD, "many": []})
-    assert text == "Output 'many' is required: give at least one path, not an empty list"
+    assert text.startswith("Output 'many' is required: give at least one path, not an empty list (step 'a' of ")
 
 
 async def test_an_empty_list_for_optional_files_is_accepted_and_kept(asking, stored):
@@ -336,7 +336,7 @@ async def test_a_path_that_is_no_unicode_is_refused(asking):
 async def test_1000_paths_for_one_output_are_accepted_and_one_more_refused(asking):
     assert (await submit(asking, {**GOOD, "many": ["one.md"] * 1000}))["status"] == "next_step"
     text = await refused(asking, {**GOOD, "many": ["one.md"] * 1001})
-    assert text == "Output 'many' has 1,001 paths; the limit is 1,000"
+    assert text.startswith("Output 'many' has 1,001 paths; the limit is 1,000 (step 'a' of ")
 
 
 async def test_a_path_of_4096_bytes_is_accepted_and_one_more_byte_refused(asking):
@@ -372,3 +372,29 @@ async def test_an_empty_file_is_accepted_with_a_notice(asking):
         await agent.start()
         reply = await agent.finish({**GOOD, "one": "empty.md"})
     assert "Output 'one': 'empty.md' is an empty file." in reply["notices"]
+
+
+OWNER = "step 'a' of demo/main, session 'f00'"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"one": ["a.md"]},
+        {"one": 7},
+        {"one": "nowhere.md"},
+        {"one": "../outside.md"},
+        {"one": "https://example.org/a.md"},
+        {"one": "a.md", "many": "a.md"},
+        {"one": "a.md", "many": [7]},
+        {"one": "a.md", "many": ["gone.md"]},
+        {"one": "a.md", "zebra": "a.md"},
+        {},
+    ],
+)
+def test_every_refusal_of_outputs_names_step_workflow_and_session(project, value):
+    project.write("a.md")
+    declared = {"one": StepOutput(**output()), "many": StepOutput(**output("files", required=False))}
+    with pytest.raises(OutputError) as refused:
+        check_outputs(value, declared, Workspace(project.root), owner=OWNER)
+    assert refused.value.message.endswith(f" ({OWNER})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import anyio
 import pytest
 
 from deepwork import hookimpl
@@ -84,8 +85,6 @@ async def test_a_store_that_cannot_list_leaves_the_list_out_with_a_notice(demo):
 
 
 async def test_a_store_that_is_slow_to_list_holds_up_no_listing_of_jobs(demo):
-    import anyio
-
     server = demo.server(state_store="bad", plugins=with_listing(anyio.sleep_forever))
     async with demo.agent(server) as agent:
         before = time.monotonic()
@@ -101,6 +100,43 @@ async def test_a_second_start_of_an_active_workflow_names_both_ways_on(demo):
     [notice] = [text for text in reply["notices"] if "is active already" in text]
     assert f'finished_step(session_id="{begin["session_id"]}", step_id="?", outputs={{}})' in notice
     assert f"abort_workflow(session_id={reply['begin_step']['session_id']!r}, explanation=...)" in notice
+
+
+class SavesInPairs(MemoryStore):
+    """Saves a new session only when another one is being saved too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrived = 0
+        self._both = anyio.Event()
+
+    async def save(self, session: Any, *, expected: int | None) -> int:
+        self._arrived += 1
+        if self._arrived == 2:
+            self._both.set()
+        await self._both.wait()
+        return await super().save(session, expected=expected)
+
+
+async def test_two_starts_of_a_workflow_at_the_same_time_are_told_of_each_other(demo):
+    class Stores:
+        @hookimpl
+        def deepwork_state_stores(self):
+            yield StateStoreSpec(name="pairs", open=lambda _workspace: SavesInPairs())
+
+    plugins = PluginManager(candidates=[*installed(), Candidate("pairs", "pairs-dist", "1.0", Stores)])
+    replies = []
+    async with demo.agent(demo.server(state_store="pairs", plugins=plugins)) as agent:
+
+        async def start() -> None:
+            replies.append(await agent.call("start_workflow", goal="both", job_name="demo", workflow_name="main"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start)
+            tasks.start_soon(start)
+    for reply, other in (replies, replies[::-1]):
+        [notice] = [text for text in reply["notices"] if "is active already" in text]
+        assert other["begin_step"]["session_id"] in notice
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t"])

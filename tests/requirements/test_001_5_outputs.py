@@ -61,7 +61,9 @@ async def test_optional_outputs_may_be_left_out(server):
 @pytest.mark.req("JOBS-REQ-001.5.4")
 async def test_a_list_for_a_file_is_refused_as_the_wrong_type(server):
     text = await refused(server, {**GOOD, "report": ["r.md"]})
-    assert text == "Output 'report' is declared as type 'file': give one path as a string, not a list"
+    assert text.startswith(
+        "Output 'report' is declared as type 'file': give one path as a string, not a list (step 'a' of "
+    )
 
 
 @pytest.mark.req("JOBS-REQ-001.5.5")
@@ -80,7 +82,9 @@ async def test_paths_are_relative_to_the_project_wherever_the_server_was_started
 @pytest.mark.req("JOBS-REQ-001.5.6")
 async def test_a_string_for_files_is_refused_as_the_wrong_type(server):
     text = await refused(server, {**GOOD, "parts": "p.md"})
-    assert text == "Output 'parts' is declared as type 'files': give a list of paths, not a string"
+    assert text.startswith(
+        "Output 'parts' is declared as type 'files': give a list of paths, not a string (step 'a' of "
+    )
 
 
 @pytest.mark.req("JOBS-REQ-001.5.7")
@@ -91,7 +95,7 @@ async def test_a_string_for_files_is_refused_as_the_wrong_type(server):
         (None, "null"),
         (["p.md"], "a list"),
         ({"path": "p.md"}, "an object"),
-        (True, "true or false"),
+        (True, "true"),
     ],
 )
 def test_an_element_of_files_that_is_no_string_is_refused(project, element, words):

@@ -47,12 +47,8 @@ class ActiveSessions:
         """List the caller's active sessions; none if the store fails or takes too long."""
         return [_info(summary) for summary in await self._summaries(call) or []]
 
-    def others_of(self, call: ToolCall, session: Session) -> asyncio.Task[list[str]]:
-        """Begin to look, while a session is saved, whether its workflow was active already; what to say of that."""
-        return asyncio.create_task(self._others_of(call, session))
-
-    async def _others_of(self, call: ToolCall, session: Session) -> list[str]:
-        """Say that a workflow that is started was active already, with both ways on."""
+    async def others_of(self, call: ToolCall, session: Session) -> list[str]:
+        """Return the notice that a workflow that is started is active already, with both ways on; else nothing."""
         for summary in await self._summaries(call) or []:
             if summary.workflow == session.workflow and summary.session_id != session.session_id:
                 return [

@@ -129,12 +129,13 @@ class Engine:
             strict=self._is_strict,
             now=self._now(),
         )
-        others = self._active.others_of(call, session)
         session = await self.sessions.create(call, session)
+        # Only once this session is saved: of two that start at the same time, each then finds the other.
+        others = await self._active.others_of(call, session)
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
             stack=await self.sessions.stack_entries(call, session),
-            notices=[*notices, *await others, *self.sessions.connection(call).take_remarks()],
+            notices=[*notices, *others, *self.sessions.connection(call).take_remarks()],
         )
 
     async def finish_step(self, call: ToolCall, report: Report) -> FinishedStep:
@@ -230,7 +231,7 @@ class Engine:
         instructions = {}
         if step_id == session.current_step_id:
             following = transitions.next_entry(session)
-            instructions = read_instructions(session.pinned, following, self._workspace.root)
+            instructions = read_instructions(session.pinned, following, self._workspace.root, owner=owner)
         gate_off = self.gate is None and bool(session.pinned.steps[step_id].reviews)
         if gate_off:
             notices.append(GATE_OFF)

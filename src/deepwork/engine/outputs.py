@@ -47,7 +47,7 @@ class CheckedOutputs(NamedTuple):
 def check_outputs(
     submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], workspace: Workspace, *, owner: str
 ) -> CheckedOutputs:
-    """Check names, then presence, then types, then files.
+    """Check names, then presence, then types, then files. Every error names the step.
 
     Args:
         submitted: What the agent has sent.
@@ -56,15 +56,23 @@ def check_outputs(
         owner: The step in words, for errors.
 
     Raises:
-        OutputError: What is wrong first, with the output, what was given and what would be right.
+        OutputError: What is wrong first, with the output, what was given, what would be right, and the owner.
     """
+    try:
+        return _checked(submitted, declared, workspace)
+    except OutputError as error:
+        error.message = f"{error.message} ({owner})"
+        raise
+
+
+def _checked(submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], workspace: Workspace) -> CheckedOutputs:
     unknown = sorted(set(submitted) - set(declared))
     if unknown:
         valid = ", ".join(sorted(declared)) or "none: submit {}"
-        raise UnknownOutputs(f"Unknown outputs: {', '.join(unknown)}. Declared outputs: {valid} ({owner})", unknown)
+        raise UnknownOutputs(f"Unknown outputs: {', '.join(unknown)}. Declared outputs: {valid}", unknown)
     missing = sorted(name for name, output in declared.items() if output.required and name not in submitted)
     if missing:
-        raise OutputError(f"Missing required outputs: {', '.join(missing)} ({owner})")
+        raise OutputError(f"Missing required outputs: {', '.join(missing)}")
     for name, value in submitted.items():
         KINDS[declared[name].type].check(name, value, required=declared[name].required)
     outputs: Outputs = {}

@@ -57,8 +57,16 @@ def entry_of(definition: PinnedDefinition, step_id: str) -> list[str]:
     return next(entry for entry in definition.workflow.entries if step_id in entry)
 
 
-def read_instructions(definition: PinnedDefinition, entry: Sequence[str], project: Path) -> dict[str, str]:
+def read_instructions(
+    definition: PinnedDefinition, entry: Sequence[str], project: Path, *, owner: str = "this job"
+) -> dict[str, str]:
     """Read the instructions of every step of an entry, before anything is changed or paid for.
+
+    Args:
+        definition: What the session keeps of its job.
+        entry: The steps.
+        project: The folder of the project.
+        owner: The job, or the step that is reported with its session, for the error of a job that is gone.
 
     Raises:
         MissingInstructions: A file is missing, lies outside of the job's folder, is not text, or is too large.
@@ -68,7 +76,7 @@ def read_instructions(definition: PinnedDefinition, entry: Sequence[str], projec
     for step_id in entry:
         step = definition.steps[step_id]
         if step.instructions_file not in texts:
-            texts[step.instructions_file] = _read_instructions(definition, step, project)
+            texts[step.instructions_file] = _read_instructions(definition, step, project, owner)
         size += len(texts[step.instructions_file])
         if size > MAX_GROUP_INSTRUCTIONS:
             raise MissingInstructions(
@@ -94,11 +102,11 @@ def _input(item: UserInput | FileInput, outputs_by_step: Mapping[str, Outputs]) 
     return BegunInput(name=item.file, from_step=item.from_step, path=path)
 
 
-def _read_instructions(definition: PinnedDefinition, step: Step, project: Path) -> str:
+def _read_instructions(definition: PinnedDefinition, step: Step, project: Path, owner: str) -> str:
     if not definition.job_dir:
         raise MissingInstructions(
             f"Instructions file not found: {step.instructions_file!r} of step {step.id!r}: no job source of this "
-            "server has the job of this session any more",
+            f"server has the job any more ({owner})",
             hint="Nothing was changed. Restore the job and call again, or abort_workflow.",
         )
     folder = Path(definition.job_dir)
