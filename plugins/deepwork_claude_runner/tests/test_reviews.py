@@ -97,6 +97,40 @@ async def test_every_invalid_output_is_reported_and_costs_no_attempt(reviewed, c
     assert len(history("attempt_given_back")) == 1
 
 
+@pytest.mark.parametrize(
+    ("result", "state", "cure"),
+    [
+        ("Invalid API key · Please run /login", "was refused by Anthropic", "log in again"),
+        ("Invalid API key · Fix external API key", "was refused by Anthropic", "a valid ANTHROPIC_API_KEY"),
+        (
+            'API Error: 401 {"error": {"type": "authentication_error", "message": "OAuth token has expired."}}',
+            "was refused by Anthropic",
+            "log in again",
+        ),
+        ("OAuth token revoked · Please run /login", "was refused by Anthropic", "log in again"),
+        ("Credit balance is too low", "has no credit left", "add credit"),
+        ("Your account does not have access to Claude Code.", "has no access", "administrates the account"),
+        ("This organization has been disabled.", "has no access", "administrates the account"),
+        ("Please log in first", "is not logged in", "run `claude` once"),
+    ],
+)
+async def test_what_only_the_user_can_mend_is_told_as_the_users_business(reviewed, claude, result, state, cure):
+    claude.behaves(mode="error", reply={"is_error": True, "result": result})
+    async with reviewed.agent(external_runner="claude") as agent:
+        await agent.start()
+        feedback = (await agent.finish(DONE))["feedback"]
+    assert f"Claude {state}" in feedback
+    assert cure in feedback
+    assert "Call finished_step again with the same outputs" not in feedback
+
+
+async def test_an_error_that_may_pass_by_itself_is_not_told_as_the_users_business(reviewed, claude):
+    claude.behaves(mode="error", reply={"is_error": True, "result": "API Error: 529 Overloaded, token count 12"})
+    async with reviewed.agent(external_runner="claude") as agent:
+        await agent.start()
+        assert "Claude gave up: API Error: 529" in (await agent.finish(DONE))["feedback"]
+
+
 async def test_a_limit_that_was_reached_comes_with_its_setting(reviewed, claude):
     claude.behaves(mode="error", reply=OUT_OF_TURNS)
     async with reviewed.agent(external_runner="claude") as agent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from deepwork.api import (
@@ -17,6 +18,34 @@ from deepwork.api import (
 )
 
 MAX_QUOTED = 500
+
+# What only the user can mend. Calling again would fail in the same way.
+FOR_THE_USER = (
+    (
+        re.compile(r"credit balance|insufficient (credit|funds|quota)|billing|payment", re.IGNORECASE),
+        "has no credit left",
+        "The user has to add credit to the account, or set the ANTHROPIC_API_KEY of another one for the server.",
+    ),
+    (
+        re.compile(r"does not have access|permission_error|(organization|account) has been disabled", re.IGNORECASE),
+        "has no access",
+        "The user has to ask whoever administrates the account, or log in with another one: run `claude` once.",
+    ),
+    (
+        re.compile(
+            r"(invalid|expired|revoked|disabled)[^.]{0,20}\b(api[ -]key|token)|"
+            r"\b(api[ -]key|token)\b[^.]{0,30}(invalid|expired|revoked|disabled)|authentication_error",
+            re.IGNORECASE,
+        ),
+        "was refused by Anthropic: the key or login is no longer valid",
+        "The user has to log in again: run `claude` once, or set a valid ANTHROPIC_API_KEY for the server.",
+    ),
+    (
+        re.compile(r"/login\b|\blog(ged)? in\b", re.IGNORECASE),
+        "is not logged in",
+        "The user has to log in: run `claude` once, or set ANTHROPIC_API_KEY for the server.",
+    ),
+)
 
 LIMITS = {
     "error_max_turns": "Raise plugins.settings.claude_runner.max_turns.",
@@ -62,9 +91,9 @@ def _refusal(result: dict[str, Any], completed: Completed) -> RunnerError:
     if not reason:
         return _failure(completed)
     text = _quoted(reason)
-    if "log" in text.lower() and "in" in text.lower().split():
-        hint = "The user has to log in: run `claude` once, or set ANTHROPIC_API_KEY for the server."
-        return RunnerUnavailable(f"Claude is not logged in: {text}", hint=hint)
+    for pattern, state, cure in FOR_THE_USER:
+        if pattern.search(text):
+            return RunnerUnavailable(f"Claude {state}: {text}", hint=cure)
     return RunnerError(f"Claude gave up: {text}", hint=LIMITS.get(str(result.get("subtype"))))
 
 
