@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import importlib.util
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from deepwork import __version__
 from deepwork.loading.discovery import BUILTINS, GROUP
@@ -132,3 +135,28 @@ def test_the_template_stands_among_the_plugins():
 
 def test_a_plugin_needs_the_python_of_the_core(plugin):
     assert plugin[1]["project"]["requires-python"] == CORE["project"]["requires-python"]
+
+
+def test_the_environment_with_the_oldest_libraries_has_each_at_its_declared_minimum():
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    pinned = dict(line.split("==") for line in tox["testenv:py311-core-lowest"]["deps"].split())
+    minimums = dict(re.match(r"([\w-]+)>=([\d.]+)", need).groups() for need in CORE["project"]["dependencies"])
+    assert {name: Version(oldest) for name, oldest in pinned.items()} == {
+        name: Version(oldest) for name, oldest in minimums.items()
+    }
+
+
+def test_the_core_declares_every_library_that_it_imports():
+    """What comes only with another library may come in a release that is too old, and a door breaks."""
+    parts = {"mcp-types": "mcp", "pydantic-core": "pydantic", "yaml": "pyyaml"}  # installed with, or named otherwise
+    declared = {re.match(r"[\w-]+", need)[0] for need in CORE["project"]["dependencies"]}
+    testing = {"pytest", "hypothesis"}
+    imported = {
+        name.partition(".")[0].replace("_", "-")
+        for file in (ROOT / "src" / "deepwork").rglob("*.py")
+        if "plugin_template" not in file.parts
+        for name in imports(file)
+        if name and name.partition(".")[0] not in sys.stdlib_module_names
+    } - {"deepwork"}
+    assert {parts.get(name, name) for name in imported} - testing <= declared

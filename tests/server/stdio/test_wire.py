@@ -13,6 +13,8 @@ from contextlib import suppress
 
 import pytest
 
+from deepwork.errors import DeepWorkError
+from deepwork.server.stdio.wire import run_stdio
 from deepwork.testing.wire import HELLO
 
 DEMO = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
@@ -197,3 +199,13 @@ def test_an_interrupt_that_comes_before_the_event_loop_ends_the_server(project):
         _, errors = server.communicate(timeout=240)
     os.close(write_end)
     assert (server.returncode, b"Traceback" in errors) == (0, False)
+
+
+@pytest.mark.parametrize("name", ["_mcp_server", "_lifespan_manager"])
+def test_a_fastmcp_that_lacks_what_stdio_needs_is_refused_at_the_start(project, monkeypatch, name):
+    """Its own stdio server would answer on stderr, and the client would wait for ever."""
+    server = project.server()
+    monkeypatch.setattr(type(server), name, None, raising=False)
+    monkeypatch.setitem(vars(server), name, None)
+    with pytest.raises(DeepWorkError, match="cannot be served over stdio"):
+        run_stdio(server, 0, 1, when_ready=lambda: pytest.fail("it was served"))

@@ -9,17 +9,20 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
+import fastmcp
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from fastmcp import FastMCP
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from deepwork.errors import DeepWorkError
 from deepwork.files.process_end import end_process_soon
 from deepwork.server.drain import PendingCalls
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
@@ -141,14 +144,18 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int, *, when_ready: Call
         stdout: The descriptor to which messages are written.
         when_ready: Called once either signal ends the server. Before that, a SIGINT may be lost: a shell has what it
             starts in the background ignore it.
+
+    Raises:
+        DeepWorkError: This release of FastMCP cannot be served so.
     """
+    lifespan, protocol = _private_parts(server)
     blocking = [(descriptor, os.get_blocking(descriptor)) for descriptor in (stdin, stdout)]
     for descriptor, _ in blocking:
         os.set_blocking(descriptor, False)
     signals = EndSignals()
     try:
         when_ready()
-        anyio.run(_serve, server, stdin, stdout, signals)
+        anyio.run(_serve, partial(_speak, lifespan, protocol, stdin, stdout), signals)
     finally:
         # Everything is closed by now: a late signal would only change the exit code.
         for number in ENDING:
@@ -157,10 +164,10 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int, *, when_ready: Call
             os.set_blocking(descriptor, was_blocking)
 
 
-async def _serve(server: FastMCP[Any], stdin: int, stdout: int, signals: EndSignals) -> None:
+async def _serve(speak: Callable[[], Awaitable[None]], signals: EndSignals) -> None:
     async with anyio.create_task_group() as tasks:
         signals.cancel(tasks.cancel_scope)
-        await _speak(server, Wire(stdin, stdout))
+        await speak()
         tasks.cancel_scope.cancel()
 
 
@@ -195,16 +202,24 @@ class EndSignals:
         self._arrived = True
 
 
-async def _speak(server: FastMCP[Any], wire: Wire) -> None:
-    """Run the server on the wire.
+def _private_parts(server: FastMCP[Any]) -> tuple[Any, Any]:
+    """Return the lifespan and the protocol of a server: FastMCP has no public way to give it streams.
 
-    FastMCP has no public way to give it streams, so two private names are used. If a release of FastMCP lacks them, its
-    own stdio server is used, which ends less promptly.
+    Raises:
+        DeepWorkError: This FastMCP lacks them. Its own stdio server is no way out: stdout leads to stderr by now, so
+            its answers would go there, and the client would wait for ever.
     """
     lifespan = getattr(server, "_lifespan_manager", None)
     protocol = getattr(server, "_mcp_server", None)
     if lifespan is None or protocol is None:
-        await server.run_stdio_async(show_banner=False)
-        return
+        raise DeepWorkError(
+            f"FastMCP {fastmcp.__version__} cannot be served over stdio: it lacks _lifespan_manager or _mcp_server",
+            hint="Install another release of FastMCP, for instance 4.1.2, beside deepwork.",
+        )
+    return lifespan, protocol
+
+
+async def _speak(lifespan: Any, protocol: Any, stdin: int, stdout: int) -> None:
+    wire = Wire(stdin, stdout)
     async with lifespan(), wire.streams() as (read, write):
         await protocol.run(read, write, protocol.create_initialization_options())
