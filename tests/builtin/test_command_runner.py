@@ -105,7 +105,9 @@ async def test_a_program_sees_the_allowed_environment_and_no_more(reviewed, comm
     assert env["ACME_TOKEN"] == "for the vendor"
     assert env["LC_ALL"] == "C.UTF-8"
     assert not {"AWS_SECRET_ACCESS_KEY", "ANTHROPIC_API_KEY"} & env.keys()
-    assert [name for name in env if name not in ENVIRONMENT and not name.startswith(("LC_", "XDG_", "ACME_"))] == []
+    assert env["DEEPWORK_PROJECT_ROOT"] == str(reviewed.root)
+    usual = (*ENVIRONMENT, "DEEPWORK_PROJECT_ROOT")
+    assert [name for name in env if name not in usual and not name.startswith(("LC_", "XDG_", "ACME_"))] == []
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ KINDS = {
     "entry": "any",
     "hooks": "json",
     "answer": "json",
+    "gate": "yaml",
 }
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deepwork.api import TrustedCommand, open_context
+from deepwork.api import ProgramMissing, TrustedCommand, open_context
 from deepwork.project.config import user_config_file
 
 pytestmark = pytest.mark.anyio
@@ -123,8 +123,10 @@ async def test_a_link_that_leads_out_of_the_project_cannot_be_trusted_as_a_file_
     project.write(tmp_path / "outside.sh", "echo outside\n")
     (project.root / "check.sh").symlink_to(tmp_path / "outside.sh")
     command = TrustedCommand("x", ("sh", "check.sh"), needs_trust=False)
-    async with open_context("demo", project.root) as context, context.prepared(command) as arguments:
-        assert arguments is None
+    async with open_context("demo", project.root) as context:
+        with pytest.raises(ProgramMissing, match=r"'check\.sh' is a link that leads out of the project"):
+            async with context.prepared(command):
+                pytest.fail("it was made ready")
 
 
 async def test_use_writes_nothing_into_the_decisions_of_the_user(checked):

@@ -1,4 +1,4 @@
-"""Programs as reviewers: the request as JSON on stdin, a verdict as JSON on stdout."""
+"""Programs as reviewers: the request as JSON on stdin, and a verdict as JSON on stdout or as the exit code."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from deepwork.api import (
     find_program,
     read_verdict,
     run_program,
+    same_verdict,
 )
 
 MAX_OUTPUT = 4 * 1024 * 1024
@@ -37,7 +38,7 @@ MAX_QUOTED = 500
 
 
 class CommandRunner(ReviewRunner):
-    """Runs one program for each review, in a folder with copies of what is judged."""
+    """Runs one program for each review, in a folder with copies of what is judged or in the project."""
 
     def __init__(self, command: ReviewCommand, context: PluginContext) -> None:
         self._command = command
@@ -48,32 +49,40 @@ class CommandRunner(ReviewRunner):
 
         Raises:
             RunnerError: It gave no verdict, or waits for trust.
-            ProgramError: It is missing, too slow, or prints too much.
+            ProgramError: It is too slow, or prints too much.
         """
-        async with self._context.prepared(self._command.command) as arguments:
-            if arguments is None:
-                raise self._untrusted()
-            completed = await run_program(
-                arguments,
-                cwd=request.files_root,
-                environment=allowed_environment(self._context.environment, self._command.pass_env),
-                seconds=request.seconds,
-                stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
-                max_output=MAX_OUTPUT,
-                project=request.project_root,
-            )
-        return read_answer(completed)
+        try:
+            async with self._context.prepared(self._command.command) as arguments:
+                if arguments is None:
+                    raise self._untrusted()
+                completed = await run_program(
+                    arguments,
+                    cwd=request.project_root if self._command.folder == "project" else request.files_root,
+                    environment=allowed_environment(self._context.environment, self._command.pass_env),
+                    seconds=request.seconds,
+                    stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
+                    max_output=MAX_OUTPUT,
+                    project=request.project_root,
+                )
+        except ProgramMissing as error:
+            raise self._missing(error) from error
+        return read_exit_code(completed, request) if self._command.verdict == "exit_code" else read_answer(completed)
 
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
-        """Say that the program waits for trust, or is not there."""
-        async with self._context.prepared(self._command.command) as arguments:
-            if arguments is None:
-                return self._untrusted()
+        """Return why the program cannot run: it waits for trust, or is not there."""
         try:
-            await to_thread.run_sync(find_program, self._command.run[0], self._context.environment, project_root)
+            async with self._context.prepared(self._command.command) as arguments:
+                if arguments is None:
+                    return self._untrusted()
+                if arguments[0] == self._command.run[0]:  # else it is a file of the project, and was found
+                    await to_thread.run_sync(find_program, arguments[0], self._context.environment, project_root)
         except ProgramMissing as error:
-            return RunnerUnavailable(error.message, hint=f"Correct quality_gate.commands.{self._command.name}.")
+            return self._missing(error)
         return None
+
+    def _missing(self, error: ProgramMissing) -> RunnerUnavailable:
+        cure = f"Ask the user to correct quality_gate.commands.{self._command.name}."
+        return RunnerUnavailable(error.message, hint=cure)
 
     def _untrusted(self) -> RunnerUnavailable:
         is_of_project = self._command.command.needs_trust
@@ -105,6 +114,37 @@ def as_json(request: ReviewRequest) -> dict[str, Any]:
         "how_to_read": request.how_to_read,
         "seconds": request.seconds,
     }
+
+
+# A shell's codes for a program that could not be run or was not found.
+_NOT_RUN = (126, 127)
+MAX_SHOWN = 2000
+
+
+def read_exit_code(completed: Completed, request: ReviewRequest) -> Passed | NeedsWork:
+    """Make a verdict on all criteria of how the program has ended, with the end of what it has printed as feedback.
+
+    A shell answers 128 and more when what it has run was killed: that is a failure of the work, such as tests that
+    crash. Only the death of the program itself says nothing.
+
+    Raises:
+        RunnerError: It was killed, or could not run.
+    """
+    if completed.returncode < 0 or completed.returncode in _NOT_RUN:
+        raise RunnerError(f"the program {completed.ending}: {_quoted_end(completed.stderr or completed.stdout)}")
+    if completed.returncode == 0:
+        return same_verdict(request.criteria, passed=True)
+    return same_verdict(request.criteria, passed=False, feedback=_printed(completed))
+
+
+def _printed(completed: Completed) -> str:
+    parts = [f"The program {completed.ending}."]
+    for name, content in (("stdout", completed.stdout), ("stderr", completed.stderr)):
+        text = content.decode("utf-8", "backslashreplace").strip()
+        if text:
+            cut = f"the last {MAX_SHOWN:,} characters of " if len(text) > MAX_SHOWN else ""
+            parts.append(f"{cut}{name}:\n{text[-MAX_SHOWN:]}")
+    return "\n\n".join(parts)
 
 
 def read_answer(completed: Completed) -> Passed | NeedsWork:
@@ -153,4 +193,5 @@ def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec
             name=command.name,
             create=partial(CommandRunner, command, context),
             max_inline_files=MAX_INLINE_FILES,
+            judges_project=command.folder == "project",
         )

@@ -155,6 +155,8 @@ def _configuration(project: Project) -> Iterator[Finding]:
         yield Finding(Level.OK if exists else Level.INFO, f"{file}: {state}")
     for request in project.trust_requests()[:MAX_WAITING]:
         yield Finding(Level.WARNING, f"{request.label} has no effect until you approve it", "deepwork trust")
+    for label, reason in [*project.unusable_commands().items()][:MAX_WAITING]:
+        yield Finding(Level.ERROR, f"{label}: {reason}", "correct its `run` in the configuration")
     for text in project.ignored:
         yield Finding(Level.WARNING, text)
     for text in project.unknown_sections():

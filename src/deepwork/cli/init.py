@@ -32,6 +32,9 @@ version: "1.0"
 #   runner: null          # null: the agent has its work reviewed by a sub-agent; or the name of an installed runner
 #   timeout: 120          # seconds for one external review, plus 30 for each file above five
 #   max_attempts: 3       # failed external reviews after which a step is stuck
+#   strict: false         # true: only you can skip a review, not the agent
+#   commands:             # a gate that is a program: docs/how-to/let-tests-decide.md
+#     tests: {run: [make, test], verdict: exit_code, folder: project}
 
 # state:
 #   store: json           # sessions as files in .deepwork/tmp

@@ -35,6 +35,8 @@ def trust(root: str, yes: bool, revoke: bool) -> None:
             say(f"revoked  {label}")
         return
     list_offers(project)
+    for label, reason in project.unusable_commands().items():
+        say(f"cannot run  {label}: {reason}", err=True)
     requests = project.trust_requests()
     labels = {request.label for request in requests}
     for label in project.trust.granted():

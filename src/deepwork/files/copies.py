@@ -20,11 +20,16 @@ MAX_FILE = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A file as it was read: its path in the project, and whether it may be executed."""
+    """A file as it was read: its path in the project, and whether it may be executed.
+
+    Of the program of a virtual environment, which is a link that leads out of the project, `content` is where it leads;
+    it runs where it is, because a copy would not find the environment.
+    """
 
     path: str
     content: bytes
     executable: bool
+    is_link: bool = False
 
     @property
     def digest(self) -> str:
@@ -37,13 +42,19 @@ def named_files(arguments: Sequence[str], project: Path) -> dict[int, ProjectFil
     A program without a `/` is looked for in PATH, so it names none; of `--option=path` the path counts.
 
     Raises:
-        PathRefused: An argument names a file of the project that leads out of it, or is too large.
+        PathRefused: An argument names a file of the project that leads out of it, cannot be read, or is too large.
     """
     files: dict[int, ProjectFile] = {}
     for number, argument in enumerate(arguments):
         name = _file_part(argument)
-        if (number or os.sep in name) and (file := _read(name, project)):
-            files[number] = file
+        if number or os.sep in name:
+            link = None if number else _environment_link(name, project)
+            try:
+                file = link or _read(name, project)
+            except OSError as error:
+                raise PathRefused(f"{name!r} cannot be read: {error.strerror}") from error
+            if file:
+                files[number] = file
     return files
 
 
@@ -53,12 +64,13 @@ def private_copies(arguments: Sequence[str], files: Mapping[int, ProjectFile]) -
 
     The copies lie to each other as the files do, so one script can load another that is named too.
     """
-    if not files:
+    copied_files = {number: file for number, file in files.items() if not file.is_link}
+    if not copied_files:
         yield list(arguments)
         return
     with tempfile.TemporaryDirectory(prefix="deepwork-") as folder:
         copied = list(arguments)
-        for number, file in files.items():
+        for number, file in copied_files.items():
             path = os.path.join(os.path.realpath(folder), file.path)
             _write(path, file)
             argument = arguments[number]
@@ -68,6 +80,22 @@ def private_copies(arguments: Sequence[str], files: Mapping[int, ProjectFile]) -
 
 def _file_part(argument: str) -> str:
     return argument.partition("=")[2] if argument.startswith("-") else argument
+
+
+def _environment_link(name: str, project: Path) -> ProjectFile | None:
+    """Return the program of a virtual environment in the project, if it is a link that leads out of the project."""
+    root = os.path.realpath(project)
+    path = os.path.normpath(os.path.join(root, name))
+    folder, base = os.path.split(path)
+    is_in_environment = os.path.isfile(os.path.join(os.path.dirname(folder), "pyvenv.cfg"))
+    if not (is_in_environment and os.path.islink(path) and Path(os.path.realpath(folder)).is_relative_to(root)):
+        return None
+    target = os.path.realpath(path)
+    if is_of_project(target, project) or not os.path.isfile(target):
+        return None
+    words = f"a link: {os.readlink(path)}, which is {target}\n"
+    place = os.path.relpath(os.path.join(folder, base), root)
+    return ProjectFile(place, os.fsencode(words), executable=True, is_link=True)
 
 
 def _read(name: str, project: Path) -> ProjectFile | None:

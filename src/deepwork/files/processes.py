@@ -94,7 +94,7 @@ async def run_program(
         seconds: A hard limit.
         stdin: What it can read; closed after that.
         max_output: Bytes that it may print on each of stdout and stderr.
-        project: The project, if it does not run there.
+        project: The project, if it does not run there. The program finds its folder in DEEPWORK_PROJECT_ROOT.
         supervised: False for a program that starts no others: only its process group is killed, and no supervisor is
             started for it, which takes some 20 ms.
 
@@ -106,6 +106,8 @@ async def run_program(
     name, folder = arguments[0], project or cwd
     command = [find_program(name, environment, folder), *arguments[1:]]
     variables = {**environment, "PATH": cleaned_path(environment, folder)}
+    if project:
+        variables["DEEPWORK_PROJECT_ROOT"] = str(project)
     try:
         # A cancellation that arrived before the `try` below would leave the program running.
         with anyio.CancelScope(shield=True):

@@ -189,7 +189,7 @@ class QualityGate:
         """Ask for a verdict on every evaluation that has none, and see what changed meanwhile."""
         outcomes = []
         for evaluation in evaluations(work, copied.originals, self._routing):
-            verdict = verdicts.on(evaluation)
+            verdict = None if evaluation.reviewer.judges_project else verdicts.on(evaluation)
             outcomes.append(Outcome(evaluation, verdict, reused=verdict is not None))
         to_run = [number for number, outcome in enumerate(outcomes) if not outcome.verdict]
         progress.expect(len(to_run))

@@ -21,13 +21,22 @@ class Reviewer:
     max_inline_files: int
     gives_verdicts: bool = True
     reads_files: bool = True
+    judges_project: bool = False
     slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
 
     @classmethod
     def of(cls, spec: ReviewRunnerSpec) -> Reviewer:
         """Make the runner that a plugin declares."""
         slots = anyio.CapacityLimiter(spec.concurrency or math.inf)
-        return cls(spec.name, spec.create(), spec.max_inline_files, spec.gives_verdicts, spec.reads_files, slots)
+        return cls(
+            spec.name,
+            spec.create(),
+            spec.max_inline_files,
+            spec.gives_verdicts,
+            spec.reads_files,
+            spec.judges_project,
+            slots,
+        )
 
 
 @dataclass(frozen=True)

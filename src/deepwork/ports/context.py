@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -36,6 +36,10 @@ class TrustedCommand:
     needs_trust: bool = True
 
 
+CommandVerdict = Literal["json", "exit_code"]
+CommandFolder = Literal["copy", "project"]
+
+
 @dataclass(frozen=True)
 class ReviewCommand:
     """A program that the configuration names as a reviewer.
@@ -45,12 +49,16 @@ class ReviewCommand:
         run: The program and its arguments.
         pass_env: Environment variables that it may see besides the usual ones.
         command: For `PluginContext.prepared`: a project's command runs only once its user has trusted it.
+        verdict: How it judges: it prints a verdict as JSON, or its exit code is the verdict.
+        folder: Where it runs: in a private folder with copies of what is judged, or in the project itself.
     """
 
     name: str
     run: tuple[str, ...]
     pass_env: tuple[str, ...]
     command: TrustedCommand
+    verdict: CommandVerdict = "json"
+    folder: CommandFolder = "copy"
 
 
 class PluginContext(ABC):
@@ -122,7 +130,11 @@ class PluginContext(ABC):
         """Make a command ready for one run, and give its arguments; None if the user has not trusted it as it is now.
 
         Files of the project that it names are read, compared with what was trusted, and run from private copies, which
-        go with the block: what changes afterwards does not run.
+        go with the block: what changes afterwards does not run. The program of a virtual environment in the project,
+        which is a link that leads out of it, runs where it is: what is trusted are the link's words and its target.
+
+        Raises:
+            ProgramMissing: It names a file that can never run, whatever the user trusts.
         """
 
     @abstractmethod

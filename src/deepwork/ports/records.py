@@ -37,6 +37,8 @@ class ReviewRunnerSpec:
         reads_files: Whether it can open files by itself. One that sees only the payload is not asked when something of
             the files is not in it; the gate then says that there is no verdict, and why.
         concurrency: How many of its reviews may run at once, within the gate's own limit.
+        judges_project: Whether its verdict depends on more than the files that it is given, such as the tests of the
+            project. It is then asked at every call: a verdict on the same files may not hold any more.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ReviewRunnerSpec:
     gives_verdicts: bool = True
     reads_files: bool = True
     concurrency: int | None = None
+    judges_project: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from deepwork.errors import ConfigError, PathRefused
 from deepwork.files.paths import describe, is_utf8, read_regular
 from deepwork.files.user_folders import check_user_folders, user_config_dir, user_state_dir
 from deepwork.files.workspace import Workspace
+from deepwork.ports.context import CommandFolder, CommandVerdict
 from deepwork.project.settings import NeedsTrust, at_most, join, trusted_part
 from deepwork.project.trust import Trust
 
@@ -39,6 +40,8 @@ class CommandSection(Section):
 
     run: Annotated[list[str], Field(min_length=1)]
     pass_env: list[str] = []
+    verdict: CommandVerdict = "json"
+    folder: CommandFolder = "copy"
 
 
 class RouteSection(Section):

@@ -198,6 +198,9 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
     return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)}, _host=host)
 
 
+_LATER_KEYS = ("verdict", "folder")
+
+
 def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:
     """Join the programs that the user and the project name as reviewers; of one name the user's counts."""
     own = set(loaded.user.quality_gate.commands)
@@ -210,9 +213,12 @@ def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:
             TrustedCommand(
                 f"setting quality_gate.commands.{name}",
                 tuple(section.run),
-                {"pass_env": section.pass_env},
+                # A default is not named, so that what was trusted before there was the key stays trusted.
+                {"pass_env": section.pass_env, **section.model_dump(include={*_LATER_KEYS}, exclude_defaults=True)},
                 needs_trust=name not in own,
             ),
+            section.verdict,
+            section.folder,
         )
         for name, section in sections.items()
     )

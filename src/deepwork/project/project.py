@@ -23,7 +23,7 @@ from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import TrustRequest
-from deepwork.project.trusted_commands import pending_request
+from deepwork.project.trusted_commands import obstacle, pending_request
 from deepwork.text.suggest import nearest
 
 if TYPE_CHECKING:
@@ -195,18 +195,31 @@ class Project:
         Called outside of an event loop, once the settings of all plugins were read.
         """
         settings = [TrustRequest(label, content) for label, content in self.trust.refused().items()]
-        commands = [*self._pending(COMMAND_RUNNER, self._review_commands())]
-        for check in self.checks.items:
-            commands += self._pending(check.by.name, check.item.commands())
+        commands = [request for owner, of_owner in self._commands() for request in self._pending(owner, of_owner)]
         return list({request.label: request for request in (*settings, *commands)}.values())
+
+    def unusable_commands(self) -> dict[str, str]:
+        """Return why commands can never run as they are written, whatever the user trusts, by their labels."""
+        reasons = {
+            command.label: obstacle(command, self.workspace.root, os.environ)
+            for _, commands in self._commands()
+            for command in commands
+        }
+        return {label: reason for label, reason in reasons.items() if reason}
+
+    def _commands(self) -> Iterator[tuple[str, Iterable[TrustedCommand]]]:
+        """Yield the commands that need trust, with the plugin whose they are."""
+        yield COMMAND_RUNNER, self._review_commands()
+        for check in self.checks.items:
+            yield check.by.name, check.item.commands()
 
     def _review_commands(self) -> list[TrustedCommand]:
         return [review_command.command for review_command in self._contexts(COMMAND_RUNNER).review_commands]
 
     def _pending(self, owner: str, commands: Iterable[TrustedCommand]) -> Iterator[TrustRequest]:
         for command in commands:
-            # What names a file that can never run has nothing to be trusted; it is refused at its use.
-            with suppress(PathRefused, OSError):
+            # What names a file that can never run has nothing to be trusted: see `unusable_commands`.
+            with suppress(PathRefused):
                 request = pending_request(command, self.workspace.root, self.trust, owner=owner)
                 if request:
                     yield request

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from deepwork.errors import PathRefused
+from deepwork.errors import PathRefused, ProgramMissing
 from deepwork.files.copies import ProjectFile, named_files, private_copies
+from deepwork.files.programs import find_program
 from deepwork.ports.context import TrustedCommand
 from deepwork.project.trust import Trust, TrustRequest
 
 
 @contextmanager
 def trusted_copies(command: TrustedCommand, project: Path, trust: Trust, *, owner: str) -> Iterator[list[str] | None]:
-    """Give the arguments of a command for one run; None if the user has not trusted it as it is now."""
+    """Give the arguments of a command for one run; None if the user has not trusted it as it is now.
+
+    Raises:
+        ProgramMissing: It names a file that can never run.
+    """
     try:
         files = named_files(command.arguments, project)
-    except (PathRefused, OSError):
-        yield None
-        return
+    except PathRefused as error:
+        raise ProgramMissing(f"{command.arguments[0]!r} cannot be started: {error.message}") from error
     request = _request(command, files, owner)
     if request and not trust.allows_request(request):
         yield None
@@ -36,6 +40,17 @@ def pending_request(command: TrustedCommand, project: Path, trust: Trust, *, own
     """
     request = _request(command, named_files(command.arguments, project), owner)
     return None if request is None or trust.allows_request(request) else request
+
+
+def obstacle(command: TrustedCommand, project: Path, environment: Mapping[str, str]) -> str | None:
+    """Return why a command can never run as it is written, whatever the user trusts; None if it can."""
+    try:
+        files = named_files(command.arguments, project)
+        if command.arguments[0] and 0 not in files:
+            find_program(command.arguments[0], environment, project)
+    except (PathRefused, ProgramMissing) as error:
+        return error.message
+    return None
 
 
 def _request(command: TrustedCommand, files: dict[int, ProjectFile], owner: str) -> TrustRequest | None:

@@ -72,10 +72,10 @@ class ClaudeCLI(ReviewRunner):
 
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
         """Say that the program is not there, or that a file that its arguments name waits for trust."""
-        async with self._context.prepared(self._trusted) as words:
-            if words is None:
-                return RunnerUnavailable(UNTRUSTED, hint=TRUST)
         try:
+            async with self._context.prepared(self._trusted) as words:
+                if words is None:
+                    return RunnerUnavailable(UNTRUSTED, hint=TRUST)
             await to_thread.run_sync(find_program, self._settings.command, self._context.environment, project_root)
         except ProgramMissing as error:
             return RunnerUnavailable(error.message, hint=CURE)
