@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import importlib
 import importlib.util
 import re
 import sys
@@ -14,6 +15,7 @@ import pytest
 from packaging.version import Version
 
 from deepwork import __version__
+from deepwork.cli.main import OF_PLUGINS
 from deepwork.loading.discovery import BUILTINS, GROUP
 
 ROOT = Path(__file__).parent.parent
@@ -160,3 +162,17 @@ def test_the_core_declares_every_library_that_it_imports():
         if name and name.partition(".")[0] not in sys.stdlib_module_names
     } - {"deepwork"}
     assert {parts.get(name, name) for name in imported} - testing <= declared
+
+
+def test_the_core_knows_the_plugin_of_each_command_that_ours_offer():
+    offered = {
+        command.name: folder
+        for folder, pyproject in PLUGINS.items()
+        for module in pyproject["project"]["entry-points"]["deepwork"].values()
+        for command in _commands(importlib.import_module(module))
+    }
+    assert offered == OF_PLUGINS
+
+
+def _commands(module):
+    return [*getattr(module, "deepwork_commands", list)()]

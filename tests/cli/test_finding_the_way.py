@@ -67,6 +67,11 @@ def test_a_folder_of_somebody_else_or_behind_a_link_is_no_project(project, below
         (["sesions"], "No such command 'sesions'. Did you mean 'sessions'?"),
         (["sessions", "lst"], "No such command 'lst'. Did you mean 'list'?"),
         (["zzz"], "No such command 'zzz'."),
+        (
+            ["dashboard"],
+            "No such command 'dashboard'. The plugin deepwork_dashboard has it, which is not installed or not loaded: "
+            "see `deepwork plugins --all`.",
+        ),
     ],
 )
 def test_an_unknown_command_is_told_the_one_that_was_probably_meant(words, says, run):

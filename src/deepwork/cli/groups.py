@@ -16,9 +16,13 @@ class CommandGroup(click.Group):
         """Find a command; click alone looks for similar names neither in all its releases nor among ours."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
-            meant = near(name, self.list_commands(ctx))
-            ctx.fail(f"No such command {name!r}." + (f" Did you mean {meant!r}?" if meant else ""))
+            ctx.fail(f"No such command {name!r}.{self.cure(ctx, name)}")
         return super().resolve_command(ctx, args)
+
+    def cure(self, ctx: click.Context, name: str) -> str:
+        """Return the sentence that helps whoever wrote an unknown name; "" if there is none."""
+        meant = near(name, self.list_commands(ctx))
+        return f" Did you mean {meant!r}?" if meant else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands; click alone cuts each summary at the end of the line."""

@@ -65,6 +65,17 @@ SUMMARIES = {
     "completion": "Print the completion script of a shell.",
 }
 
+# The commands of our own plugins, for whoever has read of them and has not installed the plugin.
+OF_PLUGINS = {
+    "dashboard": "deepwork_dashboard",
+    "events": "deepwork_sql",
+    "plan": "deepwork_orchestration",
+    "review": "deepwork_review",
+    "reviews": "deepwork_review",
+    "store": "deepwork_sql",
+    "track": "deepwork_tracking",
+}
+
 # How long threads may still run that are about to end, such as those of a closed event loop.
 THREAD_SECONDS = 0.5
 
@@ -91,6 +102,13 @@ class LazyGroup(CommandGroup):
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+    def cure(self, ctx: click.Context, name: str) -> str:
+        """Name the plugin that has the command, or the command that was meant."""
+        if name in OF_PLUGINS:
+            plugin = OF_PLUGINS[name]
+            return f" The plugin {plugin} has it, which is not installed or not loaded: see `deepwork plugins --all`."
+        return super().cure(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command. Commands are imported only where their first sentence is not known."""

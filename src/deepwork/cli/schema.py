@@ -8,6 +8,7 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
+from deepwork.cli.key_descriptions import CONFIG, JOB
 from deepwork.cli.terminal import say_text
 from deepwork.models.jobs import JobFile
 from deepwork.project.config import Config
@@ -25,4 +26,8 @@ def schema(kind: str) -> None:
 def schema_text(kind: str) -> str:
     """Return the schema of a kind of file, as in `.deepwork/schema/<kind>.schema.json`."""
     schema: dict[str, Any] = MODELS[kind].model_json_schema()
+    descriptions = {**JOB, **CONFIG}
+    for name, model in {**schema.get("$defs", {}), MODELS[kind].__name__: schema}.items():
+        for key, field in model.get("properties", {}).items():
+            field["description"] = descriptions[name][key]
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
