@@ -32,7 +32,7 @@ ROOMS = {
     "hookspecs": "engine ports",  # for annotations only, see below
     "loading": "__init__ errors hookspecs models ports text",
     "project": "__init__ documents engine errors files gate inbox jobs loading models ports sessions text",
-    "api": "documents engine errors files gate jobs models ports project server text",
+    "api": "documents engine errors files gate jobs models ports project server sessions text",
     "builtin": "__init__ api",
     "server": "__init__ engine errors documents files loading models ports project sessions text",
     "cli": (

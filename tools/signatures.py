@@ -12,7 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ForwardRef
 
@@ -108,8 +108,9 @@ def _methods(kind: type) -> Iterator[str]:
     for base in _own_kinds(kind):
         methods |= {name: item for name, item in vars(base).items() if not name.startswith("_")}
     for name, item in methods.items():
-        if isinstance(item, property):
-            yield from ("", "@property", f"def {name}(self) -> {_type(item.fget.__annotations__.get('return', ''))}")
+        if isinstance(item, property | cached_property):
+            getter = item.fget if isinstance(item, property) else item.func
+            yield from ("", "@property", f"def {name}(self) -> {_type(getter.__annotations__.get('return', ''))}")
         elif isinstance(item, classmethod | staticmethod):
             yield from ("", f"@{type(item).__name__}", *_function(item.__func__).splitlines())
         elif inspect.isfunction(item) and item.__name__ == name and not name.startswith("model_"):

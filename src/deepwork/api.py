@@ -60,6 +60,8 @@ from deepwork.files.workspace import Workspace
 from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
 from deepwork.jobs.parse import parse_job
 from deepwork.jobs.reader import JobReader
+from deepwork.models import history
+from deepwork.models.history import HistoryEntry
 from deepwork.models.jobs import Job, JobFile, Review, Step, StepOutput, Workflow
 from deepwork.models.replies import (
     AbortedWorkflow,
@@ -80,7 +82,6 @@ from deepwork.models.reviews import (
 )
 from deepwork.models.sessions import (
     SCHEMA_VERSION,
-    HistoryEntry,
     Session,
     SessionStatus,
     SessionSummary,
@@ -119,6 +120,7 @@ from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.project.contexts import open_context
 from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
+from deepwork.sessions.standing import step_state
 from deepwork.text.escape import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -235,6 +237,7 @@ __all__ = [
     "allowed_environment",
     "at_most",
     "find_program",
+    "history",
     "is_utf8",
     "open_context",
     "open_regular",
@@ -248,6 +251,7 @@ __all__ = [
     "same",
     "same_verdict",
     "serve_apps",
+    "step_state",
     "user_state_dir",
     "verdict_schema",
     "visible",

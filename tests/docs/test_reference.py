@@ -21,9 +21,10 @@ from deepwork.cli.main import COMMANDS, main
 from deepwork.documents import limits as documents
 from deepwork.engine import limits as arguments
 from deepwork.models import jobs
+from deepwork.models.history import DETAILS, EventKind
 from deepwork.models.outputs import MAX_PATHS
 from deepwork.models.reviews import CriterionResult, ReviewResult
-from deepwork.models.sessions import EventKind, SessionSummary
+from deepwork.models.sessions import SessionSummary
 from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
 from deepwork.server import frames
@@ -358,8 +359,12 @@ def test_every_name_of_the_api_is_in_the_reference(reference):
     assert [name for name in api.__all__ if not re.search(rf"\b{name}\b", text)] == []
 
 
-def test_every_kind_of_history_entry_is_listed(reference):
-    assert reference("cli").rows("deepwork sessions history").keys() == {*EventKind}
+@pytest.mark.parametrize("kind", EventKind)
+def test_every_key_of_every_kind_of_history_entry_is_listed(reference, kind):
+    fields = DETAILS[kind].model_fields.items()
+    listed = reference("history").rows(kind) if fields else {}
+    assert {*listed} == {field.alias or name for name, field in fields}
+    assert kind in reference("history").headings
 
 
 def test_every_key_of_a_listed_session_is_listed(reference):

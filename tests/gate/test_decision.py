@@ -203,7 +203,7 @@ async def test_the_history_says_who_judged_what_by_which_criteria_and_at_what_co
         await agent.start()
         await agent.finish(DONE)
     [attempt], [verdict] = history("attempt"), history("verdict")
-    assert attempt == {"number": 1}
+    assert attempt == {"number": 1, "max_attempts": 3, "max_failures": 3, "strict": False}
     assert verdict["digests"]["a.md"].startswith("sha256:")
     assert verdict.pop("seconds") >= 0
     shown = {name: verdict[name] for name in verdict if name not in ("digests", "key", "subject")}

@@ -18,13 +18,14 @@ from deepwork.gate.gate import HandBack, Judgement, Outcome
 from deepwork.gate.work import Work
 from deepwork.jobs.lookup import choose_job
 from deepwork.loading.faults import stdout_on_stderr
+from deepwork.models import history
+from deepwork.models.history import EventKind, HistoryEntry
 from deepwork.models.jobs import Job, Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import Passed
-from deepwork.models.sessions import EventKind, HistoryEntry, Session
+from deepwork.models.sessions import Session
 from deepwork.project.project import Project
-from deepwork.sessions.standing import Standing
-from deepwork.sessions.transitions import PERSON
+from deepwork.sessions.standing import Passage, is_of_person
 
 SHOWN_KINDS = (
     EventKind.ATTEMPT,
@@ -212,7 +213,7 @@ def _handed_back_facts(hand_back: HandBack) -> dict[str, Any]:
 def _say_review(facts: Mapping[str, Any]) -> None:
     word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("no verdict", "yellow"))
     where = facts.get("file") or facts["run_each"]
-    more = [f"{facts['seconds']:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
+    more = [f"{facts['seconds'] or 0:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
     more += [facts["model"]] if facts.get("model") else []
     again = ", as before: nothing has changed" if facts.get("reused") else ""
     say(Styled(f"{word:10}", colour), f" {where}  by {facts['runner']} ({', '.join(more)}){again}")
@@ -234,21 +235,30 @@ def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:
 
 def _say_entry(entry: HistoryEntry) -> None:
     detail = entry.detail
-    if entry.kind == EventKind.VERDICT:
-        _say_review(detail)
-    elif entry.kind == EventKind.INFRASTRUCTURE:
-        _say_review({**detail, "passed": None, "feedback": detail.get("error", ""), "criteria": []})
-    elif entry.kind == EventKind.ATTEMPT:
-        say(Styled(f"{entry.step_id}, attempt {detail.get('number')}  {entry.at}", bold=True))
+    if isinstance(detail, history.Verdict):
+        _say_review(detail.model_dump())
+    elif isinstance(detail, history.NoVerdict):
+        _say_review({**detail.model_dump(), "passed": None, "feedback": detail.error, "criteria": []})
+    elif isinstance(detail, history.Attempt):
+        say(Styled(f"{entry.step_id}, attempt {detail.number}  {entry.at}", bold=True))
     else:
-        words = {
-            EventKind.OVERRIDE: "overridden before any review" if detail.get("before_review") else "overridden",
-            EventKind.SELF_REVIEW: "self-review passed, by the agent's word",
-            EventKind.REVIEW_SKIPPED: "skipped",
-            EventKind.REVIEW_HANDED_BACK: "handed back to the agent",
-        }
-        text = detail.get("reason") or detail.get("feedback") or ""
-        event = words.get(EventKind(entry.kind), "the attempt does not count")
-        if detail.get("by") == PERSON:
-            event = Standing.PERMITTED
-        say_text(str(text), f"{entry.step_id}, {event}: ")
+        text = getattr(detail, "reason", None) or getattr(detail, "feedback", None) or ""
+        say_text(str(text), f"{entry.step_id}, {_event(detail)}: ")
+
+
+def _event(detail: history.Detail | history.Unknown) -> str:
+    """Return in words what has become of a review."""
+    if is_of_person(detail):
+        return Passage.PERMITTED
+    match detail:
+        case history.Override():
+            return "overridden before any review" if detail.before_review else "overridden"
+        case history.SelfReview():
+            return "self-review passed, by the agent's word"
+        case history.Skipped():
+            return "skipped"
+        case history.HandedBack():
+            return "handed back to the agent"
+        case history.GivenBack():
+            return "the attempt does not count"
+    return "not as this release writes it"

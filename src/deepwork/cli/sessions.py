@@ -16,14 +16,18 @@ from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.cli.verify import verify_sessions
 from deepwork.engine.interventions import over
 from deepwork.engine.resume import position, resume_call, resume_text
-from deepwork.models.sessions import EventKind, Session, SessionStatus, SessionSummary
+from deepwork.models.history import EventKind
+from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
+from deepwork.sessions.standing import StepState, is_unreported, reason_of_passage, step_state
 from deepwork.sessions.upgrade import upgraded
 
 reason_option = click.option(
     "--reason", required=True, metavar="TEXT", help="The reason; it is stored with the session."
 )
+
+_STATES = {StepState.DONE: "done", StepState.CURRENT: "now"}
 
 
 others = CommandGroup("sessions")
@@ -47,9 +51,10 @@ def show(session_id: str, root: str, as_json: bool) -> None:
     if session.completed_at:
         say_text(f"{session.completed_at} {session.abort_reason or ''}".rstrip(), "ended    ")
     for step in session.step_progress.values():
-        is_current = session.is_active and step.step_id == session.current_step_id
-        state = "done" if step.completed_at else "now" if is_current else "open"
-        say(f"  {state:4}  {step.step_id}  {json.dumps(step.outputs) if step.outputs else ''}".rstrip())
+        state = _STATES.get(step_state(session, step.step_id), "open")
+        unreported = is_unreported(session, step.step_id)
+        outputs = json.dumps(step.outputs) if step.outputs else "(never reported)" if unreported else ""
+        say(f"  {state:4}  {step.step_id}  {outputs}".rstrip())
         if step.override_reason:
             say_text(step.override_reason, f"        {_how_reviewed(session, step.step_id)}: ")
 
@@ -65,7 +70,7 @@ def history(session_id: str, root: str, as_json: bool) -> None:
         say_json([entry.model_dump(mode="json") for entry in session.history])
         return
     for entry in session.history:
-        detail = f"  {json.dumps(entry.detail, ensure_ascii=False)}" if entry.detail else ""
+        detail = f"  {json.dumps(entry.stored, ensure_ascii=False)}" if entry.stored else ""
         say(f"{entry.at}  {entry.kind}  {entry.step_id or ''}{detail}".rstrip())
 
 
@@ -154,12 +159,10 @@ def _position(session: Session) -> str | None:
 
 def _how_reviewed(session: Session, step_id: str) -> str:
     """Say by the history what a reason stands for: a self-review that passed, or an override."""
-    for entry in reversed(session.history):
-        if entry.step_id == step_id and entry.kind == EventKind.SELF_REVIEW:
-            return "self-review passed, by the agent's word"
-        if entry.step_id == step_id and entry.kind == EventKind.OVERRIDE:
-            return "overridden before any review" if entry.detail.get("before_review") else "review overridden"
-    return "review overridden"
+    reason = reason_of_passage(session, step_id)
+    if reason is None or reason.kind == EventKind.OVERRIDE:
+        return "overridden before any review" if getattr(reason, "before_review", False) else "review overridden"
+    return "self-review passed, by the agent's word"
 
 
 def _going_back(root: str, session_id: str, step_id: str | None, reason: str) -> Session:

@@ -41,7 +41,8 @@ from deepwork.ports.call import ToolCall
 from deepwork.sessions import transitions
 from deepwork.sessions.definition import Definitions, read_instructions
 from deepwork.sessions.manager import StateManager, Target
-from deepwork.sessions.transitions import Completion
+from deepwork.sessions.standing import is_open, permitted_override, recent_entries
+from deepwork.sessions.transitions import Completion, Limits
 from deepwork.sessions.upgrade import pinned_as, upgraded
 
 WHERE = "?"
@@ -255,7 +256,7 @@ class Engine:
         step = session.pinned.steps[completion.step_id]
         if self.strict.apply_to(session):
             completion = await self._admitted(call, session, completion)
-        if reason := transitions.permitted_override(session, step.id):
+        if reason := permitted_override(session, step.id):
             completion = replace(completion, override=reason)
         if self.gate is None or not step.reviews:
             return await self._completed(session, completion), None
@@ -316,10 +317,10 @@ class Engine:
         """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
         with PendingRecord() as record:
             with anyio.CancelScope(shield=True):
-                session, is_open = await self._attempted(session, completion.step_id)
+                session, is_open = await self._attempted(gate, session, completion.step_id)
             if not is_open:
                 return session, None
-            verdicts = RecordedVerdicts.of(transitions.since_reopened(session), completion.step_id)
+            verdicts = RecordedVerdicts.of(recent_entries(session), completion.step_id)
             judgement = await self._judgement(gate, session, work, verdicts, progress, record)
             # What was paid for is written down, even when the last caller goes at this moment.
             with anyio.CancelScope(shield=True):
@@ -364,13 +365,14 @@ class Engine:
             record.done()
             raise
 
-    async def _attempted(self, session: Session, step_id: str) -> tuple[Session, bool]:
+    async def _attempted(self, gate: QualityGate, session: Session, step_id: str) -> tuple[Session, bool]:
         """Count an attempt, unless the step was completed meanwhile; say whether it is open."""
+        limits = Limits(gate.max_attempts, gate.max_failures, self.strict.apply_to(session))
 
         def attempt(current: Session) -> tuple[Session, bool]:
-            if not transitions.is_open(current, step_id):
+            if not is_open(current, step_id):
                 return current, False
-            return transitions.begin_attempt(current, step_id, now=self._now()), True
+            return transitions.begin_attempt(current, step_id, limits, now=self._now()), True
 
         return await self._update(session, attempt)
 
@@ -379,7 +381,7 @@ class Engine:
         reason = str(error) if isinstance(error, StateError) else "the review was ended"
 
         def give_back(current: Session) -> tuple[Session, None]:
-            if not transitions.is_open(current, step_id):
+            if not is_open(current, step_id):
                 return current, None
             return transitions.return_attempt(current, step_id, reason, now=self._now()), None
 
@@ -406,9 +408,8 @@ class Engine:
         """Record a judgement in the session, and complete the step if it passed. Pure but for the clock."""
         step_id, now = completion.step_id, self._now()
         progress = session.step_progress[step_id]
-        recorded = transitions.record_all(session, step_id, judgement_events(judgement), now=now)
-        if not transitions.is_open(session, step_id):
-            return recorded, None
+        if not is_open(session, step_id):
+            return transitions.record_all(session, step_id, judgement_events(judgement), now=now), None
         failures = progress.runner_failures + 1
         decision = decide(
             judgement,
@@ -418,6 +419,8 @@ class Engine:
             max_failures=gate.max_failures,
             is_strict=self.strict.apply_to(session),
         )
+        events = judgement_events(judgement, asks_user=decision.asks_user)
+        recorded = transitions.record_all(session, step_id, events, now=now)
         is_failure = decision.kind is DecisionKind.NO_VERDICT
         concluded = transitions.count_runner_failures(recorded, step_id, failures if is_failure else 0)
         if decision.kind is DecisionKind.HANDED_BACK:

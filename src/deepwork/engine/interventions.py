@@ -13,7 +13,8 @@ from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.reopen import last_completed, reopen
+from deepwork.sessions.reopen import reopen
+from deepwork.sessions.standing import is_open, last_completed, open_steps
 
 Upgrade = Callable[[Session], Session]
 
@@ -97,10 +98,10 @@ def over(session: Session) -> StateError:
 def _check_open(session: Session, step_id: str) -> None:
     if not session.is_active or session.definition is None:
         raise session_over(session)
-    if step_id not in session.step_progress or not transitions.is_open(session, step_id):
+    if step_id not in session.step_progress or not is_open(session, step_id):
         raise StateError(
             f"Step {step_id!r} of session {session.session_id!r} cannot be reported now; nothing was changed",
-            hint=f"Open now: {', '.join(transitions.open_steps(session))}.",
+            hint=f"Open now: {', '.join(open_steps(session))}.",
         )
 
 

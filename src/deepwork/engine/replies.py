@@ -27,8 +27,8 @@ from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepS
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import Definitions, entry_of
 from deepwork.sessions.manager import StateManager, View
-from deepwork.sessions.reopen import last_completed
-from deepwork.sessions.transitions import Completion, back_to, merged_outputs, open_steps, outputs_told_apart
+from deepwork.sessions.standing import last_completed, open_steps
+from deepwork.sessions.transitions import Completion, back_to, merged_outputs, outputs_told_apart
 
 
 def session_over(session: Session, *, hint: str | None = None) -> StateError:

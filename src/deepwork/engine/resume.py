@@ -11,7 +11,7 @@ from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.models.replies import ExpectedOutput, ReviewInfo, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
-from deepwork.sessions.transitions import handed_back
+from deepwork.sessions.standing import handed_back
 from deepwork.text.age import age
 
 MAX_CHARACTERS = 8000

@@ -11,8 +11,8 @@ from deepwork.gate.gate import QualityGate
 from deepwork.models.jobs import Step
 from deepwork.models.sessions import Session
 from deepwork.ports.call import ToolCall
-from deepwork.sessions.standing import Standing, standing
-from deepwork.sessions.transitions import Completion, permitted_override
+from deepwork.sessions.standing import Passage, passage, permitted_override
+from deepwork.sessions.transitions import Completion
 from deepwork.text.shorten import one_line
 
 GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
@@ -84,10 +84,10 @@ class StrictRules:
         entry = next(entry for entry in session.pinned.workflow.entries if step_id in entry)
         if step_id != entry[0]:
             return
-        passing = (Standing.JUDGED, Standing.PERMITTED, Standing.SKIPPED, Standing.WITHOUT_REVIEWS)
+        passing = (Passage.JUDGED, Passage.PERMITTED, Passage.SKIPPED, Passage.WITHOUT_REVIEWS)
         members = [session.pinned.steps[member] for member in entry[1:]]
         still_open = [
-            member.id for member in members if _has_gate(member) and standing(session, member.id) not in passing
+            member.id for member in members if _has_gate(member) and passage(session, member.id) not in passing
         ]
         if still_open:
             raise StrictRefusal(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from deepwork.gate.fingerprints import Fingerprints, take_fingerprints
 from deepwork.gate.payload import printable
 from deepwork.gate.work import Portion, Work, portions, verdict_keys
-from deepwork.models.sessions import EventKind, Session, SessionStatus
-from deepwork.sessions.standing import Standing, last_report, standing
+from deepwork.models.history import Override, SelfReview, Verdict
+from deepwork.models.sessions import Session, SessionStatus
+from deepwork.sessions.standing import Passage, last_report, passage
 from deepwork.sessions.transitions import outputs_by_step
 from deepwork.text.shorten import one_line
 
@@ -26,7 +26,7 @@ class GateRecord:
     """
 
     step_id: str
-    standing: Standing
+    standing: Passage
     judges: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
 
@@ -35,22 +35,22 @@ def verify(session: Session, roots: Sequence[Path]) -> list[GateRecord]:
     """Compare what the history says of each gate with the files. Reads them whole."""
     if session.definition is None:
         reason = "the session is of release 0.9, which kept no verdicts"
-        return [GateRecord("*", Standing.NOT_JUDGED, exceptions=(reason,))]
+        return [GateRecord("*", Passage.NOT_JUDGED, exceptions=(reason,))]
     records = [_record(session, step_id, roots) for step_id in session.definition.workflow.step_ids]
     if session.status is not SessionStatus.COMPLETED:
         reason = f"the session is not finished, but {session.status}"
-        records.append(GateRecord("*", Standing.OPEN, exceptions=(reason,)))
+        records.append(GateRecord("*", Passage.OPEN, exceptions=(reason,)))
     return records
 
 
 def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord:
-    step, how = session.pinned.steps[step_id], standing(session, step_id)
+    step, how = session.pinned.steps[step_id], passage(session, step_id)
     has_required = any(output.required for output in step.outputs.values())
-    if how in (Standing.WITHOUT_REVIEWS, Standing.SKIPPED) or (
-        how is Standing.UNREPORTED and not step.reviews and not has_required
+    if how in (Passage.WITHOUT_REVIEWS, Passage.SKIPPED) or (
+        how is Passage.UNREPORTED and not step.reviews and not has_required
     ):
         return GateRecord(step_id, how)
-    if how is not Standing.JUDGED:
+    if how is not Passage.JUDGED:
         return GateRecord(step_id, how, exceptions=(_with_reason(session, step_id, how),))
     progress = session.step_progress[step_id]
     work = Work(
@@ -63,41 +63,40 @@ def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord
         notes=progress.notes,
     )
     fingerprints = take_fingerprints(work.paths, roots)
-    verdicts = [entry.detail for entry in last_report(session, step_id) if entry.kind == EventKind.VERDICT]
+    verdicts = [entry.detail for entry in last_report(session, step_id) if isinstance(entry.detail, Verdict)]
     return _judged_record(work, fingerprints, verdicts)
 
 
-def _judged_record(work: Work, fingerprints: Fingerprints, verdicts: list[dict[str, Any]]) -> GateRecord:
+def _judged_record(work: Work, fingerprints: Fingerprints, verdicts: list[Verdict]) -> GateRecord:
     judges: dict[str, None] = {}
     exceptions: list[str] = []
     for portion in portions(work):
         passed = [verdict for verdict in verdicts if _is_pass(verdict, portion)]
-        matching = [verdict for verdict in passed if verdict["key"] == _key(work, fingerprints, portion, verdict)]
+        matching = [verdict for verdict in passed if verdict.key == _key(work, fingerprints, portion, verdict)]
         judges.update(dict.fromkeys(map(_judge, matching)))
         if not matching:
             exceptions += _differences(fingerprints, portion, passed)
-    return GateRecord(work.step.id, Standing.JUDGED, tuple(judges), tuple(dict.fromkeys(exceptions)))
+    return GateRecord(work.step.id, Passage.JUDGED, tuple(judges), tuple(dict.fromkeys(exceptions)))
 
 
-def _key(work: Work, fingerprints: Fingerprints, portion: Portion, verdict: dict[str, Any]) -> str:
+def _key(work: Work, fingerprints: Fingerprints, portion: Portion, verdict: Verdict) -> str:
     """Give the key that a verdict of the same reviewer would have on the files as they are now."""
-    key, _ = verdict_keys(work, fingerprints, portion, str(verdict["runner"]))
+    key, _ = verdict_keys(work, fingerprints, portion, str(verdict.runner))
     return key
 
 
-def _is_pass(verdict: dict[str, Any], portion: Portion) -> bool:
-    is_whole = {"runner", "key"} <= verdict.keys() and verdict.get("passed") is True and not verdict.get("changed")
-    is_of_portion = (verdict.get("run_each"), verdict.get("file")) == (portion.review.run_each, portion.target_file)
-    return is_whole and is_of_portion and verdict.get("asked") == [*portion.review.quality_criteria]
+def _is_pass(verdict: Verdict, portion: Portion) -> bool:
+    is_pass = verdict.runner is not None and verdict.key is not None and verdict.passed and not verdict.changed
+    is_of_portion = (verdict.run_each, verdict.file) == (portion.review.run_each, portion.target_file)
+    return is_pass and is_of_portion and verdict.asked == [*portion.review.quality_criteria]
 
 
-def _differences(fingerprints: Fingerprints, portion: Portion, passed: list[dict[str, Any]]) -> list[str]:
+def _differences(fingerprints: Fingerprints, portion: Portion, passed: list[Verdict]) -> list[str]:
     """Say why no verdict holds for a portion as it is now."""
     name = printable(portion.target_file or portion.review.run_each)
     if not passed:
         return [f"{name}: no verdict says that it passed"]
-    judged = passed[0].get("digests")
-    judged = judged if isinstance(judged, dict) else {}
+    judged = passed[0].digests
     changed = [path for path, _ in portion.files if path in judged and judged[path] != fingerprints[path].digest]
     if changed:
         return [f"{printable(path)}: {_what_is(fingerprints[path].digest)}" for path in changed]
@@ -108,13 +107,12 @@ def _what_is(digest: str) -> str:
     return "has changed since it was judged" if digest.startswith("sha256:") else f"cannot be compared: {digest}"
 
 
-def _judge(verdict: dict[str, Any]) -> str:
-    model = verdict.get("model")
-    return f"{verdict['runner']} ({model})" if model else str(verdict["runner"])
+def _judge(verdict: Verdict) -> str:
+    return f"{verdict.runner} ({verdict.model})" if verdict.model else str(verdict.runner)
 
 
-def _with_reason(session: Session, step_id: str, how: Standing) -> str:
+def _with_reason(session: Session, step_id: str, how: Passage) -> str:
     entries = last_report(session, step_id)
-    kinds = (EventKind.OVERRIDE, EventKind.SELF_REVIEW)
-    reasons = [one_line(str(entry.detail.get("reason"))) for entry in entries if entry.kind in kinds]
+    details = [entry.detail for entry in entries]
+    reasons = [one_line(str(detail.reason)) for detail in details if isinstance(detail, Override | SelfReview)]
     return f"{how}: {reasons[0]}" if reasons else str(how)

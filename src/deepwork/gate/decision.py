@@ -23,6 +23,10 @@ STRICT_WAYS = (
     "Ask the user to fix the runner; the quality gate is strict, so only `deepwork sessions override`, which a person "
     "has to run in a terminal, moves on without a review."
 )
+ASK_USER = (
+    "Only the user can fix that; `deepwork doctor` shows how. Tell them, and call finished_step again with the same "
+    "outputs when they have."
+)
 
 
 class DecisionKind(StrEnum):
@@ -42,13 +46,18 @@ class DecisionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What follows from a judgement for the call that asked for it."""
+    """What follows from a judgement for the call that asked for it.
+
+    Attributes:
+        asks_user: Whether the agent is told to ask its user, who alone can say how the step goes on.
+    """
 
     kind: DecisionKind
     feedback: str = ""
     failed_reviews: tuple[ReviewResult, ...] = ()
     notices: tuple[str, ...] = ()
     error: ToolError | None = None
+    asks_user: bool = False
 
 
 def decide(
@@ -87,7 +96,7 @@ def decide(
             f"{PERSON_ONLY if is_strict else OVERRIDE} moves on without a review, and abort_workflow ends the "
             "workflow.",
         )
-        return Decision(DecisionKind.FAILED, feedback, failed, notices, error)
+        return Decision(DecisionKind.FAILED, feedback, failed, notices, error, asks_user=True)
     if failed:
         count = f"Attempt {attempts} of {max_attempts}."
         return Decision(DecisionKind.FAILED, feedback, failed, (count, *notices))
@@ -114,22 +123,15 @@ def _no_verdict(
             f"The quality gate got no verdict in {failures} calls in a row. {causes}",
             hint=" ".join(dict.fromkeys([*cures, ways])),
         )
-        return Decision(DecisionKind.NO_VERDICT, causes, (), notices, error)
+        return Decision(DecisionKind.NO_VERDICT, causes, (), notices, error, asks_user=True)
+    only_user_can_help = all(isinstance(outcome.error, RunnerUnavailable) for outcome in broken)
     sentences = [
         f"The reviewer gave no verdict: the work was not judged, and the attempt does not count. {causes}.",
         *cures,
-        _next_call(broken),
+        ASK_USER if only_user_can_help else "Call finished_step again with the same outputs.",
     ]
-    return Decision(DecisionKind.NO_VERDICT, " ".join(dict.fromkeys(sentences)), (), notices)
-
-
-def _next_call(broken: list[Outcome]) -> str:
-    if all(isinstance(outcome.error, RunnerUnavailable) for outcome in broken):
-        return (
-            "Only the user can fix that; `deepwork doctor` shows how. Tell them, and call finished_step again with the "
-            "same outputs when they have."
-        )
-    return "Call finished_step again with the same outputs."
+    feedback = " ".join(dict.fromkeys(sentences))
+    return Decision(DecisionKind.NO_VERDICT, feedback, (), notices, asks_user=only_user_can_help)
 
 
 def _notices(judgement: Judgement) -> Iterable[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
 
 from deepwork.engine.interventions import Interventions
 from deepwork.errors import CorruptSession, StrictRefusal, UnknownItem
@@ -16,7 +15,7 @@ from deepwork.ports.call import LOCAL
 from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.ports.state_store import StateStore
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.waiting import WaitingStep, WaitKind, waiting_steps
+from deepwork.sessions.standing import WaitingStep, WaitKind, waiting_steps
 from deepwork.text.shorten import one_line
 
 OVERRIDE = InboxAction(name="override", label="Let it pass", text="reason")
@@ -32,26 +31,17 @@ _WHAT = {
 _DAMAGED_AT = re.compile(r"\.(\d{8}T\d{6})\.")
 
 
-class Limits(NamedTuple):
-    """After how many failed reviews, and calls without a verdict, an agent is told to ask its user."""
-
-    attempts: int
-    failures: int = 3
-
-
 class SessionInbox(InboxSource):
     """The sessions of a project.
 
     Args:
         sessions: The sessions.
         interventions: What a person does to them.
-        limits: Gives the limits of the gate.
     """
 
-    def __init__(self, sessions: StateManager, interventions: Interventions, limits: Callable[[], Limits]) -> None:
+    def __init__(self, sessions: StateManager, interventions: Interventions) -> None:
         self._sessions = sessions
         self._interventions = interventions
-        self._limits = limits
         self._stamps: Mapping[str, Hashable] | None = None
         self._items: list[InboxItem] = []
         # The items of each active session, and when it was changed last.
@@ -73,7 +63,7 @@ class SessionInbox(InboxSource):
             if updated_at != summary.updated_at:
                 with suppress(CorruptSession):  # it is named among the damaged from now on
                     session = await store.load(summary.session_id)
-                    items = [*self._items_of(session)] if session else []
+                    items = [*_items_of(session)] if session else []
             known[summary.session_id] = summary.updated_at, items
         self._known = known
         return [item for _, items in known.values() for item in items]
@@ -102,10 +92,10 @@ class SessionInbox(InboxSource):
         await self._interventions.abort(session, reason)
         return f"{session.workflow}, session {session_id}, is aborted"
 
-    def _items_of(self, session: Session) -> Iterator[InboxItem]:
-        limits = self._limits()
-        for step in waiting_steps(session, max_attempts=limits.attempts, max_failures=limits.failures):
-            yield _item(session, step)
+
+def _items_of(session: Session) -> Iterator[InboxItem]:
+    for step in waiting_steps(session):
+        yield _item(session, step)
 
 
 def _item(session: Session, step: WaitingStep) -> InboxItem:

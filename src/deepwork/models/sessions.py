@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from deepwork.models.history import HistoryEntry, StoredModel
 from deepwork.models.jobs import Step, Workflow
 from deepwork.models.outputs import Outputs
 from deepwork.text.shorten import one_line
@@ -38,33 +39,6 @@ class StepStatus(StrEnum):
     NEEDS_WORK = "needs_work"
     NEXT_STEP = "next_step"
     WORKFLOW_COMPLETE = "workflow_complete"
-
-
-class EventKind(StrEnum):
-    """What may stand in a history."""
-
-    STARTED = "started"
-    STEP_BEGUN = "step_begun"
-    REVIEW_HANDED_BACK = "review_handed_back"
-    ATTEMPT = "attempt"
-    VERDICT = "verdict"
-    INFRASTRUCTURE = "infrastructure"
-    REVIEW_SKIPPED = "review_skipped"
-    ATTEMPT_GIVEN_BACK = "attempt_given_back"
-    OVERRIDE_ASKED = "override_asked"
-    OVERRIDE = "override"
-    GATE_OFF = "gate_off"
-    SELF_REVIEW = "self_review"
-    STEP_COMPLETED = "step_completed"
-    COMPLETED = "completed"
-    ABORTED = "aborted"
-    REOPENED = "reopened"
-
-
-class StoredModel(BaseModel):
-    """A part of a session file."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class BegunInput(StoredModel):
@@ -142,15 +116,6 @@ class PinnedDefinition(StoredModel):
     common_job_info: str
     workflow: Workflow
     steps: dict[str, Step]
-
-
-class HistoryEntry(StoredModel):
-    """One thing that happened. The order of the list is the order of events, whatever the clock said."""
-
-    at: str
-    kind: str
-    step_id: str | None = None
-    detail: dict[str, Any] = {}
 
 
 # Whoever can write a session file can write any text into it, and listings are read without being asked for.

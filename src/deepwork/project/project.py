@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
     from deepwork.inbox.notifier import Notifier
-    from deepwork.inbox.sessions import Limits
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
 
@@ -309,7 +308,7 @@ class Project:
         from deepwork.inbox.setup import SetupInbox
         from deepwork.project.inbox import ProjectInbox, of_core
 
-        sessions = SessionInbox(self.sessions(), self.interventions(), self._limits)
+        sessions = SessionInbox(self.sessions(), self.interventions())
         setup = SetupInbox(self._broken_reviewers, self.untrusted)
         core = [of_core("sessions", sessions), of_core("setup", setup)]
         return ProjectInbox(self.inbox_sources, core, lambda: self.notifier)
@@ -331,13 +330,6 @@ class Project:
         # Only a server knows whom its options have review; a command looks at those that the configuration names.
         error = await self._gate.unavailable() if self._gate and self.config.quality_gate.strict else None
         return {"strict": error} if error else await (self._gate or self.gate()).broken_reviewers()
-
-    def _limits(self) -> Limits:
-        from deepwork.inbox.sessions import Limits
-
-        if self._gate:
-            return Limits(self._gate.max_attempts, self._gate.max_failures)
-        return Limits(self.config.quality_gate.max_attempts)
 
     def chosen_tool_sets(self, engine: Engine, names: Sequence[str] | None = None) -> list[Provided[ToolSet]]:
         """Choose tool sets or subsets of them; those of the configuration, or all, if none are named."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from deepwork.errors import StateError
-from deepwork.models.sessions import EventKind, Session, SessionStatus, StepProgress
+from deepwork.models.sessions import Session, SessionStatus, StepProgress
 from deepwork.sessions.definition import entry_of
-from deepwork.sessions.transitions import record
+from deepwork.sessions.transitions import begin_again
 
 
 def reopen(session: Session, step_id: str, reason: str, *, now: str) -> Session:
@@ -37,16 +37,7 @@ def reopen(session: Session, step_id: str, reason: str, *, now: str) -> Session:
             "abort_reply": None,
         }
     )
-    return record(session, now, EventKind.REOPENED, step_id, {"reason": reason})
-
-
-def last_completed(session: Session) -> StepProgress | None:
-    """Find the step that was reported last, by the order of the history; members completed with it do not count."""
-    for entry in reversed(session.history):
-        progress = session.step_progress.get(entry.step_id or "")
-        if entry.kind == EventKind.STEP_COMPLETED and progress and progress.reply:
-            return progress
-    return None
+    return begin_again(session, step_id, reason, now=now)
 
 
 def _index(session: Session, step_id: str) -> int:

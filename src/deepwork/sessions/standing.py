@@ -1,15 +1,46 @@
-"""How a step has passed its gate, told by the history. Pure."""
+"""Where a session stands: the one reading of its history. Pure.
+
+Everybody else shows what is derived here: which steps are open, how each has passed its gate, and which wait for a
+person.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import dropwhile, takewhile
 
-from deepwork.models.sessions import EventKind, HistoryEntry, Session
-from deepwork.sessions.transitions import PERSON
+from deepwork.models.history import (
+    Attempt,
+    Conclusion,
+    Detail,
+    EventKind,
+    GateOff,
+    HandedBack,
+    HistoryEntry,
+    NoVerdict,
+    Override,
+    OverrideAsked,
+    SelfReview,
+    StepBegun,
+    StepCompleted,
+    Unknown,
+    Verdict,
+)
+from deepwork.models.sessions import Session, StepProgress
+from deepwork.sessions.definition import entry_of
+
+# Who has overridden a review, as far as this machine can tell; without this an agent has.
+PERSON = "person"
+
+# Of sessions of earlier releases, whose attempts do not say under which limits they were judged.
+_DEFAULT_LIMIT = 3
+# The class of errors that only the user can do something about.
+_UNAVAILABLE = "RunnerUnavailable"
 
 
-class Standing(StrEnum):
+class Passage(StrEnum):
     """Why a step is completed."""
 
     JUDGED = "judged"
@@ -24,42 +55,246 @@ class Standing(StrEnum):
     OPEN = "open"
 
 
-def standing(session: Session, step_id: str) -> Standing:
-    """Say how a step was completed the last time."""
+class StepState(StrEnum):
+    """Where a step is in its session.
+
+    Of the open steps of a group, the one that ends the group is the current one.
+    """
+
+    DONE = "done"
+    CURRENT = "current"
+    OPEN = "open"
+    WAITING = "waiting"
+    SKIPPED = "skipped"
+
+
+class WaitKind(StrEnum):
+    """Why only a person can say how a step goes on."""
+
+    FAILED_GATE = "failed-gate"
+    NO_VERDICT = "no-verdict"
+    RUNNER = "runner"
+    OVERRIDE = "override"
+
+
+@dataclass(frozen=True)
+class WaitingStep:
+    """A step that waits, since when, and what was said of it last."""
+
+    step_id: str
+    kind: WaitKind
+    since: str
+    text: str
+
+
+# Which steps are open
+
+
+def is_open(session: Session, step_id: str) -> bool:
+    """True if a step can be completed now."""
+    if not session.is_active or session.step_progress[step_id].completed_at:
+        return False
+    return step_id in entry_of(session.pinned, session.current_step_id)
+
+
+def open_members(session: Session) -> list[str]:
+    """Return the members of the current group, without its primary, that nobody has reported."""
+    members = entry_of(session.pinned, session.current_step_id)[1:]
+    return [member for member in members if session.step_progress[member].completed_at is None]
+
+
+def open_steps(session: Session) -> list[str]:
+    """Return the steps that can be reported now, the one that ends the entry last."""
+    if not session.is_active or session.definition is None:
+        return []
+    return [*open_members(session), session.current_step_id]
+
+
+def step_state(session: Session, step_id: str) -> StepState:
+    """Return where a step is."""
+    progress = session.step_progress.get(step_id)
+    if progress and progress.completed_at:
+        return StepState.DONE
+    if not session.is_active:
+        return StepState.SKIPPED
+    if step_id == session.current_step_id:
+        return StepState.CURRENT
+    return StepState.OPEN if step_id in open_steps(session) else StepState.WAITING
+
+
+def last_completed(session: Session) -> StepProgress | None:
+    """Return the step that was reported last, by the order of the history; members completed with it do not count."""
+    for entry in reversed(session.history):
+        progress = session.step_progress.get(entry.step_id or "")
+        if entry.kind == EventKind.STEP_COMPLETED and progress and progress.reply:
+            return progress
+    return None
+
+
+# What has happened to the steps as they are open now
+
+
+def recent_entries(session: Session) -> list[HistoryEntry]:
+    """Return the entries since the current steps were begun or reopened: earlier reviews no longer count."""
+    entries: list[HistoryEntry] = []
+    for entry in reversed(session.history):
+        if entry.kind == EventKind.REOPENED:
+            break
+        entries.append(entry)
+        if entry.kind == EventKind.STEP_BEGUN and entry.step_id == session.current_step_id:
+            break  # the first that is recorded of its entry
+    return entries[::-1]
+
+
+def handed_back(session: Session, step_id: str) -> str | None:
+    """Return what the agent was told when it had to have this step reviewed."""
+    details = [entry.detail for entry in recent_entries(session) if entry.step_id == step_id]
+    return next((detail.feedback for detail in reversed(details) if isinstance(detail, HandedBack)), None)
+
+
+def permitted_override(session: Session, step_id: str) -> str | None:
+    """Return the reason of a person's override that no report of the step has used yet."""
+    for entry in reversed(recent_entries(session)):
+        if entry.step_id != step_id:
+            continue
+        if isinstance(entry.detail, StepCompleted | StepBegun):
+            return None
+        if is_of_person(entry.detail):
+            return str(getattr(entry.detail, "reason", None))
+    return None
+
+
+def is_of_person(detail: Detail | Unknown) -> bool:
+    """True if this is the override of a person, as far as this machine can tell."""
+    return isinstance(detail, Override) and detail.by == PERSON
+
+
+def last_review(session: Session, step_id: str) -> Detail | None:
+    """Return what came last of the reviews of a step; None if it was reported without having asked for one."""
+    for entry in reversed(recent_entries(session)):
+        if entry.step_id == step_id and isinstance(entry.detail, HandedBack | Attempt | Verdict | NoVerdict):
+            return entry.detail
+    return None
+
+
+def is_asked(session: Session, step_id: str, reason: str) -> bool:
+    """True if the last that happened to a step is that its agent asked for an override with this reason."""
+    last = next((entry.detail for entry in reversed(session.history) if entry.step_id == step_id), None)
+    return isinstance(last, OverrideAsked) and last.reason == reason
+
+
+# How a step has passed its gate
+
+
+def passage(session: Session, step_id: str) -> Passage:
+    """Return how a step was completed the last time."""
     report, progress = last_report(session, step_id), session.step_progress.get(step_id)
     if not report or progress is None or not progress.completed_at:  # a step that was reopened is open, too
-        return Standing.OPEN
-    if report[0].detail.get("reported") is False:
-        return Standing.UNREPORTED
-    return _of_report(report[1:]) if session.pinned.steps[step_id].reviews else Standing.WITHOUT_REVIEWS
+        return Passage.OPEN
+    if is_unreported(session, step_id):
+        return Passage.UNREPORTED
+    details = [entry.detail for entry in report[1:]]
+    return _of_report(details) if session.pinned.steps[step_id].reviews else Passage.WITHOUT_REVIEWS
 
 
 def last_report(session: Session, step_id: str) -> list[HistoryEntry]:
-    """Give the last completion of a step and what led to it, the newest first; nothing if it is not completed."""
+    """Return the last completion of a step and what led to it, the newest first; nothing if it is not completed."""
     entries = [entry for entry in reversed(session.history) if entry.step_id == step_id]
     report = [*dropwhile(_is_no_completion, entries)]
     return [*report[:1], *takewhile(_is_no_completion, report[1:])]
+
+
+def is_unreported(session: Session, step_id: str) -> bool:
+    """True if a step was completed with its group, and never reported."""
+    completion = next((entry.detail for entry in last_report(session, step_id)), None)
+    return isinstance(completion, StepCompleted) and not completion.reported
+
+
+def reason_of_passage(session: Session, step_id: str) -> Override | SelfReview | None:
+    """Return the override or the self-review by which a step was reported last."""
+    for entry in reversed(session.history):
+        if entry.step_id == step_id and isinstance(entry.detail, Override | SelfReview):
+            return entry.detail
+    return None
 
 
 def _is_no_completion(entry: HistoryEntry) -> bool:
     return entry.kind != EventKind.STEP_COMPLETED
 
 
-def _of_report(entries: list[HistoryEntry]) -> Standing:
-    """Say what led to a completion: the newest entry that can have. A person's leave counts whatever came after it."""
-    if any(entry.kind == EventKind.OVERRIDE and entry.detail.get("by") == PERSON for entry in entries):
-        return Standing.PERMITTED
-    for entry in entries:
-        match entry.kind:
-            case EventKind.OVERRIDE:
-                return Standing.OVERRIDDEN
-            case EventKind.SELF_REVIEW:
-                return Standing.SELF_JUDGED
-            case EventKind.GATE_OFF:
-                return Standing.GATE_OFF
-            case EventKind.VERDICT:
-                return Standing.JUDGED if entry.detail.get("passed") is True else Standing.NOT_JUDGED
-            case EventKind.STEP_BEGUN:
+def _of_report(details: Sequence[Detail | Unknown]) -> Passage:
+    """Return what led to a completion: the newest entry that can have. A person's leave counts whatever came after."""
+    if any(map(is_of_person, details)):
+        return Passage.PERMITTED
+    skipped = any(detail.kind == EventKind.REVIEW_SKIPPED for detail in details if isinstance(detail, Detail))
+    for detail in details:
+        match detail:
+            case Override():
+                return Passage.OVERRIDDEN
+            case SelfReview():
+                return Passage.SELF_JUDGED
+            case GateOff():
+                return Passage.GATE_OFF
+            case Verdict():
+                return Passage.JUDGED if detail.passed else Passage.NOT_JUDGED
+            case StepBegun():
                 break
-    skipped = any(entry.kind == EventKind.REVIEW_SKIPPED for entry in entries)
-    return Standing.SKIPPED if skipped else Standing.NOT_JUDGED
+    return Passage.SKIPPED if skipped else Passage.NOT_JUDGED
+
+
+# Which steps wait for a person
+
+
+def waiting_steps(session: Session) -> Iterator[WaitingStep]:
+    """Return the open steps of which the agent was told to ask its user, who has not answered yet."""
+    for step_id in open_steps(session):
+        if permitted_override(session, step_id) is not None:
+            continue
+        limits, entries = _latest([entry for entry in recent_entries(session) if entry.step_id == step_id])
+        kind = _wait_kind(session.step_progress[step_id], limits, [entry.detail for entry in entries])
+        if kind:
+            text = "\n".join(filter(None, (_text(entry.detail) for entry in entries)))
+            yield WaitingStep(step_id, kind, entries[-1].at, text)
+
+
+def _latest(entries: list[HistoryEntry]) -> tuple[Attempt, list[HistoryEntry]]:
+    """Return the last attempt of a step, and what came of its last report: nothing while that is reviewed."""
+    attempts = [entry.detail for entry in entries if isinstance(entry.detail, Attempt)]
+    limits = attempts[-1] if attempts else Attempt()
+    if entries and entries[-1].kind == EventKind.OVERRIDE_ASKED:
+        return limits, entries[-1:]
+    # A request that was made while a review ran is settled by what the review came to.
+    entries = [entry for entry in entries if entry.kind != EventKind.OVERRIDE_ASKED]
+    beginnings = (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK)
+    outcome = [*takewhile(lambda entry: entry.kind not in beginnings, reversed(entries))]
+    return limits, outcome[::-1]
+
+
+def _wait_kind(progress: StepProgress, limits: Attempt, details: Sequence[Detail | Unknown]) -> WaitKind | None:
+    """Return why a step waits after these events; None if the agent can go on."""
+    if details and isinstance(details[0], OverrideAsked):
+        return WaitKind.OVERRIDE
+    conclusions = [detail for detail in details if isinstance(detail, Conclusion)]
+    is_told_to_ask = any(conclusion.asks_user for conclusion in conclusions)
+    verdicts = [detail for detail in conclusions if isinstance(detail, Verdict)]
+    if any(verdict.changed for verdict in verdicts):
+        return None
+    if not all(verdict.passed for verdict in verdicts):
+        limit = limits.max_attempts or _DEFAULT_LIMIT
+        return WaitKind.FAILED_GATE if is_told_to_ask or progress.quality_attempts >= limit else None
+    errors = [detail.error_kind for detail in conclusions if isinstance(detail, NoVerdict)]
+    if errors and all(error == _UNAVAILABLE for error in errors):
+        return WaitKind.RUNNER
+    limit = limits.max_failures or _DEFAULT_LIMIT
+    return WaitKind.NO_VERDICT if errors and (is_told_to_ask or progress.runner_failures >= limit) else None
+
+
+def _text(detail: Detail | Unknown) -> str:
+    match detail:
+        case NoVerdict():
+            return detail.error
+        case OverrideAsked():
+            return detail.reason or ""
+        case Verdict(passed=False):
+            return detail.feedback
+    return ""

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deepwork.models import history
+from deepwork.models.history import HistoryEntry
 from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import (
     SCHEMA_VERSION,
-    EventKind,
     GitPlace,
-    HistoryEntry,
     PinnedDefinition,
     RecordedAbort,
     RecordedReply,
@@ -22,10 +22,17 @@ from deepwork.models.sessions import (
     StepProgress,
     StepStatus,
 )
-from deepwork.sessions.definition import begun_step, entry_of
+from deepwork.sessions.definition import begun_step
+from deepwork.sessions.standing import PERSON, is_asked, is_open, last_review, open_members, permitted_override
 
-# Who has overridden a review, as far as this machine can tell; without this an agent has.
-PERSON = "person"
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits under which an attempt is judged."""
+
+    attempts: int
+    failures: int
+    strict: bool
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,7 @@ def new_session(
         definition=definition,
         strict=strict,
     )
-    detail: dict[str, Any] = {"principal": principal, "goal": goal}
-    session = record(session, now, EventKind.STARTED, detail=detail)
+    session = record(session, now, history.Started(principal=principal, goal=goal))
     return _begin_entry(session, 0, instructions, now)
 
 
@@ -101,25 +107,21 @@ def branch_name(job: str, workflow: str, instance: str) -> str:
     return f"deepwork/{name.lstrip('.-') or 'session'}"
 
 
-def is_open(session: Session, step_id: str) -> bool:
-    """Say whether a step can be completed now."""
-    if not session.is_active or session.step_progress[step_id].completed_at:
-        return False
-    return step_id in entry_of(session.pinned, session.current_step_id)
-
-
-def begin_attempt(session: Session, step_id: str, *, now: str) -> Session:
-    """Count an attempt before anything is judged (JOBS-REQ-001.4.11)."""
+def begin_attempt(session: Session, step_id: str, limits: Limits, *, now: str) -> Session:
+    """Count an attempt before anything is judged (JOBS-REQ-001.4.11), and note the limits for it."""
     number = session.step_progress[step_id].quality_attempts + 1
     session = _update_progress(session, step_id, quality_attempts=number)
-    return record(session, now, EventKind.ATTEMPT, step_id, {"number": number})
+    attempt = history.Attempt(
+        number=number, max_attempts=limits.attempts, max_failures=limits.failures, strict=limits.strict
+    )
+    return record(session, now, attempt, step_id)
 
 
 def return_attempt(session: Session, step_id: str, reason: str, *, now: str) -> Session:
     """Take an attempt out of the count, because the work was not judged."""
     number = max(0, session.step_progress[step_id].quality_attempts - 1)
     session = _update_progress(session, step_id, quality_attempts=number)
-    return record(session, now, EventKind.ATTEMPT_GIVEN_BACK, step_id, {"reason": reason})
+    return record(session, now, history.GivenBack(reason=reason), step_id)
 
 
 def count_runner_failures(session: Session, step_id: str, failures: int) -> Session:
@@ -129,39 +131,24 @@ def count_runner_failures(session: Session, step_id: str, failures: int) -> Sess
 
 def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Session:
     """Note that the agent was told to have its work reviewed, and how."""
-    return record(session, now, EventKind.REVIEW_HANDED_BACK, step_id, {"feedback": feedback})
-
-
-def handed_back(session: Session, step_id: str) -> str | None:
-    """Give what the agent was told when it had to have this step reviewed."""
-    for entry in reversed(since_reopened(session)):
-        if (entry.kind, entry.step_id) == (EventKind.REVIEW_HANDED_BACK, step_id):
-            return entry.detail.get("feedback")
-    return None
+    return record(session, now, history.HandedBack(feedback=feedback), step_id)
 
 
 def ask_override(session: Session, step_id: str, reason: str, *, now: str) -> Session:
     """Note that an agent wants a person to let a step pass; asking the same again is not noted."""
-    last = next((entry for entry in reversed(session.history) if entry.step_id == step_id), None)
-    is_repeated = last and last.kind == EventKind.OVERRIDE_ASKED and last.detail.get("reason") == reason
-    if is_repeated or not is_open(session, step_id):
+    if is_asked(session, step_id, reason) or not is_open(session, step_id):
         return session
-    return record(session, now, EventKind.OVERRIDE_ASKED, step_id, {"reason": reason})
+    return record(session, now, history.OverrideAsked(reason=reason), step_id)
 
 
 def permit_override(session: Session, step_id: str, reason: str, permission: Mapping[str, Any], *, now: str) -> Session:
     """Note that a person lets a step pass without a review; it is used when the step is reported next."""
-    return record(session, now, EventKind.OVERRIDE, step_id, {"reason": reason, "by": PERSON, **permission})
+    return record(session, now, history.Override(reason=reason, by=PERSON, **permission), step_id)
 
 
-def permitted_override(session: Session, step_id: str) -> str | None:
-    """Give the reason of a person's override that no report of the step has used yet."""
-    for entry in reversed(since_reopened(session)):
-        if entry.step_id == step_id and entry.kind in (EventKind.STEP_COMPLETED, EventKind.STEP_BEGUN):
-            return None
-        if (entry.kind, entry.step_id, entry.detail.get("by")) == (EventKind.OVERRIDE, step_id, PERSON):
-            return str(entry.detail.get("reason"))
-    return None
+def begin_again(session: Session, step_id: str, reason: str, *, now: str) -> Session:
+    """Note that a person has made a step the current one again."""
+    return record(session, now, history.Reopened(reason=reason), step_id)
 
 
 def complete(session: Session, completion: Completion, *, now: str) -> Session:
@@ -203,19 +190,13 @@ def abort(session: Session, reply: RecordedAbort, *, now: str) -> Session:
         "abort_reply": reply,
     }
     session = session.model_copy(update=update)
-    return record(session, now, EventKind.ABORTED, reply.aborted_step, {"explanation": reply.explanation})
+    return record(session, now, history.Aborted(explanation=reply.explanation), reply.aborted_step)
 
 
 def next_entry(session: Session) -> list[str]:
     """Give the entry after the current one; empty at the end."""
     following = session.pinned.workflow.entries[session.current_entry_index + 1 :]
     return following[0] if following else []
-
-
-def open_members(session: Session) -> list[str]:
-    """List the members of the current group, without its primary, that nobody has reported."""
-    members = entry_of(session.pinned, session.current_step_id)[1:]
-    return [member for member in members if session.step_progress[member].completed_at is None]
 
 
 def outputs_by_step(session: Session) -> dict[str, Outputs]:
@@ -235,44 +216,21 @@ def outputs_told_apart(session: Session) -> dict[str, Outputs] | None:
     return _told_apart(step_ids, outputs_by_step(session))
 
 
-def open_steps(session: Session) -> list[str]:
-    """List the steps that can be reported now."""
-    if not session.is_active or session.definition is None:
-        return []
-    return [*open_members(session), session.current_step_id]
-
-
 def with_progress(session: Session, progress: StepProgress) -> Session:
     """Put the progress of one step into a session."""
     return session.model_copy(update={"step_progress": {**session.step_progress, progress.step_id: progress}})
 
 
-def since_reopened(session: Session) -> list[HistoryEntry]:
-    """Give the history of the steps as they are open now: reviews before a step was reopened no longer count."""
-    kinds = [entry.kind for entry in session.history]
-    if EventKind.REOPENED not in kinds:
-        return session.history
-    return session.history[len(kinds) - kinds[::-1].index(EventKind.REOPENED) :]
-
-
-def record(
-    session: Session,
-    now: str,
-    kind: EventKind,
-    step_id: str | None = None,
-    detail: dict[str, Any] | None = None,
-) -> Session:
+def record(session: Session, now: str, detail: history.Detail, step_id: str | None = None) -> Session:
     """Add to the history."""
-    entry = HistoryEntry(at=now, kind=kind, step_id=step_id, detail=detail or {})
+    entry = HistoryEntry.of(detail, now, step_id)
     return session.model_copy(update={"history": [*session.history, entry], "updated_at": now})
 
 
-def record_all(
-    session: Session, step_id: str, events: Iterable[tuple[EventKind, dict[str, Any]]], *, now: str
-) -> Session:
+def record_all(session: Session, step_id: str, details: Iterable[history.Detail], *, now: str) -> Session:
     """Add several events of a step to the history."""
-    for kind, detail in events:
-        session = record(session, now, kind, step_id, detail)
+    for detail in details:
+        session = record(session, now, detail, step_id)
     return session
 
 
@@ -289,11 +247,11 @@ def _complete_entry(session: Session, completion: Completion, now: str) -> Sessi
     session = _complete_step(session, completion, reply, now)
     for member in unreported:
         session = _update_progress(session, member, completed_at=now)
-        session = record(session, now, EventKind.STEP_COMPLETED, member, {"reported": False})
+        session = record(session, now, history.StepCompleted(reported=False), member)
     if completion.next_instructions:
         return _begin_entry(session, session.current_entry_index + 1, completion.next_instructions, now)
     session = session.model_copy(update={"status": SessionStatus.COMPLETED, "completed_at": now})
-    return record(session, now, EventKind.COMPLETED)
+    return record(session, now, history.Completed())
 
 
 def _final_reply(session: Session, completion: Completion, notices: list[str]) -> RecordedReply:
@@ -330,17 +288,16 @@ def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], 
     for step_id, text in instructions.items():
         begun = begun_step(session.pinned, step_id, text, by_step)
         session = with_progress(session, StepProgress(step_id=step_id, started_at=now, begun=begun))
-        session = record(session, now, EventKind.STEP_BEGUN, step_id)
+        session = record(session, now, history.StepBegun(), step_id)
     return session
 
 
 def _complete_step(session: Session, completion: Completion, reply: RecordedReply, now: str) -> Session:
     step_id, override = completion.step_id, completion.override
     if completion.gate_off:
-        session = record(session, now, EventKind.GATE_OFF, step_id)
+        session = record(session, now, history.GateOff(), step_id)
     if override and permitted_override(session, step_id) is None:
-        kind, detail = _override(session, completion)
-        session = record(session, now, kind, step_id, detail)
+        session = record(session, now, _override(session, completion), step_id)
     session = _update_progress(
         session,
         step_id,
@@ -353,26 +310,20 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
         digests=dict(completion.digests),
     )
     session = session.model_copy(update={"git": completion.git})
-    return record(session, now, EventKind.STEP_COMPLETED, step_id, {"outputs": completion.outputs})
+    return record(session, now, history.StepCompleted(outputs=completion.outputs), step_id)
 
 
-def _override(session: Session, completion: Completion) -> tuple[EventKind, dict[str, Any]]:
+def _override(session: Session, completion: Completion) -> history.Detail:
     """Tell the report of a passed self-review from an override, and mark one before any review was asked for."""
-    entries = reversed(since_reopened(session))
-    last = next((entry.kind for entry in entries if _is_review(entry, completion.step_id)), None)
-    detail: dict[str, Any] = {"reason": completion.override}
+    reason = completion.override
     if completion.permission is not None:
-        return EventKind.OVERRIDE, {**detail, "by": PERSON, **completion.permission}
-    if last == EventKind.REVIEW_HANDED_BACK:
-        return EventKind.SELF_REVIEW, detail
-    if last is None and session.pinned.steps[completion.step_id].reviews:
-        detail["before_review"] = True
-    return EventKind.OVERRIDE, detail
-
-
-def _is_review(entry: HistoryEntry, step_id: str) -> bool:
-    reviews = (EventKind.REVIEW_HANDED_BACK, EventKind.ATTEMPT, EventKind.VERDICT, EventKind.INFRASTRUCTURE)
-    return entry.step_id == step_id and entry.kind in reviews
+        return history.Override(reason=reason, by=PERSON, **completion.permission)
+    review = last_review(session, completion.step_id)
+    if isinstance(review, history.HandedBack):
+        return history.SelfReview(reason=reason)
+    if review is None and session.pinned.steps[completion.step_id].reviews:
+        return history.Override(reason=reason, before_review=True)
+    return history.Override(reason=reason)
 
 
 def _update_progress(session: Session, step_id: str, **update: Any) -> Session:

@@ -177,8 +177,8 @@ def _of_session(session: Session | None, summary: SessionSummary) -> Sequence[Ma
             "about": run,
             "thing": run,
             "principal": summary.principal,
-            "title": _title({**entry.detail, "name": entry.step_id}),
-            "data": {"step_id": entry.step_id, **entry.detail},
+            "title": _title({**entry.stored, "name": entry.step_id}),
+            "data": {"step_id": entry.step_id, **entry.stored},
         }
         for number, entry in enumerate(session.history if session else (), start=1)
     ]

@@ -6,15 +6,22 @@ from typing import Any
 
 from starlette.requests import Request
 
-from deepwork.api import Answerer, ArgumentError, HistoryEntry, Session, SessionSummary, StepProgress
+from deepwork.api import (
+    Answerer,
+    ArgumentError,
+    HistoryEntry,
+    Session,
+    SessionSummary,
+    StepProgress,
+    history,
+    step_state,
+)
 from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.previews import preview
 from deepwork_dashboard.spending import Spent
 
 STATUSES = ("active", "completed", "aborted", "archived")
-VERDICT, NO_VERDICT = "verdict", "infrastructure"
-OVERRIDES = {"override", "self_review"}
 
 
 class Runs:
@@ -104,7 +111,7 @@ class Runs:
                 "at": iso_text(entry.at),
                 "kind": entry.kind,
                 "step": entry.step_id,
-                "detail": entry.detail,
+                "detail": entry.stored,
             }
             for number, entry in enumerate(session.history, start=1)
             if step in (None, entry.step_id) and kind in (None, entry.kind)
@@ -157,10 +164,10 @@ def _head(summary: SessionSummary) -> Mapped:
 def _step(session: Session, step_id: str, number: int, entry: list[str], max_attempts: int | None) -> Mapped:
     progress = session.step_progress.get(step_id)
     declared = session.definition.steps.get(step_id) if session.definition else None
-    history = [item for item in session.history if item.step_id == step_id]
-    reviews = _reviews(history, declared)
+    entries = [item for item in session.history if item.step_id == step_id]
+    reviews = _reviews(entries, declared)
     spent = Spent()
-    spent.add_all(history)
+    spent.add_all(entries)
     begun = progress.begun if progress else None
     shown: Mapped = {
         "id": step_id,
@@ -168,13 +175,13 @@ def _step(session: Session, step_id: str, number: int, entry: list[str], max_att
         "description": declared.description if declared else None,
         "entry": number,
         "group": len(entry) > 1,
-        "state": _state(session, step_id, number, entry, progress),
+        "state": step_state(session, step_id).value,
         "started_at": iso_text(progress.started_at) if progress else None,
         "completed_at": iso_text(progress.completed_at) if progress else None,
         "attempts": progress.quality_attempts if progress else 0,
         "max_attempts": max_attempts,
         "runner_failures": progress.runner_failures if progress else 0,
-        "override": _override(history, progress),
+        "override": _override(entries, progress),
         "notes": progress.notes if progress else None,
         "instructions": begun.instructions if begun else None,
         "inputs": [
@@ -201,27 +208,20 @@ def _step(session: Session, step_id: str, number: int, entry: list[str], max_att
     return shown
 
 
-def _state(session: Session, step_id: str, number: int, entry: list[str], progress: StepProgress | None) -> str:
-    if progress and progress.completed_at:
-        return "done"
-    if not session.is_active:
-        return "skipped"
-    if session.definition is None or number != session.current_entry_index:
-        return "current" if step_id == session.current_step_id else "waiting"
-    return "current" if step_id == entry[0] else "open"
+def _override(entries: list[HistoryEntry], progress: StepProgress | None) -> Mapped | None:
+    for entry in reversed(entries):
+        match entry.detail:
+            case history.SelfReview(reason=reason):
+                return {"at": iso_text(entry.at), "reason": reason, "by": "self_review", "who": None}
+            case history.Override() as override:
+                who = override.user or override.principal
+                by = override.by or "agent"
+                return {"at": iso_text(entry.at), "reason": override.reason, "by": by, "who": who}
+    reason = progress.override_reason if progress else None
+    return {"at": None, "reason": reason, "by": "agent", "who": None} if reason else None
 
 
-def _override(history: list[HistoryEntry], progress: StepProgress | None) -> Mapped | None:
-    entry = next((entry for entry in reversed(history) if entry.kind in OVERRIDES), None)
-    if entry is None:
-        reason = progress.override_reason if progress else None
-        return {"at": None, "reason": reason, "by": "agent", "who": None} if reason else None
-    by = "self_review" if entry.kind == "self_review" else entry.detail.get("by") or "agent"
-    who = entry.detail.get("user") or entry.detail.get("principal")
-    return {"at": iso_text(entry.at), "reason": entry.detail.get("reason"), "by": by, "who": who}
-
-
-def _reviews(history: list[HistoryEntry], declared: Any) -> list[Mapped]:
+def _reviews(entries: list[HistoryEntry], declared: Any) -> list[Mapped]:
     """Show every verdict, and every time that there was none, with the number of its attempt."""
     questions = {
         name: question
@@ -230,34 +230,39 @@ def _reviews(history: list[HistoryEntry], declared: Any) -> list[Mapped]:
     }
     reviews: list[Mapped] = []
     attempt = 0
-    for entry in history:
-        if entry.kind == "attempt":
-            attempt = int(entry.detail.get("number") or attempt + 1)
-        elif entry.kind in (VERDICT, NO_VERDICT):
-            reviews.append(_review(entry, attempt or None, questions))
+    for entry in entries:
+        match entry.detail:
+            case history.Attempt(number=number):
+                attempt = number or attempt + 1
+            case history.Verdict() | history.NoVerdict() as conclusion:
+                reviews.append({"at": iso_text(entry.at), "attempt": attempt or None, **_review(conclusion, questions)})
     return reviews
 
 
-def _review(entry: HistoryEntry, attempt: int | None, questions: dict[str, str]) -> Mapped:
-    detail = entry.detail
-    names = ("run_each", "file", "runner", "seconds", "model", "input_tokens", "output_tokens", "cost_usd")
-    criteria = [item for item in detail.get("criteria") or () if isinstance(item, dict)]
+def _review(conclusion: history.Verdict | history.NoVerdict, questions: dict[str, str]) -> Mapped:
+    verdict = conclusion if isinstance(conclusion, history.Verdict) else None
+    error = conclusion if isinstance(conclusion, history.NoVerdict) else None
     return {
-        "at": iso_text(entry.at),
-        "attempt": attempt,
-        **{name: detail.get(name) for name in names},
-        "passed": detail.get("passed") if entry.kind == VERDICT else None,
-        "reused": bool(detail.get("reused")),
-        "feedback": detail.get("feedback") or "",
-        "error": detail.get("error") if entry.kind == NO_VERDICT else None,
-        "error_kind": detail.get("kind") if entry.kind == NO_VERDICT else None,
+        "run_each": conclusion.run_each,
+        "file": conclusion.file,
+        "runner": conclusion.runner,
+        "seconds": conclusion.seconds,
+        "model": verdict.model if verdict else None,
+        "input_tokens": verdict.input_tokens if verdict else None,
+        "output_tokens": verdict.output_tokens if verdict else None,
+        "cost_usd": verdict.cost_usd if verdict else None,
+        "passed": verdict.passed if verdict else None,
+        "reused": verdict.reused if verdict else False,
+        "feedback": verdict.feedback if verdict else "",
+        "error": error.error if error else None,
+        "error_kind": error.error_kind if error else None,
         "criteria": [
             {
-                "criterion": item.get("criterion"),
-                "passed": item.get("passed"),
-                "feedback": item.get("feedback"),
-                "question": questions.get(str(item.get("criterion"))),
+                "criterion": answer.criterion,
+                "passed": answer.passed,
+                "feedback": answer.feedback,
+                "question": questions.get(answer.criterion),
             }
-            for item in criteria
+            for answer in (verdict.criteria if verdict else ())
         ],
     }

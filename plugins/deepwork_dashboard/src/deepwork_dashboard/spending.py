@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from deepwork.api import HistoryEntry, SessionSummary
+from deepwork.api import HistoryEntry, SessionSummary, history
 from deepwork_dashboard.answers import Mapped
 from deepwork_dashboard.dashboard import Dashboard
 from deepwork_dashboard.recent import Recent
@@ -31,18 +31,15 @@ class Spent:
     seconds: float = 0.0
     by: dict[tuple[str, str], Spent] = field(default_factory=dict)
 
-    def add_all(self, history: Iterable[HistoryEntry]) -> None:
-        """Add the verdicts of a history."""
-        for entry in history:
-            if entry.kind == "verdict":
-                self._add(entry)
-                for kind, name in (
-                    ("runner", entry.detail.get("runner")),
-                    ("model", entry.detail.get("model")),
-                    ("day", entry.at[:10]),
-                ):
-                    if isinstance(name, str):
-                        self.by.setdefault((kind, name), Spent())._add(entry)  # noqa: SLF001 - one of its own
+    def add_all(self, entries: Iterable[HistoryEntry]) -> None:
+        """Add the verdicts among these entries."""
+        for entry in entries:
+            verdict = entry.detail
+            if isinstance(verdict, history.Verdict):
+                self._add(verdict)
+                for kind, name in (("runner", verdict.runner), ("model", verdict.model), ("day", entry.at[:10])):
+                    if name is not None:
+                        self.by.setdefault((kind, name), Spent())._add(verdict)  # noqa: SLF001 - one of its own
 
     def join(self, other: Spent) -> None:
         """Add the sums of others."""
@@ -82,23 +79,21 @@ class Spent:
         parts = [{"name": name, **part.brief()} for (of, name), part in self.by.items() if of == kind]
         return sorted(parts, key=lambda part: (-part["cost_usd"], -part["verdicts"], part["name"]))
 
-    def _add(self, entry: HistoryEntry) -> None:
-        detail = entry.detail
+    def _add(self, verdict: history.Verdict) -> None:
         self.verdicts += 1
-        self.failed_verdicts += detail.get("passed") is not True
-        if detail.get("reused"):  # an earlier verdict that counts again; it was paid for once
+        self.failed_verdicts += not verdict.passed
+        if verdict.reused:  # an earlier verdict that counts again; it was paid for once
             self.reused += 1
             return
-        self.cost_usd += _number(detail.get("cost_usd"))
-        self.input_tokens += int(_number(detail.get("input_tokens")))
-        self.output_tokens += int(_number(detail.get("output_tokens")))
-        self.seconds += _number(detail.get("seconds"))
+        self.cost_usd += _number(verdict.cost_usd)
+        self.input_tokens += int(_number(verdict.input_tokens))
+        self.output_tokens += int(_number(verdict.output_tokens))
+        self.seconds += _number(verdict.seconds)
 
 
-def _number(value: object) -> float:
+def _number(value: float | None) -> float:
     """Read a number of a session, which anybody may have written."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if is_number else 0.0  # type: ignore[arg-type]  # mypy does not see it through the name
+    return float(value) if value is not None and 0 <= value < 1e12 else 0.0
 
 
 class Spending:

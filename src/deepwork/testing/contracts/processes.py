@@ -168,4 +168,4 @@ async def _whole(store: StateStore) -> Session:
 
 
 def _marks(session: Session) -> list[str]:
-    return [entry.detail["mark"] for entry in session.history if entry.kind == "mark"]
+    return [entry.stored["mark"] for entry in session.history if entry.kind == "mark"]

@@ -1,0 +1,253 @@
+"""What can happen in a session: a model for each kind of entry of its history.
+
+Stored is the JSON of an entry, with whatever a later release has put into it. `HistoryEntry.detail` reads it as the
+model of its kind. `docs/reference/history.md` says what each field means.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+class EventKind(StrEnum):
+    """What may stand in a history."""
+
+    STARTED = "started"
+    STEP_BEGUN = "step_begun"
+    REVIEW_HANDED_BACK = "review_handed_back"
+    ATTEMPT = "attempt"
+    VERDICT = "verdict"
+    INFRASTRUCTURE = "infrastructure"
+    REVIEW_SKIPPED = "review_skipped"
+    ATTEMPT_GIVEN_BACK = "attempt_given_back"
+    OVERRIDE_ASKED = "override_asked"
+    OVERRIDE = "override"
+    GATE_OFF = "gate_off"
+    SELF_REVIEW = "self_review"
+    STEP_COMPLETED = "step_completed"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    REOPENED = "reopened"
+    NOTE = "note"
+
+
+class StoredModel(BaseModel):
+    """A part of a session file. Fields of a later release survive a load and save."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Detail(StoredModel):
+    """What is known of one event.
+
+    Files of sessions may be edited by hand, so values are not converted: `"passed": "yes"` is no verdict.
+    """
+
+    model_config = ConfigDict(strict=True)
+
+    kind: ClassVar[EventKind]
+
+
+class Unknown(StoredModel):
+    """The detail of an entry of a later release, or one that is not as its kind has it. It counts as nothing."""
+
+
+class Started(Detail):
+    """The session was started."""
+
+    kind = EventKind.STARTED
+    principal: str | None = None
+    goal: str | None = None
+
+
+class StepBegun(Detail):
+    """A step has become one of the current ones."""
+
+    kind = EventKind.STEP_BEGUN
+
+
+class HandedBack(Detail):
+    """The agent was told to have its work reviewed."""
+
+    kind = EventKind.REVIEW_HANDED_BACK
+    feedback: str | None = None
+
+
+class Attempt(Detail):
+    """A review has begun, under the limits that are in force at this moment."""
+
+    kind = EventKind.ATTEMPT
+    number: int | None = None
+    max_attempts: int | None = None
+    max_failures: int | None = None
+    strict: bool | None = None
+
+
+class Criterion(StoredModel):
+    """The answer to one criterion."""
+
+    model_config = ConfigDict(strict=True)
+
+    criterion: str
+    passed: bool
+    feedback: str | None = None
+
+
+class Conclusion(Detail):
+    """How one review of an attempt has ended."""
+
+    run_each: str | None = None
+    file: str | None = None
+    runner: str | None = None
+    seconds: float | None = None
+    asks_user: bool | None = None
+
+
+class Verdict(Conclusion):
+    """A reviewer has judged."""
+
+    kind = EventKind.VERDICT
+    passed: bool = False
+    reused: bool = False
+    feedback: str = ""
+    criteria: list[Criterion] = []
+    asked: list[str] | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    digests: dict[str, str] = {}
+    key: str | None = None
+    subject: str | None = None
+    changed: list[str] = []
+
+
+class NoVerdict(Conclusion):
+    """A reviewer gave no verdict."""
+
+    kind = EventKind.INFRASTRUCTURE
+    error: str = ""
+    error_kind: str | None = Field(None, alias="kind")
+
+
+class Skipped(Detail):
+    """A review was not made."""
+
+    kind = EventKind.REVIEW_SKIPPED
+    run_each: str | None = None
+    reason: str | None = None
+
+
+class GivenBack(Detail):
+    """An attempt does not count."""
+
+    kind = EventKind.ATTEMPT_GIVEN_BACK
+    reason: str | None = None
+
+
+class OverrideAsked(Detail):
+    """A strict gate needs a person for what the agent has asked."""
+
+    kind = EventKind.OVERRIDE_ASKED
+    reason: str | None = None
+
+
+class Override(Detail):
+    """A step passes without a review."""
+
+    kind = EventKind.OVERRIDE
+    reason: str | None = None
+    before_review: bool = False
+    by: str | None = None
+    user: str | None = None
+    principal: str | None = None
+    client: str | None = None
+    terminal: str | None = None
+    process: list[str] | None = None
+
+
+class GateOff(Detail):
+    """A step has reviews that were not made, because the quality gate was off."""
+
+    kind = EventKind.GATE_OFF
+
+
+class SelfReview(Detail):
+    """By the agent's word, the review that was handed back has passed."""
+
+    kind = EventKind.SELF_REVIEW
+    reason: str | None = None
+
+
+class StepCompleted(Detail):
+    """A step is completed."""
+
+    kind = EventKind.STEP_COMPLETED
+    outputs: dict[str, str | list[str]] = {}
+    reported: bool = True
+
+
+class Completed(Detail):
+    """The workflow is completed."""
+
+    kind = EventKind.COMPLETED
+
+
+class Aborted(Detail):
+    """The workflow was ended before its end."""
+
+    kind = EventKind.ABORTED
+    explanation: str | None = None
+
+
+class Reopened(Detail):
+    """A person has made a step the current one again."""
+
+    kind = EventKind.REOPENED
+    reason: str | None = None
+
+
+class Note(Detail):
+    """A person has noted something for the agent of a step."""
+
+    kind = EventKind.NOTE
+    text: str = ""
+    by: str | None = None
+    at: str | None = None
+
+
+_MODELS: tuple[type[Detail], ...] = (
+    *(Started, StepBegun, HandedBack, Attempt, Verdict, NoVerdict, Skipped, GivenBack, OverrideAsked, Override),
+    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note),
+)
+DETAILS: dict[str, type[Detail]] = {model.kind: model for model in _MODELS}
+
+
+class HistoryEntry(StoredModel):
+    """One thing that happened. The order of the list is the order of events, whatever the clock said."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    at: str
+    kind: str
+    step_id: str | None = None
+    # As JSON, and read as a model when somebody asks: most calls load a history and need only its last entries.
+    stored: dict[str, Any] = Field({}, alias="detail")
+
+    @cached_property
+    def detail(self) -> Detail | Unknown:
+        """What is known of it, as the model of its kind."""
+        try:
+            return DETAILS.get(self.kind, Unknown).model_validate(self.stored)
+        except ValidationError:
+            return Unknown.model_validate(self.stored)
+
+    @classmethod
+    def of(cls, detail: Detail, at: str, step_id: str | None = None) -> HistoryEntry:
+        """Make the entry of an event."""
+        stored = detail.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return cls(at=at, kind=detail.kind, step_id=step_id, detail=stored)
