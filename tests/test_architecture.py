@@ -20,7 +20,7 @@ ROOMS = {
     "errors": "",
     "text": "",
     "files": "errors",
-    "clients": "__init__ errors files text",
+    "clients": "__init__ errors files models text",
     "documents": "text",
     "models": "errors text",
     "ports": "errors files models",
@@ -135,6 +135,41 @@ def test_the_table_itself_goes_in_one_direction():
     backbone = ["errors", "models", "ports", "jobs", "sessions", "engine", "project", "server", "cli"]
     assert [room for room in order if room in backbone] == backbone
     assert order.index("ports") < order.index("loading") < order.index("server")
+
+
+# Who reads or writes what an entry of a history says, and not only that there is one.
+READERS_OF_HISTORY = {
+    "cli/gate.py",
+    "deepwork_dashboard/runs.py",
+    "deepwork_dashboard/spending.py",
+    "engine/verification.py",
+    "gate/history.py",
+    "gate/recorded.py",
+    "sessions/standing.py",  # which says what follows for a step; the others write entries, or show them
+    "sessions/transitions.py",
+}
+
+
+def reads_entries(tree):
+    """True if a file imports models of entries: names of `models.history` besides these, or that module."""
+    common = {"EventKind", "HistoryEntry", "StoredModel"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = {alias.name for alias in node.names}
+            if node.module == "deepwork.models.history" and names - common:
+                return True
+            if node.module in ("deepwork.models", "deepwork.api") and "history" in names:
+                return True
+    return False
+
+
+def test_one_module_says_what_follows_from_a_history_and_seven_others_read_or_write_its_entries():
+    plugins = (SOURCE.parent.parent / "plugins").glob("*/src")
+    files = {file: root for root in (SOURCE, *plugins) for file in root.rglob("*.py")}
+    readers = {
+        str(file.relative_to(root)) for file, root in files.items() if reads_entries(ast.parse(file.read_text()))
+    }
+    assert readers - {"api.py"} == READERS_OF_HISTORY
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ from deepwork.models.sessions import (
     StepProgress,
     StepStatus,
 )
+from deepwork.models.standing import MAX_HEAD, Standing, read_head
 from deepwork.ports.call import ClientInfo, ToolCall
 from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.inbox import (
@@ -120,13 +121,15 @@ from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.project.contexts import open_context
 from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
-from deepwork.sessions.standing import step_state
+from deepwork.sessions.manager import standing_in
+from deepwork.sessions.standing import standing_of, step_state
 from deepwork.text.escape import visible, visible_lines
 
 if TYPE_CHECKING:
     from deepwork.server.apps import serve_apps
 
 __all__ = [
+    "MAX_HEAD",
     "SCHEMA_VERSION",
     "AbortedWorkflow",
     "AgentMail",
@@ -206,6 +209,7 @@ __all__ = [
     "SessionStatus",
     "SessionSummary",
     "StaleSession",
+    "Standing",
     "StartedWorkflow",
     "StateError",
     "StateFolder",
@@ -244,6 +248,7 @@ __all__ = [
     "open_store",
     "parse_job",
     "read_document",
+    "read_head",
     "read_regular",
     "read_verdict",
     "resolve_inside",
@@ -251,6 +256,8 @@ __all__ = [
     "same",
     "same_verdict",
     "serve_apps",
+    "standing_in",
+    "standing_of",
     "step_state",
     "user_state_dir",
     "verdict_schema",

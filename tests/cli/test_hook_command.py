@@ -59,7 +59,8 @@ async def test_an_agent_that_stops_with_an_open_step_is_reminded_once_for_each_s
     assert call in answer["reason"]
     assert hook("Stop") == ""
     file = project.state / f"session_{started['session_id']}.json"
-    file.write_text(file.read_text().replace('"updated_at": "20', '"updated_at": "21'))
+    session = json.loads(file.read_text()) | {"updated_at": "2100-01-01T00:00:00+00:00", "standing": None}
+    file.write_text(json.dumps(session, indent=2) + "\n")
     assert started["session_id"] in json.loads(hook("Stop"))["reason"]
 
 
@@ -89,22 +90,27 @@ async def test_a_session_that_the_agent_goes_on_with_becomes_its_own(hook, start
     assert started["session_id"] in hook("Stop", window="3")
 
 
+NO = {"kind": "verdict", "detail": {"passed": False, "feedback": "No."}}
+
+
 def failed(started, project, *entries):
-    """Write a third failed review into a session, and what comes after it."""
+    """Write a third failed review into a session that does not say where it stands, and what comes after it."""
     file = project.state / f"session_{started['session_id']}.json"
-    session = json.loads(file.read_text())
+    session = json.loads(file.read_text()) | {"standing": None}
     session["step_progress"][started["step_id"]]["quality_attempts"] = 3
-    verdict = {"kind": "verdict", "detail": {"passed": False, "feedback": "No."}}
     place = {"at": "2026-11-19T00:00:00+00:00", "step_id": started["step_id"]}
-    session["history"] += [{**place, "detail": {}, **entry} for entry in ({"kind": "attempt"}, verdict, *entries)]
+    session["history"] += [{**place, "detail": {}, **entry} for entry in ({"kind": "attempt"}, NO, *entries)]
     file.write_text(json.dumps(session, indent=2) + "\n")
 
 
 async def test_a_step_that_waits_for_a_person_is_left_alone(hook, started, project):
     failed(started, project)
     assert hook("Stop") == ""
-    more = {"DEEPWORK_QUALITY_GATE_MAX_ATTEMPTS": "5"}
-    assert started["session_id"] in hook("Stop", environment=more)
+
+
+async def test_a_step_that_has_attempts_left_under_the_limits_of_the_last_one_waits_for_nobody(hook, started, project):
+    failed(started, project, {"kind": "attempt", "detail": {"max_attempts": 5}}, NO)
+    assert started["session_id"] in hook("Stop")
 
 
 async def test_a_step_whose_last_attempt_is_reviewed_waits_for_nobody(hook, started, project):

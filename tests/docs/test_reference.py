@@ -25,6 +25,7 @@ from deepwork.models.history import DETAILS, EventKind
 from deepwork.models.outputs import MAX_PATHS
 from deepwork.models.reviews import CriterionResult, ReviewResult
 from deepwork.models.sessions import SessionSummary
+from deepwork.models.standing import Standing
 from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
 from deepwork.server import frames
@@ -368,4 +369,10 @@ def test_every_key_of_every_kind_of_history_entry_is_listed(reference, kind):
 
 
 def test_every_key_of_a_listed_session_is_listed(reference):
-    assert [*reference("cli").rows("deepwork sessions list")] == [*SessionSummary.model_fields]
+    listed = [name for name, field in SessionSummary.model_fields.items() if not field.exclude]
+    assert [*reference("cli").rows("deepwork sessions list")] == listed
+
+
+def test_every_key_of_a_standing_is_listed(reference):
+    keys = [field.name for field in fields(Standing)]
+    assert [*reference("history").rows("Where a session stands")] == keys

@@ -217,3 +217,20 @@ async def test_members_are_reported_by_agents_at_the_same_time(demo, stored):
     assert reply["status"] == "workflow_complete"
     assert reply.get("notices", []) == []
     assert stored(begin["session_id"])["revision"] == 10
+
+
+async def test_a_repeated_report_gets_its_reply_with_the_members_that_were_open_then(project):
+    project.write_job(
+        steps=[step(name) for name in ("setup", "web", "docs", "talks", "compile")],
+        workflows={"main": ["setup", ["web", "docs", "talks"], "compile"]},
+    )
+    names = ("setup", "docs", "web", "compile")
+    async with project.agent() as agent:
+        begin = await agent.start()
+        replies = {}
+        for name in names:
+            project.write(f"{name}.md")
+            replies[name] = await agent.finish({f"{name}.md": f"{name}.md"}, **member(begin, name))
+        repeats = {name: await agent.finish({f"{name}.md": f"{name}.md"}, **member(begin, name)) for name in names[:-1]}
+    assert "2 steps are to be done at the same time: web, talks" in replies["docs"]["begin_step"]["step_instructions"]
+    assert [repeats[name]["begin_step"] for name in repeats] == [replies[name]["begin_step"] for name in repeats]

@@ -13,7 +13,17 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from deepwork.api import SCHEMA_VERSION, CorruptSession, Folder, Session, SessionStatus, visible
+from deepwork.api import (
+    MAX_HEAD,
+    SCHEMA_VERSION,
+    CorruptSession,
+    Folder,
+    Session,
+    SessionStatus,
+    SessionSummary,
+    read_head,
+    visible,
+)
 
 # What tells one content of a file from the next: every save makes a new file.
 Stamp = tuple[int, int, int, int]
@@ -27,16 +37,12 @@ MAX_LISTED_BYTES = 64 * 1024 * 1024
 
 # A folder, a pipe, or a file that is too large.
 _NO_FILE = {errno.EFBIG, errno.EINVAL, errno.EISDIR}
-# A listing needs no more of a file than what stands before this field.
-AFTER_HEAD = "instance_id"
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _FILE = re.compile(rf"session_({_ID.pattern})\.json")
 _DAMAGED_FILE = re.compile(rf"session_{_ID.pattern}\.json\.(\w{{1,32}}){re.escape(DAMAGED)}")
 _LOCKS = 16
 _REOPENED = "sessions.reopened"
-_HEAD_BYTES = 4096
-_HEAD_END = f',\n  "{AFTER_HEAD}":'.encode()
 _FILE_END = b"\n}\n"
 
 
@@ -151,25 +157,26 @@ def read_session(folder: Folder, session_id: str) -> Session | None:
     return session
 
 
-def read_for_listing(folder: Folder, session_id: str, *, limit: int) -> tuple[Session | None, int]:
-    """Read as much of a session as `Session.summary` needs: the head, if the file is whole and of this release.
+def read_for_listing(folder: Folder, session_id: str, *, limit: int) -> tuple[SessionSummary | None, int]:
+    """Read as much of a session as a listing needs: the head, if the file is whole and of this release.
 
     Otherwise the whole file is read, unless it has more than `limit` bytes.
 
     Returns:
-        The session, and how many bytes were read because the head was not enough.
+        What a listing shows, and how many bytes were read because the head was not enough.
     """
     with folder.open_file(file_name(session_id)) as file:
         descriptor = file.fileno()
         size = os.fstat(descriptor).st_size
-        head, separator, _ = os.read(descriptor, _HEAD_BYTES).partition(_HEAD_END)
-        is_whole = bool(separator) and os.pread(descriptor, len(_FILE_END), max(0, size - len(_FILE_END))) == _FILE_END
-    if is_whole:
+        head = read_head(os.read(descriptor, MAX_HEAD))
+        is_whole = os.pread(descriptor, len(_FILE_END), max(0, size - len(_FILE_END))) == _FILE_END
+    if head and is_whole:
         with suppress(ValueError):
-            return Session.model_validate_json(head + b"\n}"), 0
+            return SessionSummary.model_validate(vars(head)), 0
     if limit < size <= MAX_SESSION:
         return None, 0
-    return read_session(folder, session_id), size
+    session = read_session(folder, session_id)
+    return session.summary() if session else None, size
 
 
 def read_revision(folder: Folder, session_id: str) -> tuple[int, bool] | None:

@@ -124,10 +124,9 @@ class FileReader:
                 stamp = stamp_of(folder, session_id)
                 known_stamp, summary = self._active.get(session_id, (None, None))
                 if summary is None or known_stamp != stamp:
-                    session, _ = read_for_listing(folder, session_id, limit=MAX_SESSION)
-                    if session is None:
+                    summary, _ = read_for_listing(folder, session_id, limit=MAX_SESSION)
+                    if summary is None:
                         continue
-                    summary = session.summary()
                 if not summary.is_active:
                     over.add(file_name(session_id))
                     continue
@@ -137,10 +136,10 @@ class FileReader:
 
     def _summary(self, folder: Folder, session_id: str) -> SessionSummary:
         cached = self._cache.get(session_id, stamp_of(folder, session_id))
-        session = cached or read_for_listing(folder, session_id, limit=MAX_SESSION)[0]
-        if session is None:
+        summary = cached.summary() if cached else read_for_listing(folder, session_id, limit=MAX_SESSION)[0]
+        if summary is None:
             raise FileNotFoundError(file_name(session_id))
-        return session.summary()
+        return summary
 
 
 def summaries_in(folder: Folder) -> Iterable[SessionSummary]:
@@ -148,10 +147,10 @@ def summaries_in(folder: Folder) -> Iterable[SessionSummary]:
     remaining_bytes = MAX_LISTED_BYTES
     for session_id in ids_of(folder.names())[:MAX_LISTED]:
         with suppress(CorruptSession, OSError):
-            session, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
+            summary, read_bytes = read_for_listing(folder, session_id, limit=remaining_bytes)
             remaining_bytes -= read_bytes
-            if session:
-                yield session.summary()
+            if summary:
+                yield summary
 
 
 def unlisted(error: OSError) -> StorageError:

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
+from deepwork.cli.heads import heads_of
 from deepwork.cli.mailbox import Mailbox
-from deepwork.cli.open_sessions import open_sessions, resume_text_of
 from deepwork.clients.hook_events import Answer, HookCall, answer
 
 SECONDS = 2.0
@@ -61,14 +61,26 @@ def _answer(event: str, client: str, data: dict[str, Any], project: Path, mailbo
             event=event,
             client=client,
             data=data,
-            sessions=open_sessions(project),
-            resume=lambda session_id: resume_text_of(project, session_id),
+            sessions=heads_of(project),
+            resume=lambda session_id: _resume_text(project, session_id),
             root=str(project),
             unread=mailbox.unread,
             waits_for_person=mailbox.waits_for_person,
             environment=os.environ,
         )
     )
+
+
+def _resume_text(root: Path, session_id: str) -> str:
+    """Return what an agent needs to go on with a session."""
+    from deepwork.cli.stores import read_session
+    from deepwork.engine.resume import resume_text
+    from deepwork.project.project import Project
+    from deepwork.sessions.upgrade import upgraded
+
+    project = Project(root)
+    session = upgraded(read_session(project, session_id), project.catalogue, project.workspace.root)
+    return resume_text(session, project.workspace)
 
 
 def _project(root: str | None, client: str, data: dict[str, Any]) -> Path:

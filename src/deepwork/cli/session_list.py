@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from deepwork.cli.groups import CommandGroup
+from deepwork.cli.heads import newest_heads
 from deepwork.cli.options import NEWEST, json_option, path_option
 from deepwork.cli.terminal import say, say_json
-from deepwork.clients.stored_list import newest_sessions
 from deepwork.text.age import age
 
 if TYPE_CHECKING:
     from deepwork.models.sessions import SessionStatus
+    from deepwork.models.standing import Standing
     from deepwork.ports.state_store import StateStore
 
 STATUSES = ("active", "completed", "aborted")
@@ -45,10 +44,10 @@ def sessions() -> None:
 
 
 class Listing(NamedTuple):
-    """What a list shows: sessions, how far each is, and damaged files."""
+    """What a list shows: sessions, where each stands as far as that is known, and damaged files."""
 
     summaries: list[dict[str, Any]]
-    positions: dict[str, str | None]
+    standings: dict[str, Standing | None]
     damaged: list[str]
 
 
@@ -60,7 +59,7 @@ class Listing(NamedTuple):
 @json_option
 def list_sessions(root: str, everything: bool, status: str | None, archived: bool, as_json: bool) -> None:
     """List sessions, the last changed first."""
-    summaries, positions, damaged = _listing(root, sys.maxsize if everything else NEWEST, status, archived=archived)
+    summaries, standings, damaged = _listing(root, sys.maxsize if everything else NEWEST, status, archived=archived)
     if as_json:
         say_json({"sessions": summaries, "damaged": damaged})
         return
@@ -69,8 +68,10 @@ def list_sessions(root: str, everything: bool, status: str | None, archived: boo
         name = f"{summary['job_name']}/{summary['workflow_name']}"
         when = f"{age(summary['updated_at'], now)} ago"
         goal = " ".join(summary["goal"].split())[:60]
-        place = ", ".join(filter(None, [summary["step_id"], positions.get(summary["session_id"])]))
-        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name} at {place}: {goal}")
+        standing = standings.get(summary["session_id"])
+        place = ", ".join(filter(None, [summary["step_id"], standing.position if standing else None]))
+        waits = "  waits for a person" if standing and standing.waits else ""
+        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name} at {place}{waits}: {goal}")
     for name in damaged:
         say(f"damaged   {name}")
     if not (summaries or damaged):
@@ -80,11 +81,10 @@ def list_sessions(root: str, everything: bool, status: str | None, archived: boo
 def _listing(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:
     """List the files of the store `json`, or ask whatever store there is."""
     if not archived and limit == NEWEST:
-        listed = newest_sessions(Path(os.path.realpath(root)), os.environ, status=status, limit=limit)
-        if listed is not None:
-            positions = {session.session_id: session.position for session in listed}
-            rows = [asdict(session) for session in listed]
-            return Listing([{name: row[name] for name in row if name != "position"} for row in rows], positions, [])
+        heads = newest_heads(Path(os.path.realpath(root)), os.environ, status=status, limit=limit)
+        if heads is not None:
+            rows = [{name: value for name, value in vars(head).items() if name != "standing"} for head in heads]
+            return Listing(rows, {head.session_id: head.standing for head in heads}, [])
     return _stored(root, limit, status, archived=archived)
 
 
@@ -98,16 +98,11 @@ def _stored(root: str, limit: int, status: str | None, *, archived: bool) -> Lis
 
 
 async def _find(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:
-    from deepwork.engine.resume import position
-    from deepwork.errors import CorruptSession
+    from deepwork.sessions.manager import standing_in
 
     summaries = await store.find(status=status, limit=limit)
-    positions = {}
-    for summary in summaries:
-        with suppress(CorruptSession):
-            session = await store.load(summary.session_id)
-            positions[summary.session_id] = position(session) if session and session.definition else None
-    return Listing([summary.model_dump(mode="json") for summary in summaries], positions, await store.damaged())
+    standings = {summary.session_id: await standing_in(store, summary) for summary in summaries}
+    return Listing([summary.model_dump(mode="json") for summary in summaries], standings, await store.damaged())
 
 
 async def _find_archived(store: StateStore, status: SessionStatus | None, limit: int) -> Listing:

@@ -15,12 +15,12 @@ from deepwork.cli.stores import change_session, read_session, with_store
 from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.cli.verify import verify_sessions
 from deepwork.engine.interventions import over
-from deepwork.engine.resume import position, resume_call, resume_text
+from deepwork.engine.resume import resume_call, resume_text
 from deepwork.models.history import EventKind
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
-from deepwork.sessions.standing import StepState, is_unreported, reason_of_passage, step_state
+from deepwork.sessions.standing import StepState, is_unreported, position, reason_of_passage, step_state
 from deepwork.sessions.upgrade import upgraded
 
 reason_option = click.option(
@@ -45,7 +45,7 @@ def show(session_id: str, root: str, as_json: bool) -> None:
     if as_json:
         say_json(session.model_dump(mode="json"))
         return
-    say(f"{session.session_id}  {session.workflow}  {session.status}  {_position(session) or ''}".rstrip())
+    say(f"{session.session_id}  {session.workflow}  {session.status}  {position(session)}".rstrip())
     say_text(session.goal, "goal     ")
     say(f"started  {session.started_at} by {session.principal}")
     if session.completed_at:
@@ -150,11 +150,6 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
     for summary in archived:
         say(f"{'would archive' if dry_run else 'archived'}  {summary.session_id}")
     say(f"{len(archived)} {'session' if len(archived) == 1 else 'sessions'}.", err=True)
-
-
-def _position(session: Session) -> str | None:
-    """Say how far a session is; nothing for one of release 0.9, which does not know its steps."""
-    return position(session) if session.definition else None
 
 
 def _how_reviewed(session: Session, step_id: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from deepwork.cli.open_sessions import open_sessions, waiting_count
+from deepwork.cli.heads import heads_of
 from deepwork.cli.options import json_option, path_option
-from deepwork.cli.terminal import say, say_json
-from deepwork.clients.open_sessions import OpenSession
+from deepwork.cli.terminal import say, say_json, say_text
+from deepwork.models.standing import Head
 
 
 @click.command(epilog="Example of a status line: deepwork status --statusline --path /projects/demo")
@@ -22,14 +21,14 @@ from deepwork.clients.open_sessions import OpenSession
 @json_option
 def status(root: str, statusline: bool, as_json: bool) -> None:
     """Show what is open in this project, where it stands, and what waits for a person."""
-    sessions = open_sessions(Path(os.path.realpath(root))).all()
+    sessions = heads_of(Path(os.path.realpath(root))).open()
     if statusline and not as_json:
         if sessions:
             say(_short(sessions))
         return
-    waiting = waiting_count(root)
+    waiting = _waiting_count(root)
     if as_json:
-        say_json({"sessions": [asdict(session) for session in sessions], "inbox": {"count": waiting}})
+        say_json({"sessions": [_facts(session) for session in sessions], "inbox": {"count": waiting}})
         return
     for session in sessions:
         _show(session)
@@ -39,13 +38,41 @@ def status(root: str, statusline: bool, as_json: bool) -> None:
         say(f"{waiting} {'thing waits' if waiting == 1 else 'things wait'} for a person: deepwork inbox")
 
 
-def _show(session: OpenSession) -> None:
+def _facts(session: Head) -> dict[str, object]:
+    return {
+        "session_id": session.session_id,
+        "workflow": session.workflow,
+        "step_id": session.step_id,
+        "goal": session.goal,
+        "updated_at": session.updated_at,
+        "position": session.position,
+        "waits_for_person": session.waits_for_person,
+        "last_call_at": session.standing.last_call_at if session.standing else None,
+    }
+
+
+def _waiting_count(root: str) -> int | None:
+    """Count what waits and nobody has in hand, as far as every source can say; None, with a note, if none can."""
+    from deepwork.cli.inbox import look_once
+    from deepwork.errors import DeepWorkError
+
+    try:
+        contents = look_once(root)
+    except DeepWorkError as error:
+        say_text(error.message, "Note: what waits cannot be counted: ", err=True)
+        return None
+    for failure in contents.failures:
+        say_text(f"{failure.source} cannot say what waits: {failure.error}", "Note: ", err=True)
+    return sum(item.held_by is None for item in contents.items)
+
+
+def _show(session: Head) -> None:
     waits = "  waits for a person" if session.waits_for_person else ""
     where = f"{session.step_id} ({session.position})" if session.position else session.step_id
     say(f"{session.session_id}  {session.workflow} at {where}{waits}: {session.goal}")
 
 
-def _short(sessions: list[OpenSession]) -> str:
+def _short(sessions: list[Head]) -> str:
     first = sessions[0]
     waiting = sum(session.waits_for_person for session in sessions)
     more = f" +{len(sessions) - 1}" if len(sessions) > 1 else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from deepwork.clients.client_sessions import ClientSession
-from deepwork.clients.open_sessions import OpenSession, OpenSessions
+from deepwork.models.standing import Head
 from deepwork.text.shorten import shorten
 
 MAX_CHARACTERS = 10_000
@@ -44,6 +44,16 @@ class Message(Protocol):
 Unread = Callable[[str], Sequence[Message]]
 
 
+class Sessions(Protocol):
+    """Where open sessions are read."""
+
+    def named(self, session_id: str) -> Head | None:
+        """Return one session; None if it is not open."""
+
+    def open(self) -> list[Head]:
+        """Return all open sessions, the last changed first."""
+
+
 @dataclass(frozen=True)
 class HookCall:
     """One call of a hook.
@@ -63,7 +73,7 @@ class HookCall:
     event: str
     client: str
     data: Mapping[str, Any]
-    sessions: OpenSessions
+    sessions: Sessions
     resume: Resume
     root: str
     unread: Unread
@@ -192,7 +202,7 @@ def _what_is_open(call: HookCall) -> str:
     """Tell the own sessions with their resume texts, and of the others a line each, as much as fits."""
     own = _own(call)
     known = {session.session_id for session in own}
-    others = [session for session in call.sessions.all() if session.session_id not in known]
+    others = [session for session in call.sessions.open() if session.session_id not in known]
     lines = [_line(session) for session in others[:LISTED]]
     if len(others) > LISTED:
         lines.append(f"- and {len(others) - LISTED} more; `deepwork sessions list` shows them")
@@ -216,13 +226,13 @@ def _what_is_open(call: HookCall) -> str:
     return "\n\n".join(parts)
 
 
-def _own(call: HookCall) -> list[OpenSession]:
+def _own(call: HookCall) -> list[Head]:
     """Give the open sessions of this client session, in the order in which it has used them."""
     ids = call.client_session.note().sessions if call.client_session else ()
     return [session for session in map(call.sessions.named, ids) if session]
 
 
-def _reminder(session: OpenSession) -> str:
+def _reminder(session: Head) -> str:
     where = f"step {session.step_id!r}" + (f" ({session.position})" if session.position else "")
     return (
         f"The workflow {session.workflow} of deepwork is not finished: it is at {where}, session "
@@ -234,7 +244,7 @@ def _reminder(session: OpenSession) -> str:
     )
 
 
-def _line(session: OpenSession) -> str:
+def _line(session: Head) -> str:
     waits = ", waits for a person" if session.waits_for_person else ""
     return f"- {session.session_id}  {session.workflow}, step {session.step_id!r}{waits}: {session.goal}"
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
 from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Location, Problem, inside, keys_at, location_in
 from deepwork.text.shorten import quoted
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ModelT = TypeVar("ModelT", bound="BaseModel")
 
 # What pydantic calls a type, in words of YAML.
 _ALLOWED = {
@@ -54,6 +56,8 @@ class Document:
         Raises:
             DocumentError: With a line and a sentence for everything that does not fit.
         """
+        from pydantic import ValidationError
+
         try:
             return model.model_validate({} if self.data is None else self.data)
         except ValidationError as error:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Any
-
-from pydantic import BaseModel, RootModel
+from typing import TYPE_CHECKING, Any
 
 from deepwork.text.escape import visible
 from deepwork.text.shorten import shorten
 from deepwork.text.suggest import nearest
+
+if TYPE_CHECKING:  # documents that nobody validates are read without models, and at once
+    from pydantic import BaseModel
 
 MAX_PROBLEMS = 20
 MAX_MESSAGE = 1000
@@ -101,6 +102,8 @@ def keys_at(model: type[BaseModel], loc: Location) -> tuple[str, ...]:
 
 def _descend(annotation: Any, part: str | int) -> Iterator[Any]:
     """Give the annotations of one part of a location; the tag of a union's member leads to the member itself."""
+    from pydantic import RootModel
+
     if _is_model(annotation):
         if issubclass(annotation, RootModel):
             for root in _unwrap(annotation.model_fields["root"].annotation):
@@ -132,4 +135,6 @@ def _unwrap(annotation: Any) -> Iterator[Any]:
 
 
 def _is_model(annotation: Any) -> bool:
+    from pydantic import BaseModel
+
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)

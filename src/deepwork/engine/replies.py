@@ -153,7 +153,7 @@ class Replies:
             self._sessions.connection(call).end(session.session_id)
         return FinishedStep(
             status=reply.status,
-            begin_step=begin_step(session, reply.begun_step) if reply.begun_step else None,
+            begin_step=begin_step(session, reply.begun_step, reply.open_members) if reply.begun_step else None,
             summary=reply.summary,
             all_outputs=reply.all_outputs,
             outputs_by_step=reply.outputs_by_step,

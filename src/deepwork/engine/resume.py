@@ -11,7 +11,7 @@ from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.models.replies import ExpectedOutput, ReviewInfo, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
-from deepwork.sessions.standing import handed_back
+from deepwork.sessions.standing import handed_back, position
 from deepwork.text.age import age
 
 MAX_CHARACTERS = 8000
@@ -73,11 +73,6 @@ def whole_text(session: Session, changes: str = "") -> str:
     parts.append(f"## Done\n\n{lines or 'nothing yet'}")
     parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {step.job_dir}")
     return "\n\n".join(part for part in parts if part)
-
-
-def position(session: Session) -> str:
-    """Say how far a session is: `step 2 of 3`."""
-    return f"step {session.current_entry_index + 1} of {len(session.pinned.workflow.entries)}"
 
 
 def resume_call(session_id: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from deepwork.models.jobs import Review, StepOutput
 from deepwork.models.outputs import KINDS
 from deepwork.models.replies import BeginStep, ExpectedOutput, GroupMember, ReviewInfo, StepInputInfo
@@ -9,9 +11,16 @@ from deepwork.models.sessions import BegunInput, BegunStep, Session
 from deepwork.sessions.definition import entry_of
 
 
-def begin_step(session: Session, step_id: str) -> BeginStep:
-    """Tell how to begin the step, with the other open members of its group."""
+def begin_step(session: Session, step_id: str, open_members: Sequence[str] | None = None) -> BeginStep:
+    """Tell how to begin the step, with the other open members of its group.
+
+    Args:
+        session: The session.
+        step_id: The step.
+        open_members: Those that were open, for a reply that is given again; those of now if not given.
+    """
     definition = session.pinned
+    others = _open_others(session, step_id) if open_members is None else open_members
     begun = _begun(session, step_id)
     return BeginStep(
         session_id=session.session_id,
@@ -20,10 +29,10 @@ def begin_step(session: Session, step_id: str) -> BeginStep:
         step_expected_outputs=expected_outputs(definition.steps[step_id].outputs),
         step_reviews=_reviews(definition.steps[step_id].reviews),
         step_inputs=_inputs(begun.inputs),
-        step_instructions=begun.instructions + concurrent_text(session, step_id),
+        step_instructions=begun.instructions + concurrent_text(session, step_id, open_members),
         common_job_info=definition.common_job_info,
         branch_name=session.branch_name if step_id in definition.workflow.entries[0] else None,
-        concurrent_steps=[_member(session, member) for member in _open_others(session, step_id)],
+        concurrent_steps=[_member(session, member) for member in others],
     )
 
 
@@ -41,13 +50,13 @@ def expected_outputs(outputs: dict[str, StepOutput]) -> list[ExpectedOutput]:
     ]
 
 
-def concurrent_text(session: Session, step_id: str) -> str:
-    """Tell how to do a group; nothing for a single step."""
+def concurrent_text(session: Session, step_id: str, open_members: Sequence[str] | None = None) -> str:
+    """Tell how to do a group; nothing for a single step. For `open_members` see `begin_step`."""
     entry = entry_of(session.pinned, step_id)
     if len(entry) == 1:
         return ""
-    text = f"\n\n**CONCURRENT STEPS**\n\n{group_text(session, step_id)}"
-    others = _open_others(session, step_id)
+    text = f"\n\n**CONCURRENT STEPS**\n\n{group_text(session, step_id, open_members)}"
+    others = _open_others(session, step_id) if open_members is None else open_members
     if not others:
         return text
     return (
@@ -58,12 +67,14 @@ def concurrent_text(session: Session, step_id: str) -> str:
     )
 
 
-def group_text(session: Session, step_id: str) -> str:
-    """Say which members of a group are open; nothing for a single step."""
+def group_text(session: Session, step_id: str, open_members: Sequence[str] | None = None) -> str:
+    """Say which members of a group are open; nothing for a single step. For `open_members` see `begin_step`."""
     primary, *members = entry_of(session.pinned, step_id)
     if not members:
         return ""
-    open_members = [primary, *(member for member in members if not _is_completed(session, member))]
+    if open_members is None:
+        open_members = [member for member in members if not _is_completed(session, member)]
+    open_members = [primary, *open_members]
     if len(open_members) == 1:
         return f"Of this group only {primary!r} is still open; reporting it ends the group."
     return (

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
 from deepwork.engine.interventions import Interventions
 from deepwork.errors import CorruptSession, StrictRefusal, UnknownItem
-from deepwork.models.sessions import Session, SessionStatus
+from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.call import LOCAL
 from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.ports.state_store import StateStore
-from deepwork.sessions.manager import StateManager
+from deepwork.sessions.manager import StateManager, standing_in
 from deepwork.sessions.standing import WaitingStep, WaitKind, waiting_steps
 from deepwork.text.shorten import one_line
 
@@ -61,9 +61,7 @@ class SessionInbox(InboxSource):
         for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
             updated_at, items = self._known.get(summary.session_id, ("", []))
             if updated_at != summary.updated_at:
-                with suppress(CorruptSession):  # it is named among the damaged from now on
-                    session = await store.load(summary.session_id)
-                    items = [*_items_of(session)] if session else []
+                items = await _items_of(store, summary)
             known[summary.session_id] = summary.updated_at, items
         self._known = known
         return [item for _, items in known.values() for item in items]
@@ -93,9 +91,15 @@ class SessionInbox(InboxSource):
         return f"{session.workflow}, session {session_id}, is aborted"
 
 
-def _items_of(session: Session) -> Iterator[InboxItem]:
-    for step in waiting_steps(session):
-        yield _item(session, step)
+async def _items_of(store: StateStore, summary: SessionSummary) -> list[InboxItem]:
+    """Return the items of a session. Its head says whether there are any, and the session what they are."""
+    standing = await standing_in(store, summary)
+    if standing is None or not standing.waits:
+        return []
+    with suppress(CorruptSession):  # it is named among the damaged from now on
+        session = await store.load(summary.session_id)
+        return [_item(session, step) for step in waiting_steps(session)] if session else []
+    return []
 
 
 def _item(session: Session, step: WaitingStep) -> InboxItem:

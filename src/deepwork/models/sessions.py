@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator
 
 from deepwork.models.history import HistoryEntry, StoredModel
 from deepwork.models.jobs import Step, Workflow
 from deepwork.models.outputs import Outputs
+from deepwork.models.standing import Standing
 from deepwork.text.shorten import one_line
 
 SCHEMA_VERSION = 1
@@ -59,10 +60,15 @@ class BegunStep(StoredModel):
 
 
 class RecordedReply(StoredModel):
-    """What `finished_step` answered when the step was completed; `begun_step` names the step it began."""
+    """What `finished_step` answered when the step was completed.
+
+    `begun_step` is the step that it began, `open_members` the other steps of its group that were open then; of sessions
+    of earlier releases nobody knows them.
+    """
 
     status: StepStatus
     begun_step: str | None = None
+    open_members: list[str] | None = None
     summary: str | None = None
     all_outputs: Outputs | None = None
     outputs_by_step: dict[str, Outputs] | None = None
@@ -118,6 +124,17 @@ class PinnedDefinition(StoredModel):
     steps: dict[str, Step]
 
 
+def _standing_or_none(value: Any, validate: Callable[[Any], Standing | None]) -> Standing | None:
+    """Return a standing, or None for what is none: a session is what it is, whatever it says of itself."""
+    try:
+        return validate(value)
+    except ValueError:
+        return None
+
+
+OwnStanding = Annotated[Standing | None, WrapValidator(_standing_or_none)]
+
+
 # Whoever can write a session file can write any text into it, and listings are read without being asked for.
 Line = Annotated[str, AfterValidator(one_line)]
 
@@ -136,6 +153,8 @@ class SessionSummary(BaseModel):
     started_at: Line
     updated_at: Line
     principal: Line
+    # Where the session stands, if its document says so; a store may leave it out. It is no part of the JSON.
+    standing: Standing | None = Field(None, exclude=True)
 
     @property
     def is_active(self) -> bool:
@@ -150,7 +169,7 @@ class SessionSummary(BaseModel):
 class Session(StoredModel):
     """One run of one workflow. Files of release 0.9 have no field that is declared after `abort_reason`."""
 
-    # Everything that `summary` reads comes before `instance_id`: stores need not read further to list sessions.
+    # Everything that `summary` reads, and the standing, comes before `instance_id`: nobody reads further to list them.
     schema_version: int = 0
     revision: int = 0
     session_id: str
@@ -163,6 +182,7 @@ class Session(StoredModel):
     completed_at: str | None = None
     principal: str = "local"
     goal: str
+    standing: OwnStanding = None
     instance_id: str | None = None
     current_entry_index: int = 0
     abort_reason: str | None = None
@@ -212,7 +232,9 @@ class Session(StoredModel):
         known_steps = {*step_ids, None}
         if not {*entry} <= self.step_progress.keys() <= known_steps:
             yield "the progress of its current steps is missing, or there is that of others"
-        if not {progress.reply.begun_step for progress in self.step_progress.values() if progress.reply} <= known_steps:
+        replies = [progress.reply for progress in self.step_progress.values() if progress.reply]
+        begun = {name for reply in replies for name in (reply.begun_step, *(reply.open_members or ()))}
+        if not begun <= known_steps:
             yield "a recorded reply begins a step that its workflow does not have"
 
     def summary(self) -> SessionSummary:

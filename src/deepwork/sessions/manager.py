@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -16,10 +16,12 @@ from deepwork.files.work_queue import WorkQueue
 from deepwork.files.workspace import Workspace
 from deepwork.models.replies import StackEntry
 from deepwork.models.sessions import Session, SessionSummary, is_session_id
+from deepwork.models.standing import Standing
 from deepwork.ports.call import LOCAL, ToolCall
 from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.sessions.stacks import Connections, ConnectionState
+from deepwork.sessions.standing import standing_of
 from deepwork.text.shorten import one_line
 
 # Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
@@ -130,8 +132,7 @@ class StateManager:
             if changed is session:
                 return session, result
             try:
-                revision = await store.save(changed, expected=session.revision)
-                return changed.model_copy(update={"revision": revision}), result
+                return await _save(store, changed, expected=session.revision), result
             except StaleSession:
                 # Another writer saved first; decide again on the stored session.
                 session = await self.reload(session_id)
@@ -139,10 +140,10 @@ class StateManager:
 
     async def create(self, call: ToolCall, session: Session) -> Session:
         """Save a new session and put it on top of the stack, its parents below it if they are not there yet."""
-        revision = await (await self.store()).save(session, expected=None)
+        session = await _save(await self.store(), session, expected=None)
         await self._put_on_stack(call, session)
         self._connections.take_up(session.session_id, call.connection)
-        return session.model_copy(update={"revision": revision})
+        return session
 
     # Which session a call means
 
@@ -301,6 +302,24 @@ class StateManager:
             self.connection(call).damaged.append(error.message)
             return None
         return session if session and session.principal == call.principal else None
+
+
+async def standing_in(store: StateStore, summary: SessionSummary) -> Standing | None:
+    """Return where a listed session stands: by its head, or else from all of it; None if it cannot be read."""
+    if summary.standing:
+        return summary.standing
+    with suppress(CorruptSession):
+        session = await store.load(summary.session_id)
+        return standing_of(session) if session else None
+    return None
+
+
+async def _save(store: StateStore, session: Session, *, expected: int | None) -> Session:
+    """Save a session with where it stands; return it as it is stored."""
+    standing = standing_of(session, (expected or 0) + 1)
+    session = session.model_copy(update={"standing": standing})
+    revision = await store.save(session, expected=expected)
+    return session.model_copy(update={"revision": revision})
 
 
 def _read_target(

@@ -6,10 +6,11 @@ person.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, islice, takewhile
 
 from deepwork.models.history import (
     Attempt,
@@ -29,10 +30,15 @@ from deepwork.models.history import (
     Verdict,
 )
 from deepwork.models.sessions import Session, StepProgress
+from deepwork.models.standing import MAX_NAME, MAX_TEXT, MAX_WAITS, Head, Standing, Wait
 from deepwork.sessions.definition import entry_of
+from deepwork.text.shorten import one_line
 
 # Who has overridden a review, as far as this machine can tell; without this an agent has.
 PERSON = "person"
+
+# What a standing may take of the head of a document, as it is written there.
+MAX_STANDING = 2048
 
 # Of sessions of earlier releases, whose attempts do not say under which limits they were judged.
 _DEFAULT_LIMIT = 3
@@ -85,6 +91,67 @@ class WaitingStep:
     kind: WaitKind
     since: str
     text: str
+
+
+def standing_of(session: Session, revision: int | None = None) -> Standing:
+    """Return where a session stands.
+
+    Its texts are cut until it fits, and steps that wait are left out only after that.
+
+    Args:
+        session: The session.
+        revision: The revision that it is going to have; its own if not given.
+    """
+    waits = [*islice(waiting_steps(session), MAX_WAITS)]
+    for length in (MAX_TEXT, MAX_TEXT // 2, MAX_TEXT // 4, 0):
+        standing = _standing(session, revision, [_wait(step, length) for step in waits])
+        if _size(standing) <= MAX_STANDING:
+            return standing
+    while _size(standing) > MAX_STANDING:
+        standing = replace(standing, waits=standing.waits[:-1])
+    return standing
+
+
+def head_of(session: Session) -> Head:
+    """Return what a listing shows of a session, computed from all of it."""
+    return Head(**session.summary().model_dump(mode="json"), standing=standing_of(session))
+
+
+def position(session: Session) -> str:
+    """Return how far a session is, as `step 2 of 3`; nothing for one of release 0.9, which does not know its steps."""
+    if session.definition is None:
+        return ""
+    return f"step {session.current_entry_index + 1} of {len(session.definition.workflow.entries)}"
+
+
+def _standing(session: Session, revision: int | None, waits: list[Wait]) -> Standing:
+    updated_at = session.updated_at or session.started_at
+    return Standing(
+        revision=session.revision if revision is None else revision,
+        position=position(session),
+        state=f"{one_line(session.current_step_id, MAX_NAME)} {one_line(updated_at, MAX_NAME)}",
+        last_call_at=one_line(_last_call_at(session), MAX_NAME),
+        waits=tuple(waits),
+    )
+
+
+def _wait(step: WaitingStep, length: int) -> Wait:
+    text = one_line(step.text, length) if length else ""
+    return Wait(one_line(step.step_id, MAX_NAME), step.kind.value, one_line(step.since, MAX_NAME), text)
+
+
+def _size(standing: Standing) -> int:
+    """Return how many bytes a standing has in a file of the store `json`, which indents it by two."""
+    text = json.dumps(asdict(standing), ensure_ascii=False, indent=2)
+    return len(text.encode(errors="replace")) + 2 * text.count("\n")
+
+
+def _last_call_at(session: Session) -> str:
+    """Return when an agent has last changed a session: not a person, who works on none by answering."""
+    for entry in reversed(session.history):
+        if entry.kind not in (EventKind.REOPENED, EventKind.NOTE) and not is_of_person(entry.detail):
+            return entry.at
+    return session.started_at
 
 
 # Which steps are open

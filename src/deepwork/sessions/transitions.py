@@ -156,7 +156,10 @@ def complete(session: Session, completion: Completion, *, now: str) -> Session:
     if completion.step_id == session.current_step_id:
         return _complete_entry(session, completion, now)
     reply = RecordedReply(
-        status=StepStatus.NEXT_STEP, begun_step=session.current_step_id, notices=list(completion.notices)
+        status=StepStatus.NEXT_STEP,
+        begun_step=session.current_step_id,
+        open_members=[member for member in open_members(session) if member != completion.step_id],
+        notices=list(completion.notices),
     )
     return _complete_step(session, completion, reply, now)
 
@@ -240,8 +243,8 @@ def _complete_entry(session: Session, completion: Completion, now: str) -> Sessi
     if unreported:
         notices.append(f"Completed without outputs, never reported: {', '.join(unreported)}")
     if completion.next_instructions:
-        first = next(iter(completion.next_instructions))
-        reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=first, notices=notices)
+        first, *others = completion.next_instructions
+        reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=first, open_members=others, notices=notices)
     else:
         reply = _final_reply(session, completion, notices)
     session = _complete_step(session, completion, reply, now)

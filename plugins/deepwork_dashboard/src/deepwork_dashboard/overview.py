@@ -42,7 +42,7 @@ class Overview:
         by_status |= Counter(summary.status.value for summary in summaries)
         counts: Mapped = {"inbox": len(contents.items), "runs": by_status}
         active = [summary for summary in summaries if summary.is_active][:MAX_ROWS]
-        shown: Mapped = {"counts": counts, "runs": await self._runs.rows(principal, active)}
+        shown: Mapped = {"counts": counts, "runs": await self._runs.rows(active)}
         if "plans" in self._dashboard.views and (found := await _or_problem(self._plan_part(), problems)):
             counts |= found.pop("counts")
             shown |= found

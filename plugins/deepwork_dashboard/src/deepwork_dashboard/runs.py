@@ -7,13 +7,15 @@ from typing import Any
 from starlette.requests import Request
 
 from deepwork.api import (
-    Answerer,
     ArgumentError,
     HistoryEntry,
     Session,
     SessionSummary,
+    Standing,
     StepProgress,
     history,
+    standing_in,
+    standing_of,
     step_state,
 )
 from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches, offset_of, words_of
@@ -49,23 +51,16 @@ class Runs:
             and matches(words, summary.session_id, summary.workflow, summary.step_id, summary.goal)
         ]
         rows = cut(found, limit, offset)
-        rows["items"] = await self.rows(principal, rows["items"])
+        rows["items"] = await self.rows(rows["items"])
         return rows
 
-    async def rows(self, principal: str, summaries: list[SessionSummary]) -> list[Mapped]:
+    async def rows(self, summaries: list[SessionSummary]) -> list[Mapped]:
         """Show runs in a list; those that are active with how far they are, and whether they wait for a person."""
-        waiting = await self._waiting(principal) if any(summary.is_active for summary in summaries) else set()
-        rows = []
-        for summary in summaries:
-            session = await self._dashboard.run_of(summary) if summary.is_active else None
-            place = position(session) if session else None
-            rows.append({**_head(summary), "position": place, "waits": summary.session_id in waiting})
-        return rows
-
-    async def _waiting(self, principal: str) -> set[str]:
-        contents = await self._dashboard.context.inbox().items(Answerer(principal=principal))
-        references = (item.reference for item in contents.items)
-        return {reference["id"] for reference in references if reference.get("kind") == "session"}
+        store = await self._dashboard.store()
+        return [
+            {**_head(summary), **_place(await standing_in(store, summary) if summary.is_active else None)}
+            for summary in summaries
+        ]
 
     async def one(self, request: Request) -> Mapped:
         """Show a run with its steps."""
@@ -78,8 +73,8 @@ class Runs:
             **_head(summary),
             "goal": session.goal,
             "completed_at": iso_text(session.completed_at),
+            **_place(standing_of(session) if session.is_active else None),
             "position": position(session),
-            "waits": session.session_id in await self._waiting(principal),
             "instance_id": session.instance_id,
             "abort_reason": session.abort_reason,
             "branch_name": session.branch_name,
@@ -123,6 +118,15 @@ class Runs:
         session = await self._dashboard.run(principal_of(request), request.path_params["run"])
         step, path = request.query_params.get("step", ""), request.query_params.get("path", "")
         return await preview(session, step, path, self._dashboard.context.workspace)
+
+
+def _place(standing: Standing | None) -> Mapped:
+    """Show where an active run stands; a run that is over waits for nobody."""
+    return {
+        "position": list(standing.place) if standing and standing.place else None,
+        "waits": bool(standing and standing.waits),
+        "last_call_at": iso_text(standing.last_call_at) if standing else None,
+    }
 
 
 def position(session: Session) -> list[int] | None:

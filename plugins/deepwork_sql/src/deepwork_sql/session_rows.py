@@ -7,17 +7,20 @@ from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import and_, bindparam, select, update
+from sqlalchemy import and_, bindparam, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from deepwork.api import (
+    MAX_HEAD,
     SCHEMA_VERSION,
     CorruptSession,
     Session,
     SessionStatus,
     SessionSummary,
     StaleSession,
+    Standing,
     UnknownSession,
+    read_head,
 )
 from deepwork_sql.events import CORE
 from deepwork_sql.prepared import Prepared
@@ -31,6 +34,8 @@ _EXPECTED = and_(
     sessions.c.revision == bindparam("revision_"),
     sessions.c.archived.is_(False),
 )
+# Where an active session stands is at the head of its document.
+_HEAD = case((sessions.c.status == "active", func.substr(sessions.c.document, 1, MAX_HEAD))).label("head")
 _SAVED = ("revision", "schema_version", "status", "updated_at", "history_length", "damaged", "summary", "document")
 _LENGTH = Prepared(select(sessions.c.history_length).where(_EXPECTED).with_for_update())
 _UPDATE = Prepared(update(sessions).where(_EXPECTED).values({name: bindparam(name) for name in _SAVED}))
@@ -97,13 +102,17 @@ class SessionRows:
         self, transaction: Transaction, status: SessionStatus | None, before: str | None, limit: int
     ) -> list[SessionSummary]:
         """List the sessions that fit, the last changed first."""
-        query = select(sessions.c.summary).where(self._listed, sessions.c.damaged.is_(False))
+        query = select(sessions.c.summary, _HEAD).where(self._listed, sessions.c.damaged.is_(False))
         if status is not None:
             query = query.where(sessions.c.status == status.value)
         if before is not None:
             query = query.where(sessions.c.updated_at < before)
-        rows = transaction.execute(query.order_by(sessions.c.updated_at.desc()).limit(limit)).scalars()
-        return _readable(rows)
+        rows = transaction.execute(query.order_by(sessions.c.updated_at.desc()).limit(limit)).all()
+        return [
+            summary.model_copy(update={"standing": _standing(row.head)})
+            for row in rows
+            for summary in _readable([row.summary])
+        ]
 
     def peek(self, transaction: Transaction, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read summaries, in the order of the ids."""
@@ -198,6 +207,11 @@ def _readable(rows: Iterable[str]) -> list[SessionSummary]:
         with suppress(ValidationError):
             summaries.append(SessionSummary.model_validate_json(row))
     return summaries
+
+
+def _standing(text: str | None) -> Standing | None:
+    head = read_head(text.encode()) if text else None
+    return head.standing if head else None
 
 
 def _reason(error: ValidationError) -> str:

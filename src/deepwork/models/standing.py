@@ -1,0 +1,156 @@
+"""Where a session stands, as it says itself at the head of its document, and the reader of that head.
+
+Hooks and listings run often and show little, so this module imports no models. What it reads may be forged: it is
+shown, bounded and in lines, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deepwork.text.shorten import one_line
+
+# A reader needs so many bytes of a document; where its goal is longer, the whole of it.
+MAX_HEAD = 8 * 1024
+MAX_WAITS = 8
+MAX_TEXT = 200
+MAX_NAME = 100
+
+# The head ends before this field. No text in JSON has a quote that is not escaped, so no text can end it earlier.
+_HEAD_END = re.compile(rb',\s*"instance_id"\s*:')
+
+_POSITION = re.compile(r"step (\d{1,9}) of (\d{1,9})")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A step that waits for a person: why, since when, and the beginning of what was said of it last."""
+
+    step_id: str
+    kind: str
+    since: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a session stands.
+
+    Attributes:
+        revision: The revision of the session that it is of. It counts for no other.
+        position: How far the session is, as `step 2 of 3`; empty if nobody knows.
+        state: What differs once the session has moved on.
+        last_call_at: When an agent has last changed it; a person who lets a step pass has called nobody.
+        waits: The open steps that wait for a person. The session waits if there is one.
+    """
+
+    revision: int
+    position: str
+    state: str
+    last_call_at: str
+    waits: tuple[Wait, ...] = ()
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Of how many entries of its workflow a session is at which; None if nobody knows."""
+        match = _POSITION.fullmatch(self.position)
+        return (int(match[1]), int(match[2])) if match else None
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a listing shows of a session, in short lines; without a standing that counts, `standing` is None."""
+
+    session_id: str
+    job_name: str
+    workflow_name: str
+    step_id: str
+    goal: str
+    status: str
+    started_at: str
+    updated_at: str
+    principal: str
+    standing: Standing | None
+
+    @property
+    def position(self) -> str:
+        """How far the session is; empty if nobody knows."""
+        return self.standing.position if self.standing else ""
+
+    @property
+    def state(self) -> str:
+        """What differs once the session has moved on."""
+        return self.standing.state if self.standing else ""
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether only a person can say how one of its open steps goes on."""
+        return bool(self.standing and self.standing.waits)
+
+    @property
+    def workflow(self) -> str:
+        """`job/workflow`, as stacks name it."""
+        return one_line(f"{self.job_name}/{self.workflow_name}")
+
+
+def read_head(content: bytes) -> Head | None:
+    """Return what the first `MAX_HEAD` bytes of a stored session say; None if it is not as this release writes it."""
+    end = _HEAD_END.search(content[:MAX_HEAD])
+    if end is None:
+        return None
+    try:
+        return _head(json.loads(content[: end.start()] + b"}"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _head(data: Mapping[str, Any]) -> Head:
+    started_at = _line(data["started_at"])
+    return Head(
+        session_id=_line(data["session_id"]),
+        job_name=_line(data["job_name"]),
+        workflow_name=_line(data["workflow_name"]),
+        step_id=_line(data["current_step_id"]),
+        goal=_line(data["goal"]),
+        status=_line(data["status"]),
+        started_at=started_at,
+        updated_at=_line(data.get("updated_at") or data.get("completed_at") or started_at),
+        principal=_line(data.get("principal", "local")),
+        standing=_standing(data.get("standing"), data.get("revision", 0)),
+    )
+
+
+def _standing(data: Any, revision: object) -> Standing | None:
+    """Return a standing that is of this revision; None for any other, and for what is none."""
+    try:
+        if data["revision"] != revision:
+            return None
+        return Standing(
+            revision=int(data["revision"]),
+            position=_line(data["position"], MAX_NAME),
+            state=_line(data["state"]),
+            last_call_at=_line(data["last_call_at"], MAX_NAME),
+            waits=tuple(_wait(wait) for wait in data["waits"][:MAX_WAITS]),
+        )
+    except (TypeError, KeyError, ValueError):
+        return None
+
+
+def _wait(data: Mapping[str, Any]) -> Wait:
+    step_id, kind, since = (_line(data[name], MAX_NAME) for name in ("step_id", "kind", "since"))
+    return Wait(step_id, kind, since, _line(data["text"]))
+
+
+def _line(text: object, limit: int = MAX_TEXT) -> str:
+    """Return a text as a short line.
+
+    Raises:
+        TypeError: It is no text.
+    """
+    if not isinstance(text, str):
+        raise TypeError(text)
+    return one_line(text, limit)
