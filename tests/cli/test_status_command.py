@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -23,3 +24,23 @@ async def test_what_is_open_is_shown_with_step_position_and_goal(project, run):
     line = run("status", "--statusline").stdout
     assert line == f"notes/main @ {second['step_id']} +1\n"
     assert run("status").stdout.startswith(f"{second['session_id']}  notes/main at {second['step_id']} (step 1 of")
+
+
+async def test_a_session_that_no_agent_has_called_for_says_so(project, run):
+    project.write_job("notes")
+    async with project.agent() as agent:
+        begun = await agent.start("notes")
+    file = project.state / f"session_{begun['session_id']}.json"
+    session = json.loads(file.read_text())
+    [shown] = json.loads(run("status", "--json").stdout)["sessions"]
+    assert shown["last_call_at"] == session["history"][-1]["at"]
+    assert "no agent" not in run("status").stdout + run("sessions", "list").stdout
+    called_at = (datetime.now(UTC) - timedelta(minutes=14, seconds=1)).isoformat()
+    calls = [{**entry, "at": called_at} for entry in session["history"]]
+    # A person who answers is no agent.
+    answer = {"at": datetime.now(UTC).isoformat(), "kind": "override", "step_id": begun["step_id"]}
+    calls.append({**answer, "detail": {"by": "person", "reason": "fine"}})
+    file.write_text(json.dumps({**session, "history": calls, "standing": None}, indent=2) + "\n")
+    assert "(step 1 of 2)  no agent since 14 min: " in run("status").stdout
+    assert "step 1 of 2  no agent since 14 min: " in run("sessions", "list").stdout
+    assert "(no agent since 14 min)" in run("status", "--statusline").stdout

@@ -14,7 +14,7 @@ from deepwork.cli.groups import CommandGroup
 from deepwork.cli.heads import newest_heads
 from deepwork.cli.options import NEWEST, json_option, path_option
 from deepwork.cli.terminal import say, say_json
-from deepwork.text.age import age
+from deepwork.text.age import age, no_agent
 
 if TYPE_CHECKING:
     from deepwork.models.sessions import SessionStatus
@@ -70,12 +70,18 @@ def list_sessions(root: str, everything: bool, status: str | None, archived: boo
         goal = " ".join(summary["goal"].split())[:60]
         standing = standings.get(summary["session_id"])
         place = ", ".join(filter(None, [summary["step_id"], standing.position if standing else None]))
-        waits = "  waits for a person" if standing and standing.waits else ""
-        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name} at {place}{waits}: {goal}")
+        remark = _remark(standing, now) if standing and summary["status"] == "active" else ""
+        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name} at {place}{remark}: {goal}")
     for name in damaged:
         say(f"damaged   {name}")
     if not (summaries or damaged):
         say("No sessions.", err=True)
+
+
+def _remark(standing: Standing, now: datetime) -> str:
+    """Return why an active session does not go on, if that can be seen."""
+    text = "waits for a person" if standing.waits else no_agent(standing.last_call_at, now)
+    return f"  {text}" if text else ""
 
 
 def _listing(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from deepwork.cli.heads import heads_of
 from deepwork.cli.options import json_option, path_option
 from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.models.standing import Head
+from deepwork.text.age import no_agent
 
 
 @click.command(epilog="Example of a status line: deepwork status --statusline --path /projects/demo")
@@ -67,15 +69,22 @@ def _waiting_count(root: str) -> int | None:
 
 
 def _show(session: Head) -> None:
-    waits = "  waits for a person" if session.waits_for_person else ""
+    remark = f"  {text}" if (text := _remark(session)) else ""
     where = f"{session.step_id} ({session.position})" if session.position else session.step_id
-    say(f"{session.session_id}  {session.workflow} at {where}{waits}: {session.goal}")
+    say(f"{session.session_id}  {session.workflow} at {where}{remark}: {session.goal}")
+
+
+def _remark(session: Head) -> str:
+    """Return why a session does not go on, if that can be seen."""
+    if session.waits_for_person:
+        return "waits for a person"
+    return no_agent(session.standing.last_call_at, datetime.now(UTC)) if session.standing else ""
 
 
 def _short(sessions: list[Head]) -> str:
     first = sessions[0]
     waiting = sum(session.waits_for_person for session in sessions)
     more = f" +{len(sessions) - 1}" if len(sessions) > 1 else ""
-    waits = " (waits for you)" if first.waits_for_person else ""
+    waits = " (waits for you)" if first.waits_for_person else f" ({remark})" if (remark := _remark(first)) else ""
     others = f" ({waiting} wait for you)" if waiting and not first.waits_for_person else ""
     return f"{first.workflow} @ {first.step_id}{waits}{more}{others}"

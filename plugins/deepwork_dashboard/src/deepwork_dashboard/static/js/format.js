@@ -54,6 +54,12 @@ function coarse(length) {
   return `${Math.floor(length / DAY)} d`;
 }
 
+// How long nobody has been at work, in words; nothing before an agent has made no call for five minutes.
+export function quietFor(lastCallAt) {
+  const age = now() - toMilliseconds(lastCallAt);
+  return age >= 5 * MINUTE ? coarse(age) : '';
+}
+
 const EXACT = new Intl.DateTimeFormat(undefined, {dateStyle: 'medium', timeStyle: 'medium'});
 const CLOCK = new Intl.DateTimeFormat(undefined, {timeStyle: 'medium'});
 

@@ -4,7 +4,7 @@ import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
-import {duration, exact, now, number, toMilliseconds, words} from '../format.js';
+import {duration, exact, now, number, quietFor, toMilliseconds, words} from '../format.js';
 import {icon} from '../icons.js';
 import {
   choices,
@@ -69,6 +69,11 @@ export function agentsView({query}) {
     )}`;
 }
 
+// An agent that is not offline, and has made no call for minutes: it may have gone without a word. People make none.
+function isQuiet(agent) {
+  return agent.status !== 'offline' && !agent.human && quietFor(agent.last_heartbeat) !== '';
+}
+
 // What is most worth knowing of an agent: whether it lives, what it holds, and how long its lease still lasts.
 export function agentCard(agent, {level = 3} = {}) {
   const name = html`<a class="stretched" data-row href=${href(['agents', agent.id])}>${agent.name}</a>`;
@@ -76,7 +81,7 @@ export function agentCard(agent, {level = 3} = {}) {
     <div class="agent-head">
       ${statusIcon(agent.status)}${level === 2 ? html`<h2 class="cut">${name}</h2>` : html`<h3 class="cut">${name}</h3>`}<span
         class="quiet push"
-        >${words(agent.status)}</span
+        >${isQuiet(agent) ? `no call since ${quietFor(agent.last_heartbeat)}` : words(agent.status)}</span
       >
     </div>
     <p class="item-detail">

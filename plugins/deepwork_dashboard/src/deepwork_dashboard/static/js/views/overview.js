@@ -9,7 +9,7 @@ import {use, useList} from '../resources.js';
 import {href} from '../router.js';
 import {agentCard} from './agents.js';
 import {planRow} from './plans.js';
-import {runRow} from './runs.js';
+import {hasNoAgent, runRow} from './runs.js';
 import {workRow} from './work.js';
 
 const WAITING_SHOWN = 3;
@@ -73,6 +73,7 @@ function tile(text, value, detail, address, colour = '') {
 
 function board({runs, plans, work, agents, spent}) {
   const waiting = useList('api/inbox');
+  const running = runs.filter((run) => !hasNoAgent(run));
   return html`<div class="board">
     <div class="board-main">
       ${
@@ -89,13 +90,23 @@ function board({runs, plans, work, agents, spent}) {
       <section aria-labelledby="running">
         <h2 id="running">Running now</h2>
         ${
-          runs.length
+          running.length
             ? html`<ul class="rows">
-                ${runs.map(runRow)}
+                ${running.map(runRow)}
               </ul>`
-            : html`<p class="quiet">No run is active. <a href="#/runs">All runs</a></p>`
+            : html`<p class="quiet">${runs.length ? 'No agent is at work.' : 'No run is active.'} <a href="#/runs">All runs</a></p>`
         }
       </section>
+      ${
+        running.length < runs.length
+          ? html`<section aria-labelledby="left">
+              <h2 id="left">Without an agent</h2>
+              <ul class="rows">
+                ${runs.filter(hasNoAgent).map(runRow)}
+              </ul>
+            </section>`
+          : nothing
+      }
       ${
         plans?.length
           ? html`<section aria-labelledby="plans">

@@ -4,7 +4,7 @@ import {html, nothing, svg} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
-import {bytes, duration, exact, money, now, number, short, toMilliseconds, words} from '../format.js';
+import {bytes, duration, exact, money, now, number, quietFor, short, toMilliseconds, words} from '../format.js';
 import {icon} from '../icons.js';
 import {note, setNote} from '../page.js';
 import {
@@ -53,6 +53,11 @@ export function runsView({query}) {
   });
 }
 
+// What waits for a person needs no agent.
+export function hasNoAgent(run) {
+  return run.status === 'active' && !run.waits && quietFor(run.last_call_at) !== '';
+}
+
 export function runRow(run) {
   return html`<li class="item" data-row-group>
     <div class="item-icon">${statusIcon(run.waits ? 'waits' : run.status)}</div>
@@ -63,7 +68,7 @@ export function runRow(run) {
       <p class="item-detail">
         <span class="cut">${run.job}/${run.workflow}</span
         >${run.status === 'active' ? html`<span class="cut">at <b>${run.step}</b></span>` : nothing}
-        ${run.waits ? html`<span class="tone-warn">waits for a person</span>` : nothing}
+        ${run.waits ? html`<span class="tone-warn">waits for a person</span>` : hasNoAgent(run) ? html`<span>no agent since ${quietFor(run.last_call_at)}</span>` : nothing}
       </p>
     </div>
     <div class="item-side">
