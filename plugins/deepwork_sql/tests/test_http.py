@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -98,6 +99,17 @@ async def test_what_is_no_cursor_closes_the_socket_with_the_reason(serve, databa
         with pytest.raises(ConnectionClosedError) as error, anyio.fail_after(240):
             await socket.recv()
     assert (error.value.rcvd.code, error.value.rcvd.reason) == (1008, "'7' is not the id of an event")
+
+
+@on_sqlite
+@pytest.mark.parametrize("since", ["9" * 5000, f"1-{'9' * 5000}", "🌊" * 200], ids=["xid", "seq", "waves"])
+async def test_a_long_cursor_closes_the_socket_with_a_sentence(serve, database, since):
+    address = await to_thread.run_sync(serve, "events", "--serve")
+    async with feed_of(address, f"?since={quote(since)}", origin=address) as socket:
+        with pytest.raises(ConnectionClosedError) as error, anyio.fail_after(240):
+            await socket.recv()
+    assert error.value.rcvd.code == 1008
+    assert error.value.rcvd.reason.startswith(f"'{since[:20]}")
 
 
 @on_sqlite

@@ -164,7 +164,7 @@ async def test_a_listener_hears_one_workflow_if_it_wants_only_that(shared, servi
 
 async def test_a_cursor_that_is_none_and_an_unknown_address_are_refused_before_the_socket_opens(shared, serving):
     with serving("events", "--serve") as port:
-        for query, status in (("?since=yesterday", 400), ("/more", 404)):
+        for query, status in (("?since=yesterday", 400), (f"?since={'9' * 5000}-1", 400), ("/more", 404)):
             with pytest.raises(InvalidStatus) as error:
                 async with listening(port, query):
                     pass

@@ -61,7 +61,8 @@ class Cursor(NamedTuple):
         """
         xid, _, seq = cursor.partition("-")
         if not (_is_number(xid) and _is_number(seq)):
-            raise ArgumentError(f"{cursor!r} is not the id of an event", hint="Give the `id` of the last event seen.")
+            shown = f"{cursor[:40]}…" if len(cursor) > 40 else cursor
+            raise ArgumentError(f"{shown!r} is not the id of an event", hint="Give the `id` of the last event seen.")
         return cls(int(xid), int(seq))
 
     def __str__(self) -> str:
@@ -166,4 +167,5 @@ def _event(row: Mapping[Any, Any]) -> Event:
 
 
 def _is_number(part: str) -> bool:
-    return part.isascii() and part.isdigit() and int(part) <= _LAST
+    # The length comes first: Python refuses to read a number of thousands of digits.
+    return len(part) <= len(str(_LAST)) and part.isascii() and part.isdigit() and int(part) <= _LAST

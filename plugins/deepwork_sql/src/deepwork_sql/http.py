@@ -18,6 +18,8 @@ from deepwork_sql.events import CORE, Event, as_mapping
 
 _REFUSED = 1008
 _BROKEN = 1011
+# A frame that closes a WebSocket has room for so many bytes; with more the reason would be lost.
+_MAX_REASON = 123
 
 
 def feed_app(context: PluginContext) -> Starlette:
@@ -40,7 +42,7 @@ async def _send_events(context: PluginContext, socket: WebSocket, end: Callable[
             async for event in events:
                 await socket.send_text(json.dumps(as_mapping(event)))
     except DeepWorkError as error:
-        await socket.close(_REFUSED, error.message[:100])
+        await socket.close(_REFUSED, error.message.encode()[:_MAX_REASON].decode(errors="ignore"))
     except WebSocketDisconnect:
         pass
     except Exception:
