@@ -13,12 +13,14 @@ import threading
 import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
+from click.testing import CliRunner
 
 from deepwork import hookimpl
 from deepwork.api import (
     Answerer,
     ArgumentError,
     InboxAction,
+    InboxContents,
     InboxItem,
     InboxSource,
     NeedsWork,
@@ -28,6 +30,7 @@ from deepwork.api import (
     UnknownItem,
     open_context,
 )
+from deepwork.cli.main import main
 from deepwork.project.project import Project
 from deepwork.testing import review, step
 
@@ -244,7 +247,7 @@ async def test_show_gives_all_of_one_item_with_the_commands_that_answer_it(revie
 
 async def test_nothing_waits(project, deepwork):
     assert await deepwork("inbox") == "Nothing waits for a person.\n"
-    assert json.loads(await deepwork("inbox", "--json")) == {"items": [], "failures": []}
+    assert json.loads(await deepwork("inbox", "--json")) == {"items": [], "failures": [], "more": 0}
 
 
 async def test_status_counts_what_waits(reviewed, judge, served, deepwork):
@@ -378,14 +381,68 @@ async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):
         declared=ValueError,
         twice=Source([question(), question()]),
         textless=Source([question(what=None)]),
+        urgent=Source([question(urgency="very")]),
     )
     contents = await inbox.items(Answerer())
     assert [item.id for item in contents.items] == ["good:1"]
     errors = {failure.source: failure.error for failure in contents.failures}
-    assert sorted(errors) == ["broken", "declared", "hanging", "textless", "twice", "wrong"]
+    assert sorted(errors) == ["broken", "declared", "hanging", "textless", "twice", "urgent", "wrong"]
     assert "no database" in errors["broken"]
     assert "did not answer within 0.2 s" in errors["hanging"]
     assert await inbox.answer("good:1", "reply", "Green", Answerer()) == "reply done"
+
+
+async def test_a_long_list_is_cut_after_what_is_urgent_and_what_is_old_and_the_rest_is_counted(inbox_of):
+    items = [question(id=f"{number}", since=f"2026-01-01T00:00:00.{number:04}+00:00") for number in range(1500)]
+    inbox = inbox_of(acme=Source([*reversed(items), question(id="urgent", since="2026-02-01T00:00:00", urgency=2)]))
+    contents = await inbox.items(Answerer())
+    assert contents.failures == ()
+    assert [item.id for item in contents.items] == ["acme:urgent", *(f"acme:{number}" for number in range(999))]
+    assert (contents.more, contents.total) == (501, 1501)
+
+
+async def test_a_flood_of_one_principal_leaves_the_lists_of_others_as_they_are(inbox_of):
+    flood = [question(id=f"bob{number}", principal="bob") for number in range(1001)]
+    late = question(id="alice", principal="alice", since="2026-02-01T00:00:00+00:00")
+    inbox = inbox_of(acme=Source([*flood, late]))
+    alice = await inbox.items(Answerer(principal="alice"))
+    assert ([item.id for item in alice.items], alice.more) == (["acme:alice"], 0)
+    whole = await inbox.items(Answerer())
+    assert (whole.items[-1].id, whole.more) == ("acme:alice", 2)
+
+
+async def test_a_flood_of_one_agent_does_not_push_out_what_another_asks(inbox_of):
+    flood = [question(id=f"{number}", who="loud") for number in range(1200)]
+    late = [question(id=f"q{number}", who="quiet", since=f"2026-02-0{number}T00:00:00") for number in (1, 2)]
+    contents = await inbox_of(acme=Source([*flood, *late])).items(Answerer())
+    assert [item.id for item in contents.items[-2:]] == ["acme:q1", "acme:q2"]
+    assert (len(contents.items), contents.more) == (1000, 202)
+
+
+async def test_what_is_not_listed_yet_can_be_answered_and_is_counted_by_its_source(inbox_of):
+    source = Source([question(id=f"{number:04}") for number in range(1001)])
+    inbox = inbox_of(acme=source, beta=Source(InboxContents(items=(question(),), more=7)))
+    contents = await inbox.items(Answerer())
+    assert (contents.total, contents.more) == (1009, 8)
+    assert await inbox.answer("acme:1000", "reply", "Green", Answerer()) == "reply done"
+    with pytest.raises(UnknownItem) as error:
+        await inbox.answer("beta:2", "reply", "Green", Answerer())
+    assert "7 more wait that are not listed yet" in error.value.hint
+
+
+def test_commands_say_how_many_more_wait(project, inbox_of, monkeypatch):
+    monkeypatch.setattr(Project, "inbox", inbox_of(acme=Source(InboxContents(items=(question(),), more=1234))))
+
+    def deepwork(*arguments):
+        ended = CliRunner().invoke(main, [*arguments, "--path", str(project.root)])
+        assert ended.exit_code == 0, ended.output
+        return ended.stdout
+
+    assert "\nand 1,234 more, which are listed when these are answered\n" in deepwork("inbox")
+    contents = json.loads(deepwork("inbox", "--json"))
+    assert (len(contents["items"]), contents["more"]) == (1, 1234)
+    assert "1,235 things wait for a person" in deepwork("status")
+    assert json.loads(deepwork("status", "--json"))["inbox"] == {"count": 1235}
 
 
 async def test_a_source_that_waits_in_a_thread_holds_up_nobody_and_is_not_asked_twice(inbox_of, monkeypatch):

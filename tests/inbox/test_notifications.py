@@ -250,9 +250,9 @@ class FixedInbox:
         self.looks += 1
         return self.contents
 
-    def show(self, *items, failed=()):
+    def show(self, *items, failed=(), more=0):
         failures = tuple(InboxFailure(source=source, error="away") for source in failed)
-        self.contents = InboxContents(items=items, failures=failures)
+        self.contents = InboxContents(items=items, failures=failures, more=more)
 
 
 class Fake(Target):
@@ -362,6 +362,41 @@ async def test_notes_of_what_has_gone_are_forgotten_but_not_of_a_source_that_fai
     await run_until(notifier, lambda: notifier.inbox.looks > looks + 2)
     assert json.loads((notifier.folder / "sent.json").read_text()) == {"fake": {"other:1": "asked"}}
     notifier.inbox.show(item("other:1"))
+    looks = notifier.inbox.looks
+    await run_until(notifier, lambda: notifier.inbox.looks > looks + 2)
+    assert len(target.told) == 2
+
+
+async def test_what_is_urgent_does_not_wait_behind_a_flood(running):
+    release = anyio.Event()
+
+    class Slow(Fake):
+        async def send(self, notification):
+            await release.wait()
+            await super().send(notification)
+
+    target = Slow()
+    flood = [item(f"acme:{number}") for number in range(50)]
+    notifier = running([target], *flood)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(notifier.run)
+        await until(lambda: notifier.inbox.looks > 1, 20)
+        notifier.inbox.show(item("acme:urgent", urgency=2), *flood)
+        looks = notifier.inbox.looks
+        await until(lambda: notifier.inbox.looks > looks + 1, 20)
+        release.set()
+        await until(lambda: len(target.told) == 51, 20)
+        tasks.cancel_scope.cancel()
+    assert "acme:urgent" in [item_id for item_id, _ in target.told[:8]]
+
+
+async def test_what_a_cut_list_has_no_room_for_is_not_told_again_when_it_comes_back(running):
+    target = Fake()
+    notifier = running([target], item())
+    await run_until(notifier, lambda: target.told)
+    notifier.inbox.show(item("acme:2", urgency=2), more=1)
+    await run_until(notifier, lambda: len(target.told) == 2)
+    notifier.inbox.show(item())
     looks = notifier.inbox.looks
     await run_until(notifier, lambda: notifier.inbox.looks > looks + 2)
     assert len(target.told) == 2

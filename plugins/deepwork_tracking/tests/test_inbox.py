@@ -27,5 +27,5 @@ async def test_a_blocker_waits_until_a_person_resolves_it(shared):
 
 
 async def test_looking_at_the_inbox_makes_no_database(repo):
-    assert json.loads(repo.run("inbox", "--json").stdout) == {"items": [], "failures": []}
+    assert json.loads(repo.run("inbox", "--json").stdout) == {"items": [], "failures": [], "more": 0}
     assert not (repo.root / ".deepwork" / "data").exists()

@@ -98,8 +98,10 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
         return
     for line in _lines(contents, datetime.now(UTC)):
         say(*line)
+    if contents.more:
+        say(_more(contents))
     _say_failures(contents.failures)
-    if not contents.items:
+    if not contents.total:
         say("Nothing waits for a person.", err=True)
     elif any(item.actions for item in contents.items):
         say("deepwork inbox answer ID ACTION answers one, `inbox show ID` shows all of it.", err=True)
@@ -245,14 +247,14 @@ class _Screen:
         self._drawn: list[Line] = []
 
     def __call__(self, contents: InboxContents, notes: Sequence[str]) -> None:
-        count = len(contents.items)
-        title = f"{count} {'thing waits' if count == 1 else 'things wait'} for a person. Ctrl-C ends this."
+        count = contents.total
+        title = f"{count:,} {'thing waits' if count == 1 else 'things wait'} for a person. Ctrl-C ends this."
         failures = [f"{failure.source}: {failure.error}" for failure in contents.failures]
         others = [part for text in (*failures, *notes) for part in _wrapped(text, "")]
         lines: list[Line] = [(title,), ("",), *_lines(contents, datetime.now(UTC)), *((text,) for text in others)]
         room = max(5, shutil.get_terminal_size((80, 24)).lines - 2)
         if len(lines) > room:
-            lines = [*lines[: room - 1], (f"… {len(lines) - room + 1} more lines: `deepwork inbox` shows all",)]
+            lines = [*lines[: room - 1], (f"… {len(lines) - room + 1} more lines: `deepwork inbox` shows them",)]
         if lines != self._drawn:
             redraw(lines)
             self._drawn = lines
@@ -272,7 +274,8 @@ class _Changes:
             if self._states.get(item.id) != item.state:
                 say(f"waits  {item.id}  {item.kind}  {item.what}")
         for item_id in self._states.keys() - states.keys():
-            if item_id.partition(":")[0] in unknown:
+            # Of a list that is cut nobody can say what has gone, and what has made room for something else.
+            if contents.more or item_id.partition(":")[0] in unknown:
                 states[item_id] = self._states[item_id]
             else:
                 say(f"gone   {item_id}")
@@ -382,6 +385,11 @@ def _beginnings(ids: Sequence[str]) -> dict[str, str]:
 def _call(item_id: str, action: InboxAction) -> str:
     text = f" --text '{action.text.upper()}'" if action.text else ""
     return f"deepwork inbox answer {item_id} {action.name}{text}\n{action.label}"
+
+
+def _more(contents: InboxContents) -> str:
+    """Return what is said below a list that is cut."""
+    return f"and {contents.more:,} more, which are listed when these are answered"
 
 
 def _say_failures(failures: Iterable[InboxFailure]) -> None:

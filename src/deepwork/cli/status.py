@@ -37,7 +37,7 @@ def status(root: str, statusline: bool, as_json: bool) -> None:
     if not sessions:
         say("Nothing is open.", err=True)
     if waiting:
-        say(f"{waiting} {'thing waits' if waiting == 1 else 'things wait'} for a person: deepwork inbox")
+        say(f"{waiting:,} {'thing waits' if waiting == 1 else 'things wait'} for a person: deepwork inbox")
 
 
 def _facts(session: Head) -> dict[str, object]:
@@ -65,7 +65,7 @@ def _waiting_count(root: str) -> int | None:
         return None
     for failure in contents.failures:
         say_text(f"{failure.source} cannot say what waits: {failure.error}", "Note: ", err=True)
-    return sum(item.held_by is None for item in contents.items)
+    return sum(item.held_by is None for item in contents.items) + contents.more
 
 
 def _show(session: Head) -> None:

@@ -12,6 +12,7 @@ import logging
 import os
 import random
 import sys
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -34,7 +35,8 @@ if sys.platform != "win32":
 LOOK_SECONDS = 1.0
 LOCK = "sender.lock"
 NOTES = "notes"
-# So many notifications to one target are under way at once, so that one that hangs holds up few others.
+# So many notifications to one target are under way at once, so that one that hangs holds up few others. The others wait
+# in the order of the inbox, into which each look puts what is new: what is urgent does not queue behind a flood.
 CONCURRENCY = 4
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
@@ -67,7 +69,8 @@ class Notifier:
         self._sent = SentNotes(folder)
         self._under_way: set[Key] = set()
         self._failures: dict[Key, tuple[int, float]] = {}
-        self._limiters = {target.key: anyio.CapacityLimiter(CONCURRENCY) for target in targets}
+        self._queues: dict[str, deque[InboxItem]] = {}
+        self._senders = Counter[str]()
         self.state = "waiting"
         self.problems: dict[str, str] = {}
 
@@ -108,11 +111,11 @@ class Notifier:
         contents = await self._inbox.items(Answerer())
         self._forget(contents)
         for target in self.targets:
-            for item in contents.items:
-                key = (target.key, item.id)
-                if not item.held_by and self._sent.state(key) != item.state and self._is_due(key):
-                    self._under_way.add(key)
-                    tasks.start_soon(self._deliver, target, item)
+            queue = deque(item for item in contents.items if self._is_due(target, item))
+            self._queues[target.key] = queue
+            for _ in range(min(len(queue), CONCURRENCY - self._senders[target.key])):
+                self._senders[target.key] += 1
+                tasks.start_soon(self._deliver_all, target)
         await self._save()
 
     async def _save(self) -> None:
@@ -126,13 +129,14 @@ class Notifier:
             self.problems.pop(NOTES, None)
 
     def _forget(self, contents: InboxContents) -> None:
-        """Forget what no longer waits; of a source that has failed nobody knows."""
+        """Forget what no longer waits. Of a source that has failed, and of a list that is cut, nobody knows."""
         ids = {item.id for item in contents.items}
         unknown = {failure.source for failure in contents.failures}
         targets = {target.key for target in self.targets}
 
         def is_kept(key: Key) -> bool:
-            return key[0] in targets and (key[1] in ids or key[1].partition(":")[0] in unknown)
+            is_known = key[1] in ids or key[1].partition(":")[0] in unknown
+            return key[0] in targets and (is_known or contents.more > 0)
 
         self._sent.keep(is_kept)
         self._failures = {key: failure for key, failure in self._failures.items() if is_kept(key)}
@@ -140,20 +144,31 @@ class Notifier:
             if all(key[0] != target.key for key in self._failures):
                 self.problems.pop(target.name, None)
 
-    def _is_due(self, key: Key) -> bool:
+    def _is_due(self, target: Target, item: InboxItem) -> bool:
+        key = (target.key, item.id)
+        if item.held_by or key in self._under_way or self._sent.state(key) == item.state:
+            return False
         _, next_time = self._failures.get(key, (0, 0.0))
-        return key not in self._under_way and anyio.current_time() >= next_time
+        return anyio.current_time() >= next_time
+
+    async def _deliver_all(self, target: Target) -> None:
+        """Send what is due to a target, until nothing is."""
+        try:
+            while self._queues[target.key]:
+                await self._deliver(target, self._queues[target.key].popleft())
+        finally:
+            self._senders[target.key] -= 1
 
     async def _deliver(self, target: Target, item: InboxItem) -> None:
         """Send one item, and note it; what fails is sent again after a pause that grows."""
         key = (target.key, item.id)
+        self._under_way.add(key)
         try:
-            async with self._limiters[target.key]:
-                await target.send(notification(item, self._project))
-                with anyio.CancelScope(shield=True):
-                    self._sent.add(key, item.state)
-                    self._failures.pop(key, None)
-                    await self._save()
+            await target.send(notification(item, self._project))
+            with anyio.CancelScope(shield=True):
+                self._sent.add(key, item.state)
+                self._failures.pop(key, None)
+                await self._save()
         except Exception as error:
             if not isinstance(error, NotSent):
                 log.exception("notification %s", item.id)

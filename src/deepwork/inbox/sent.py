@@ -10,13 +10,15 @@ from threading import Lock
 from deepwork.files.folder import Folder
 
 FILE = "sent.json"
+# Of a list that is cut nobody knows what no longer waits, so its notes are forgotten by their age only.
+MAX_NOTES = 20_000
 
 # A target, and the id of an item.
 Key = tuple[str, str]
 
 
 class SentNotes:
-    """What was sent. It has as many entries as there are items that wait, for each target.
+    """What was sent. It has as many entries as there are items that wait, for each target, and `MAX_NOTES` at most.
 
     Args:
         folder: Where the file is.
@@ -34,11 +36,13 @@ class SentNotes:
 
     def add(self, key: Key, state: str) -> None:
         """Note what was sent."""
+        self._states.pop(key, None)  # it becomes the newest
         self._states[key] = state
 
     def keep(self, is_kept: Callable[[Key], bool]) -> None:
         """Forget everything else."""
-        self._states = {key: state for key, state in self._states.items() if is_kept(key)}
+        notes = [(key, state) for key, state in self._states.items() if is_kept(key)]
+        self._states = dict(notes[-MAX_NOTES:])
 
     def read(self) -> None:
         """Read the file; one that is damaged is as if nothing had been sent: told twice is better than never."""

@@ -42,6 +42,8 @@ class InboxItem:
         principal: Who alone may see it and answer; None: everybody who may see the project.
         held_by: Who has it in hand; nobody is notified of it then.
         actions: What can be done, the most usual first.
+        urgency: The inbox lists what is more urgent first, and of the same urgency what has waited longest. A message
+            has -1 (low), 0 (normal), 1 (high) or 2 (urgent); all else is 0.
         source: The plugin that it comes from. The inbox fills it in.
     """
 
@@ -56,6 +58,7 @@ class InboxItem:
     principal: str | None = None
     held_by: str | None = None
     actions: tuple[InboxAction, ...] = ()
+    urgency: int = 0
     source: str = ""
 
 
@@ -97,8 +100,11 @@ class InboxSource(ABC):
     """What a plugin has for the inbox of one project."""
 
     @abstractmethod
-    async def items(self) -> Sequence[InboxItem]:
-        """Give everything that waits now. It is called every second while somebody looks, so it must be cheap.
+    async def items(self) -> Sequence[InboxItem] | InboxContents:
+        """Return everything that waits now. It is called every second while somebody looks, so it must be cheap.
+
+        Of more than 1,000 items that somebody may see the inbox shows as many, and counts the others. A source that
+        reads fewer than there are returns `InboxContents`, and counts in `more` those that everybody may see.
 
         Raises:
             DeepWorkError: It cannot be said; the inbox shows the error beside the items of the other sources.
@@ -130,10 +136,22 @@ class InboxFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class InboxContents:
-    """Everything that waits for a person, the oldest first, and the sources that could not say."""
+    """What waits for a person: the most urgent first, then the oldest.
+
+    Attributes:
+        items: As many as are listed.
+        failures: The sources that could not say what waits.
+        more: How many wait besides. They are listed when others have been answered.
+    """
 
     items: tuple[InboxItem, ...]
     failures: tuple[InboxFailure, ...] = ()
+    more: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many things wait, listed or not."""
+        return len(self.items) + self.more
 
 
 class Inbox(ABC):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import anyio
 from deepwork import __version__
 from deepwork.errors import ArgumentError, DeepWorkError, PluginLoadError, UnknownItem
 from deepwork.inbox.notifier import Notifier
+from deepwork.inbox.shares import cut_fairly
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import fault, hint_to_block, told_as_fault
 from deepwork.loading.manager import Answers, Provided
@@ -30,6 +32,7 @@ from deepwork.text.suggest import nearest
 
 # A source that takes longer is shown as one that fails; the others are not held up.
 SECONDS = 10.0
+# So many of each source are listed. More would help nobody to choose, and would be read every second.
 MAX_ITEMS = 1000
 MAX_WHAT = 200
 MAX_DETAIL = 4000
@@ -58,7 +61,7 @@ class ProjectInbox(Inbox):
         notifier: Callable[[], Notifier | None],
     ) -> None:
         self._notifier = notifier
-        self._overdue: dict[str, asyncio.Task[list[InboxItem]]] = {}
+        self._overdue: dict[str, asyncio.Task[InboxContents]] = {}
         self._failures = [_failure(failure.by, failure.item) for failure in answers.failures]
         self._sources: dict[str, Provided[InboxSource]] = {}
         for source in (*core, *answers.items):
@@ -71,22 +74,27 @@ class ProjectInbox(Inbox):
 
     async def items(self, by: Answerer) -> InboxContents:
         """Ask all sources at once."""
-        items: dict[str, list[InboxItem]] = {}
+        items: list[InboxItem] = []
+        more = 0
         failures = [*self._failures]
 
         async def ask(name: str, source: Provided[InboxSource]) -> None:
+            nonlocal more
             try:
-                items[name] = await self._items(name, source)
+                contents = await self._contents(name, source)
+                listed, rest = _listed(name, contents, by)
+                items.extend(listed)
+                more += rest
             except DeepWorkError as error:
                 failures.append(_failure(source.by, error))
 
         async with anyio.create_task_group() as tasks:
             for name, source in self._sources.items():
                 tasks.start_soon(ask, name, source)
-        visible_items = [item for source_items in items.values() for item in source_items if by.may_see(item)]
         return InboxContents(
-            items=tuple(sorted(visible_items, key=lambda item: (item.since, item.id))),
+            items=tuple(sorted(items, key=_order)),
             failures=tuple(sorted(failures, key=lambda failure: failure.source)),
+            more=more,
         )
 
     async def answer(
@@ -95,13 +103,15 @@ class ProjectInbox(Inbox):
         """Look at the item as it is now, then have its source carry the action out."""
         name, _, own_id = item_id.partition(":")
         source = self._sources.get(name)
-        items = {item.id: item for item in await self._items(name, source) if by.may_see(item)} if source else {}
-        item = items.get(item_id)
+        contents = await self._contents(name, source) if source else InboxContents(items=())
+        item = next((item for item in contents.items if item.id == own_id and by.may_see(item)), None)
         if source is None or item is None:
+            unlisted = f" {contents.more:,} more wait that are not listed yet." if contents.more else ""
             raise UnknownItem(
                 f"Nothing waits under the id {item_id!r}; nothing was changed",
-                hint="It may have been answered meanwhile. `deepwork inbox` lists what waits.",
+                hint=f"It may have been answered meanwhile.{unlisted} `deepwork inbox` lists what waits.",
             )
+        item = _shown(name, item)
         if state is not None and state != item.state:
             raise ArgumentError(
                 f"{item_id!r} has changed since you saw it; nothing was changed", hint="Look at it again, then answer."
@@ -116,7 +126,7 @@ class ProjectInbox(Inbox):
             task.cancel()
         self._overdue.clear()
 
-    async def _items(self, name: str, source: Provided[InboxSource]) -> list[InboxItem]:
+    async def _contents(self, name: str, source: Provided[InboxSource]) -> InboxContents:
         """Ask one source in a task of its own: one that waits for a database in a thread cannot be cancelled.
 
         Raises:
@@ -125,7 +135,7 @@ class ProjectInbox(Inbox):
         overdue = self._overdue.get(name)
         if overdue is None or overdue.done():
             self._overdue.pop(name, None)
-            task = asyncio.create_task(_items(name, source))
+            task = asyncio.create_task(_contents(source))
             try:
                 await asyncio.wait({task}, timeout=SECONDS)
             except BaseException:
@@ -144,51 +154,71 @@ class ProjectInbox(Inbox):
             await notifier.run()
 
 
-async def _items(name: str, source: Provided[InboxSource]) -> list[InboxItem]:
-    """Ask one source, and give its items as the inbox shows them.
+async def _contents(source: Provided[InboxSource]) -> InboxContents:
+    """Ask one source, and check what it says.
 
     Raises:
         DeepWorkError: It has failed.
     """
     try:
-        items = [*await source.item.items()]
+        answer = await source.item.items()
+        contents = answer if isinstance(answer, InboxContents) else InboxContents(items=(*answer,))
+        problem = _problem(contents)
     except DeepWorkError:
         raise
     except Exception as error:
         raise fault(source.by, "its inbox", error) from error
-    if problem := _problem(items):
+    if problem:
         raise PluginLoadError(f"{source.by}: its inbox {problem}", hint=hint_to_block(source.by))
-    return [
-        replace(
-            item,
-            id=f"{name}:{item.id}",
-            what=one_line(item.what, MAX_WHAT),
-            detail=shorten(item.detail, MAX_DETAIL),
-            reference=dict(item.reference),
-            source=name,
-        )
-        for item in items
-    ]
+    return contents
 
 
-def _ended(task: asyncio.Task[list[InboxItem]]) -> None:
+def _listed(name: str, contents: InboxContents, by: Answerer) -> tuple[list[InboxItem], int]:
+    """Return what somebody is shown of a source, and how many items besides are theirs to see.
+
+    What they may not see is left out first: the items of one principal must not push out those of another.
+    """
+    visible_items = sorted(filter(by.may_see, contents.items), key=_order)
+    items, more = cut_fairly(
+        visible_items, MAX_ITEMS, lambda item: (item.principal, item.who), lambda item: item.principal
+    )
+    return [_shown(name, item) for item in items], more + contents.more
+
+
+def _order(item: InboxItem) -> tuple[int, str, str]:
+    return -item.urgency, item.since, item.id
+
+
+def _shown(name: str, item: InboxItem) -> InboxItem:
+    return replace(
+        item,
+        id=f"{name}:{item.id}",
+        what=one_line(item.what, MAX_WHAT),
+        detail=shorten(item.detail, MAX_DETAIL),
+        reference=dict(item.reference),
+        source=name,
+    )
+
+
+def _ended(task: asyncio.Task[InboxContents]) -> None:
     """Look at the error of a source that nobody waits for any more, of which asyncio would complain."""
     if not task.cancelled():
         task.exception()
 
 
-def _problem(items: list[Any]) -> str | None:
-    """Say what is wrong with the items of a plugin."""
+def _problem(contents: InboxContents) -> str | None:
+    """Return what is wrong with the items of a plugin."""
+    items: Sequence[Any] = contents.items
     wrong = next((item for item in items if not isinstance(item, InboxItem)), None)
     if wrong is not None:
         return f"gave {wrong!r:.100}, not an InboxItem"
-    if len(items) > MAX_ITEMS:
-        return f"has over {MAX_ITEMS:,} items"
     texts = [(item, name) for item in items for name in TEXTS if not isinstance(getattr(item, name), str)]
     if texts:
         return f"gave an item whose {texts[0][1]} is {getattr(*texts[0])!r:.100}, not a text"
-    ids = [item.id for item in items]
-    twice = next((item_id for item_id in ids if ids.count(item_id) > 1), None) if len(ids) > len(set(ids)) else None
+    urgency = next((item.urgency for item in items if not isinstance(item.urgency, int)), None)
+    if urgency is not None:
+        return f"gave an item whose urgency is {urgency!r:.100}, not a whole number"
+    twice = next((item_id for item_id, count in Counter(item.id for item in items).items() if count > 1), None)
     # Each of the two would be a new state of the other, and people would be told of both without end.
     return None if twice is None else f"gave two items with the id {twice!r:.100}"
 

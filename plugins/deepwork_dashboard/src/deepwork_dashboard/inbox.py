@@ -31,7 +31,7 @@ class InboxPages:
         self._dashboard = dashboard
 
     async def listed(self, request: Request) -> Mapped:
-        """List what waits, what has waited longest first."""
+        """List what waits: the most urgent first, then what has waited longest."""
         words, kind = words_of(request), request.query_params.get("kind")
         contents = await self.contents(principal_of(request))
         items = [
@@ -41,7 +41,7 @@ class InboxPages:
         ]
         rows = cut(items, limit_of(request), offset_of(request))
         problems = [f"{failure.source}: {failure.error}" for failure in contents.failures]
-        return {**rows, "items": [*map(_shown, rows["items"])], "problems": problems}
+        return {**rows, "items": [*map(_shown, rows["items"])], "more": contents.more, "problems": problems}
 
     async def contents(self, principal: str) -> InboxContents:
         """Give all that waits and that a principal may see."""

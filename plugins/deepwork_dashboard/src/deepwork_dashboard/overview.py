@@ -40,7 +40,7 @@ class Overview:
         damaged = sum(item.kind == "damaged-session" for item in contents.items)
         by_status = {"active": 0, "completed": 0, "aborted": 0, "damaged": damaged}
         by_status |= Counter(summary.status.value for summary in summaries)
-        counts: Mapped = {"inbox": len(contents.items), "runs": by_status}
+        counts: Mapped = {"inbox": contents.total, "runs": by_status}
         active = [summary for summary in summaries if summary.is_active][:MAX_ROWS]
         shown: Mapped = {"counts": counts, "runs": await self._runs.rows(active)}
         if "plans" in self._dashboard.views and (found := await _or_problem(self._plan_part(), problems)):

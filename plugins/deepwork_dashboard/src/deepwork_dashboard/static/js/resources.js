@@ -73,6 +73,8 @@ class List extends Resource {
   items = [];
   next = null;
   total = null;
+  // How many things there are besides, which no page of the list has.
+  unlisted = 0;
   #wantsMore = false;
 
   constructor(path, pageSize, onlyGrows) {
@@ -134,6 +136,7 @@ class List extends Resource {
     this.next = answer.next;
     this.total = answer.total;
     this.problems = answer.problems ?? [];
+    this.unlisted = answer.more ?? 0;
   }
 
   #page(cursor, limit) {

@@ -1,4 +1,4 @@
-// What waits for a person, what has waited longest first, and the answers to it.
+// What waits for a person, the most urgent and what has waited longest first, and the answers to it.
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
@@ -18,7 +18,7 @@ export function inboxView({parts, query}) {
   return html` <header class="head">
       <div>
         <h1 tabindex="-1">Inbox</h1>
-        <p class="quiet">${all.data ? headline(all.total ?? all.items.length) : nothing}</p>
+        <p class="quiet">${all.data ? headline((all.total ?? all.items.length) + all.unlisted) : nothing}</p>
       </div>
     </header>
     ${
@@ -39,7 +39,8 @@ export function inboxView({parts, query}) {
                 (item) => inboxItem(item, {chosen: item.id === parts[1]}),
               )}
             </div>
-            ${moreButton(list)}`
+            ${moreButton(list)}
+            ${list.unlisted && !list.next ? html`<p class="more">${countOf(list.unlisted, 'more thing waits', 'more things wait')}, listed when these are answered.</p>` : nothing}`
         : query.get('q') || query.get('kind')
           ? empty({shape: 'search', title: 'Nothing that waits fits this filter.'})
           : empty({
@@ -52,6 +53,6 @@ export function inboxView({parts, query}) {
 
 function headline(count) {
   return count
-    ? `${countOf(count, 'thing waits', 'things wait')} for a person. What has waited longest comes first.`
+    ? `${countOf(count, 'thing waits', 'things wait')} for a person. What is urgent comes first, then what has waited longest.`
     : 'Agents go on by themselves.';
 }

@@ -83,7 +83,7 @@ function board({runs, plans, work, agents, spent}) {
               <div class="inbox">
                 ${waiting.items.slice(0, WAITING_SHOWN).map((item) => inboxItem(item, {level: 3}))}
               </div>
-              ${waiting.items.length > WAITING_SHOWN ? html`<p class="more"><a href="#/inbox">All ${number(waiting.total ?? waiting.items.length)} in the inbox</a></p>` : nothing}
+              ${waiting.items.length > WAITING_SHOWN ? html`<p class="more"><a href="#/inbox">All ${number((waiting.total ?? waiting.items.length) + waiting.unlisted)} in the inbox</a></p>` : nothing}
             </section>`
           : nothing
       }
