@@ -21,9 +21,12 @@ def inbox(team):
     """Read and answer the inbox in a command, as `deepwork inbox` does."""
 
     class Inbox:
-        async def items(self):
+        async def contents(self):
             async with open_context("test", team.project.root) as context:
-                contents = await context.inbox().items(PERSON)
+                return await context.inbox().items(PERSON)
+
+        async def items(self):
+            contents = await self.contents()
             assert contents.failures == ()
             return {item.id: item for item in contents.items}
 
@@ -108,6 +111,56 @@ async def test_a_message_to_a_person_waits_and_the_reply_reaches_its_sender(agen
     )
     await inbox.answer(f"orchestration:message.{second['id']}", "read")
     assert await inbox.items() == {}
+
+
+async def test_a_plan_with_more_tasks_for_people_than_are_listed_hides_no_other_plan(agent, inbox, make_task):
+    """The oldest of each plan are listed, and the rest is counted."""
+    many = [make_task(f"sign {number}", required_capabilities=["human"]) for number in range(1001)]
+    await agent.workflow(*many, name="flood")
+    _, tasks = await agent.workflow(
+        make_task("release", required_capabilities=["human"]), make_task("no", required_capabilities=["Human"])
+    )
+    contents = await inbox.contents()
+    assert contents.failures == ()
+    listed = [item.id for item in contents.items]
+    assert f"orchestration:task.{tasks['release']}" in listed
+    assert (len(listed), contents.more) == (500, 502)
+
+
+async def test_a_flood_of_messages_hides_neither_what_is_urgent_nor_what_others_ask(agent, inbox, monkeypatch):
+    monkeypatch.setattr("deepwork_orchestration.inbox.MAX_LISTED", 4)
+    loud, quiet = await agent.worker("loud"), await agent.worker("quiet")
+    person = await agent.worker("ada", metadata={"human": True})
+
+    async def send(sender, body, **more):
+        message = {"sender_id": sender, "recipient_id": person, "message_type": "query", "body": body, **more}
+        await agent.call("message_send", **message)
+
+    for number in range(6):
+        await send(loud, f"low {number}", priority="low")
+    await send(loud, "first")
+    await send(quiet, "quiet", priority="low")
+    await send(loud, "urgent", priority="urgent")
+    contents = await inbox.contents()
+    assert [item.detail for item in contents.items] == ["urgent", "first", "low 0", "quiet"]
+    assert ([item.urgency for item in contents.items], contents.more) == ([2, 0, -1, -1], 5)
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ('\n"\\\x01é' * 20_000, '\n"\\\x01é' * 800),
+        ({"text": "x" * 50_000}, '{"text":"' + "x" * 3991),
+        ({"text": "short"}, '{"text": "short"}'),
+    ],
+    ids=["escapes", "object", "short"],
+)
+async def test_of_a_long_message_no_more_is_read_than_is_shown(agent, inbox, body, detail):
+    worker, person = await agent.worker(), await agent.worker("ada", metadata={"human": True})
+    await agent.call("message_send", sender_id=worker, recipient_id=person, message_type="query", body=body)
+    [item] = (await inbox.items()).values()
+    assert item.detail[:3900] == detail[:3900]
+    assert len(item.detail) <= 4000
 
 
 async def test_a_program_lists_tasks_for_people_and_cannot_do_them(agent, team, make_task):

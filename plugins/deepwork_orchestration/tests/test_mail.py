@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from deepwork.api import open_context
+from deepwork_orchestration import mail
+
 pytestmark = pytest.mark.anyio
 
 
@@ -120,6 +123,19 @@ async def test_urgent_messages_come_first_and_what_does_not_fit_comes_later(hook
     assert 0 < left < 7
     assert "5 xxx" in "".join(hook("PostToolUse", **called("task_get", id="task_1")) for _ in range(3))
     assert await unread() == 0
+
+
+async def test_a_flood_delays_neither_older_messages_nor_those_of_other_senders(people, team, monkeypatch):
+    """What is handed over first is the most urgent, then the oldest, with a share for each sender."""
+    monkeypatch.setattr(mail, "LOADED", 5)
+    send, _, worker = people
+    other = await (await team.agent()).worker("other")
+    oldest = [await send("The oldest."), await send("Urgent, and old.", priority="urgent")]
+    flood = [await send(f"Flood {number}.") for number in range(20)]
+    late = await send("Late.", sender_id=other)
+    async with open_context("test", team.project.root) as context:
+        messages = await mail.agent_mail(context).unread(worker)
+    assert [message.id for message in messages] == [oldest[1], oldest[0], *flood[:2], late]
 
 
 async def test_where_nothing_can_have_come_no_plugin_is_loaded(hook, people):

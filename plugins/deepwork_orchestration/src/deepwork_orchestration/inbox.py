@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import deepwork_sql
-from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext, ToolCall, UnknownItem
+from deepwork.api import (
+    Answerer,
+    InboxAction,
+    InboxContents,
+    InboxItem,
+    InboxSource,
+    PluginContext,
+    ToolCall,
+    UnknownItem,
+)
 from deepwork_orchestration import agents, messages, tasks
 from deepwork_orchestration.act import Act
+from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import Desk, check_storable, open_desk
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Agent, Message, Task
@@ -18,7 +28,12 @@ from deepwork_orchestration.states import BEGUN, HUMAN
 
 # People send no heartbeats, and may take days.
 PERSON_LEASE_MS = 7 * 24 * 3600 * 1000
-MAX_MESSAGES = 500
+# So many tasks and so many messages are listed.
+MAX_LISTED = 500
+# So much of a text is read; the inbox shows no more of it.
+MAX_DETAIL = 4001
+
+PRIORITIES = get_args(Priority)
 
 CLAIM = InboxAction(name="claim", label="Take it")
 COMPLETE = InboxAction(name="complete", label="Complete", text="outcome")
@@ -35,10 +50,10 @@ class PlanInbox(InboxSource):
     def __init__(self, context: PluginContext) -> None:
         self._context = context
 
-    async def items(self) -> list[InboxItem]:
+    async def items(self) -> InboxContents:
         """Read both; nothing before there is a database."""
         if not deepwork_sql.has_database(self._context):
-            return []
+            return InboxContents(items=())
         return await self._desk().read(ToolCall(), _items)
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
@@ -63,39 +78,47 @@ def waits_for_person(act: Act, agent_id: str) -> bool:
     people = {person.id for person in act.records.people()}
     if act.records.has_unread_query(agent_id, people):
         return True
-    if not act.records.tasks_for_people():
+    if not act.records.tasks_for_people(1)[0]:
         return False
     has_work = any(agents.fits(task, agent) for task in act.records.available(None, 100))
     return not has_work and not act.records.holders() - people
 
 
-def _items(act: Act) -> list[InboxItem]:
+def _items(act: Act) -> InboxContents:
     people = {person.id: person for person in act.records.people()}
-    unread = act.records.unread_of([*people], MAX_MESSAGES)
-    return [
-        *(item for task in act.records.tasks_for_people() if (item := _task_item(act, task, people))),
+    tasks_, task_count = act.records.tasks_for_people(MAX_LISTED, MAX_DETAIL)
+    unread, unread_count = act.records.waiting_messages([*people], MAX_LISTED, MAX_DETAIL)
+    items = [
+        *(item for task in tasks_ if (item := _task_item(task, people))),
         *(_message_item(act, message, people[message.recipient_id]) for message in unread),
     ]
+    return InboxContents(items=tuple(items), more=task_count - len(tasks_) + unread_count - len(unread))
 
 
-def _task_item(act: Act, task: Task, people: dict[str, Agent]) -> InboxItem | None:
+def _task_item(task: Any, people: dict[str, Agent]) -> InboxItem | None:
     holder = people.get(task.assigned_agent_id or "")
     if task.assigned_agent_id is not None and holder is None:
         return None  # an agent holds it that was a person's when it claimed it
-    workflow = act.records.workflow(task.workflow_id)
-    approach = json.dumps(task.plan, ensure_ascii=False, indent=2) if task.plan else None
     return InboxItem(
         id=f"{_TASK}.{task.id}",
         kind="human-task",
-        who=f"plan {workflow.name}",
-        what=f"{workflow.name}: {task.name}",
-        detail="\n".join(filter(None, [task.description, approach])),
+        who=f"plan {task.workflow_name}",
+        what=f"{task.workflow_name}: {task.name}",
+        detail="\n".join(filter(None, [task.description, _approach(task.plan_text)])),
         since=_iso(task.updated_at),
         state=f"{'held' if holder else 'ready'} {task.updated_at}",
         reference={"kind": "task", "id": task.id, "workflow_id": task.workflow_id},
         held_by=holder.name if holder else None,
         actions=(COMPLETE, RELEASE) if holder else (CLAIM, COMPLETE),
     )
+
+
+def _approach(plan_text: str | None) -> str | None:
+    """Write a plan so that people can read it; one that is too long to have been read whole as it is."""
+    if plan_text is None or len(plan_text) == MAX_DETAIL:
+        return plan_text
+    plan = json.loads(plan_text)
+    return json.dumps(plan, ensure_ascii=False, indent=2) if plan else None
 
 
 def _message_item(act: Act, message: Message, person: Agent) -> InboxItem:
@@ -109,6 +132,7 @@ def _message_item(act: Act, message: Message, person: Agent) -> InboxItem:
         detail=body,
         since=_iso(message.created_at),
         state="unread",
+        urgency=PRIORITIES.index(message.priority) - 1,
         reference={"kind": "message", "id": message.id, "agent_id": message.recipient_id},
         actions=(REPLY, READ) if message.sender_id else (READ,),
     )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import get_args
 
 from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall, visible, visible_lines
 from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.inbox import waits_for_person
 from deepwork_orchestration.models import Message
 from deepwork_sql import database_files
 
-PRIORITIES = get_args(Priority)
 MAX_BODY = 1500
 LOADED = 100
 
@@ -45,11 +42,11 @@ def agent_mail(context: PluginContext) -> AgentMail:
 
 
 def _unread(act: Act, agent_id: str) -> list[Message]:
-    """Give the oldest of the most urgent messages first; those to people wait in the inbox."""
+    """Return the most urgent messages first, then the oldest; those to people wait in the inbox."""
     if any(person.id == agent_id for person in act.records.people()):
         return []
-    messages = act.records.inbox(agent_id, status="unread", limit=LOADED)
-    return sorted(messages, key=lambda message: (-PRIORITIES.index(message.priority), message.created_at))
+    messages, _ = act.records.waiting_messages([agent_id], LOADED, MAX_BODY + 1)
+    return messages
 
 
 def _text(message: Message) -> str:

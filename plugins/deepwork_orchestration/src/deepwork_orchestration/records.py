@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -24,7 +27,6 @@ from deepwork_orchestration.models import (
     Workflow,
     Workspace,
 )
-from deepwork_orchestration.states import HUMAN
 from deepwork_sql import Transaction, new_id
 
 RowT = TypeVar("RowT", bound=Row)
@@ -41,6 +43,8 @@ PREFIXES: dict[type[Row], str] = {
 }
 # Databases limit the parameters of one statement.
 BATCH = 500
+# `\u001b` stands for one character in JSON.
+LONGEST_ESCAPE = 6
 
 
 class Records:
@@ -291,15 +295,28 @@ class Records:
         """Give the agents that are registered with `metadata.human: true`."""
         return [agent for agent in self._all(Agent, st.PERHAPS_PEOPLE) if agent.is_human]
 
-    def tasks_for_people(self) -> list[Task]:
-        """Give the tasks that only a person can do, and that wait for no other task."""
-        tasks = self._all(Task, st.PERHAPS_FOR_PEOPLE)
-        return [task for task in tasks if HUMAN in (task.required_capabilities or ())]
+    def tasks_for_people(self, limit: int, characters: int = 0) -> tuple[Sequence[Any], int]:
+        """Return tasks that only a person can do and that wait for no other task, and how many there are in all.
 
-    def unread_of(self, agent_ids: Collection[str], limit: int) -> list[Message]:
-        """Give the unread messages to any of these agents, the newest first."""
-        messages = [message for agent_id in agent_ids for message in self.inbox(agent_id, status="unread", limit=limit)]
-        return sorted(messages, key=lambda message: message.created_at, reverse=True)[:limit]
+        Args:
+            limit: At most so many: the oldest, with a share for each principal and each plan of it.
+            characters: So much of a description and of a plan is read.
+        """
+        tasks = self._transaction.rows(st.TASKS_FOR_PEOPLE, limit=limit, characters=characters)
+        return tasks, tasks[0].total if tasks else 0
+
+    def waiting_messages(self, agent_ids: Collection[str], limit: int, characters: int) -> tuple[list[Message], int]:
+        """Return unread messages to any of these agents, and how many there are in all.
+
+        Args:
+            agent_ids: The agents.
+            limit: At most so many: the most urgent first, then the oldest, with a share for each principal and sender.
+            characters: At least so much of a body is read.
+        """
+        arguments = {"limit": limit, "characters": LONGEST_ESCAPE * characters, "now": self._transaction.now}
+        rows = self._transaction.execute(st.waiting_messages(agent_ids), arguments).all()
+        messages = [Message(*row[:-1]) for row in rows]
+        return [replace(message, body=_beginning(message.body)) for message in messages], rows[0].total if rows else 0
 
     def has_unread_query(self, sender_id: str, recipient_ids: Collection[str]) -> bool:
         """Say whether one of these agents has not read a question of an agent."""
@@ -367,6 +384,17 @@ class Records:
             batch = message_ids[start : start + BATCH]
             where = c.id.in_(batch), c.status.in_(statuses)
             self._transaction.execute(sa.update(t.messages).where(*where).values(**values))
+
+
+def _beginning(body: Any) -> Any:
+    """Read the JSON of a body that is perhaps cut; of an object that is cut, the text is all that can be given."""
+    with suppress(ValueError):
+        return json.loads(body)
+    if body.startswith('"'):
+        for end in range(len(body), len(body) - LONGEST_ESCAPE, -1):  # it may be cut within an escape
+            with suppress(ValueError):
+                return json.loads(f'{body[:end]}"')
+    return body
 
 
 def _or_all(limit: int | None) -> int:

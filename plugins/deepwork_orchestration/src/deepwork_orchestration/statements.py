@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, get_args
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from deepwork_orchestration import tables as t
+from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.models import (
     Agent,
     Checkpoint,
@@ -25,6 +26,7 @@ from deepwork_orchestration.models import (
 )
 from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
 from deepwork_sql.prepared import Prepared
+from deepwork_sql.shares import in_turns
 
 TABLES: dict[type[Row], sa.Table] = {
     Agent: t.agents,
@@ -39,6 +41,8 @@ TABLES: dict[type[Row], sa.Table] = {
 }
 # So many combinations of filters and of changed columns are remembered.
 _REMEMBERED = 512
+
+PRIORITIES = get_args(Priority)
 
 Words = tuple[str, ...] | None
 
@@ -140,6 +144,12 @@ def _mentions(column: Any, word: str) -> Any:
     return sa.cast(column, sa.Text).like(f'%"{word}"%')
 
 
+def _has(column: Any, word: str) -> Any:
+    """Choose rows whose list of texts has this one. `LIKE` of SQLite takes capital letters for small ones."""
+    text = sa.cast(column, sa.Text)
+    return sa.and_(_mentions(column, word), sa.func.replace(text, f'"{word}"', "") != text)
+
+
 def _in_order(query: sa.Select[Any]) -> sa.Select[Any]:
     return query.order_by(_T.sequence, _T.name, _T.number)
 
@@ -236,16 +246,34 @@ HELD_BY = Prepared(
     _select(Task).where(_T.assigned_agent_id == bindparam("agent_id")).order_by(_T.claimed_at, _T.fence, _T.number)
 )
 HOLDERS = Prepared(sa.select(_T.assigned_agent_id).where(_T.assigned_agent_id.is_not(None)).distinct())
-PERHAPS_FOR_PEOPLE = Prepared(
-    _in_order(
-        _select(Task).where(
+
+
+def _tasks_for_people() -> Prepared:
+    """Make the statement for tasks of people, the oldest first, and of long texts no more than anybody is shown."""
+    candidates = (
+        sa.select(_T.id, _T.workflow_id, _W.principal, _T.updated_at, _T.number)
+        .join(t.workflows, _W.id == _T.workflow_id)
+        .where(
             _one_of(_T.status, ("pending", *BEGUN)),
             _T.open_dependencies == 0,
-            _T.workflow_id.not_in(sa.select(_W.id).where(_one_of(_W.status, CLOSED))),
-            _mentions(_T.required_capabilities, HUMAN),
+            ~_one_of(_W.status, CLOSED),
+            _has(_T.required_capabilities, HUMAN),
         )
     )
-)
+    order = ("updated_at", "number")
+    chosen = in_turns(candidates, order=order, groups=("principal", "workflow_id")).limit(_LIMIT).subquery()
+    plan = sa.func.substr(sa.cast(_T.plan, sa.Text), 1, _CHARACTERS).label("plan_text")
+    description = sa.func.substr(_T.description, 1, _CHARACTERS).label("description")
+    line = _T.id, _T.workflow_id, _W.name.label("workflow_name"), _T.name, _T.assigned_agent_id, _T.updated_at
+    return Prepared(
+        sa.select(*line, description, plan, chosen.c.total)
+        .join(chosen, chosen.c.id == _T.id)
+        .join(t.workflows, _W.id == _T.workflow_id)
+        .order_by(*(chosen.c[name] for name in order))
+    )
+
+
+TASKS_FOR_PEOPLE = _tasks_for_people()
 
 
 # Checkpoints.
@@ -333,6 +361,25 @@ UNREAD_QUERIES = Prepared(
     .where(_M.sender_id == bindparam("sender_id"), _M.message_type == "query", _M.status == "unread", _NOT_EXPIRED)
     .distinct()
 )
+
+
+def waiting_messages(recipient_ids: Collection[str]) -> sa.Select[Any]:
+    """Give the statement for the unread messages to some agents: the most urgent first, then the oldest.
+
+    Each principal and each sender of it has a share of the messages that there is room for.
+    """
+    urgency = sa.case(*((_M.priority == word, -place) for place, word in enumerate(PRIORITIES)), else_=0)
+    candidates = (
+        sa.select(_M.id, urgency.label("urgency"), _M.created_at, _M.number, _M.sender_id, _A.principal)
+        .outerjoin(t.agents, _A.id == _M.sender_id)
+        .where(_M.recipient_id.in_(recipient_ids), _M.status == "unread", _NOT_EXPIRED)
+    )
+    order = ("urgency", "created_at", "number")
+    chosen = in_turns(candidates, order=order, groups=("principal", "sender_id")).limit(_LIMIT).subquery()
+    beginning = sa.func.substr(sa.cast(_M.body, sa.Text), 1, _CHARACTERS).label("body")
+    line = (beginning if column.name == "body" else column for column in columns(Message))
+    query = sa.select(*line, chosen.c.total).join(chosen, chosen.c.id == _M.id)
+    return query.order_by(*(chosen.c[name] for name in order))
 
 
 def newest_messages(query: sa.Select[Any]) -> Prepared:

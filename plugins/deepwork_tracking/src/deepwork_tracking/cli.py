@@ -94,14 +94,17 @@ def show(workflow_id: str, root: str, *, as_json: bool) -> None:
 @_path
 @_json
 def blockers(limit: int, root: str, *, as_json: bool) -> None:
-    """List what waits for a person, in all workflows, the newest first."""
+    """List what waits for a person, in all workflows, the oldest first."""
     from deepwork_tracking.context import open_blockers
 
-    issues = _read(root, lambda transaction: open_blockers(transaction, limit))
+    issues, total = _read(root, lambda transaction: open_blockers(transaction, limit))
+    more = total - len(issues)
     if as_json:
-        _say_json({"blockers": issues})
+        _say_json({"blockers": issues, "more": more})
         return
     _show_blockers(issues)
+    if more:
+        click.echo(f"and {more:,} more; --limit lists more of them", err=True)
     if not issues:
         click.echo("No blockers.", err=True)
 

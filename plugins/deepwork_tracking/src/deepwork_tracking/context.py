@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 
 from deepwork_sql import Transaction
-from deepwork_tracking.arguments import Filter
+from deepwork_sql.shares import in_turns
+from deepwork_tracking.arguments import MAX_TEXT, Filter
 from deepwork_tracking.rows import (
     HEAVY,
     decision_row,
@@ -63,10 +64,38 @@ def get_context(
     return context
 
 
-def open_blockers(transaction: Transaction, limit: int) -> list[dict[str, Any]]:
-    """List the issues of all workflows that wait for a person, the newest first."""
-    query = with_task(issues).where(*_WAITING).order_by(issues.c.created_at.desc(), issues.c.position.desc())
-    return [{"workflow_id": row.workflow_id, **issue_row(row)} for row in transaction.execute(query.limit(limit))]
+def open_blockers(transaction: Transaction, limit: int, characters: int = MAX_TEXT) -> tuple[list[dict[str, Any]], int]:
+    """Return issues of all workflows that wait for a person, and how many there are in all.
+
+    Args:
+        transaction: A transaction that reads.
+        limit: At most so many: the oldest, with a share for each workflow and each agent of it.
+        characters: So much of their texts is read.
+    """
+    candidates = (
+        select(issues.c.id, issues.c.workflow_id, tasks.c.agent_name, issues.c.created_at, issues.c.position)
+        .join(tasks, tasks.c.id == issues.c.task_id)
+        .where(*_WAITING)
+    )
+    order = ("created_at", "position")
+    chosen = in_turns(candidates, order=order, groups=("workflow_id", "agent_name")).limit(limit).subquery()
+    texts = [func.substr(issues.c[name], 1, characters).label(name) for name in ("description", "resolution")]
+    query = (
+        with_task(issues)
+        .with_only_columns(
+            *(column for column in issues.c if column.name not in ("description", "resolution")),
+            *texts,
+            tasks.c.name.label("task_name"),
+            tasks.c.agent_name,
+            chosen.c.total,
+            maintain_column_froms=True,
+        )
+        .join(chosen, chosen.c.id == issues.c.id)
+        .order_by(*(chosen.c[name] for name in order))
+    )
+    rows = transaction.execute(query).all()
+    blockers = [{"workflow_id": row.workflow_id, **issue_row(row)} for row in rows]
+    return blockers, rows[0].total if rows else 0
 
 
 def _conditions(workflow_id: str, filter_: Filter) -> Conditions:

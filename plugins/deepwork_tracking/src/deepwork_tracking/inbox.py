@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import deepwork_sql
-from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext
+from deepwork.api import Answerer, InboxAction, InboxContents, InboxItem, InboxSource, PluginContext
 from deepwork_tracking.records import Records
 
 MAX_BLOCKERS = 500
+# So much of a text is read; the inbox shows no more of it.
+MAX_DETAIL = 4001
 RESOLVE = InboxAction(name="resolve", label="Resolve", text="note")
 
 
@@ -19,13 +21,16 @@ class BlockerInbox(InboxSource):
         self._context = context
         self._records = Records(context)
 
-    async def items(self) -> list[InboxItem]:
+    async def items(self) -> InboxContents:
         """List what `deepwork track blockers` lists; nothing before there is a database."""
         from deepwork_tracking.context import open_blockers
 
         if not deepwork_sql.has_database(self._context):
-            return []
-        return [*map(_item, await self._records.read(lambda transaction: open_blockers(transaction, MAX_BLOCKERS)))]
+            return InboxContents(items=())
+        blockers, total = await self._records.read(
+            lambda transaction: open_blockers(transaction, MAX_BLOCKERS, MAX_DETAIL)
+        )
+        return InboxContents(items=tuple(map(_item, blockers)), more=total - len(blockers))
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what `deepwork track resolve` does."""
