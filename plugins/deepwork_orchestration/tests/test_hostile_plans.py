@@ -114,6 +114,21 @@ def test_a_file_that_is_no_plan_is_refused_and_nothing_of_it_is_stored(run, impo
     assert json.loads(run("plan", "export").stdout)["workflows"] == []
 
 
+def test_a_file_is_held_to_the_limits_of_the_tools(run, import_):
+    """What no tool could have stored is not stored by an import either."""
+    names = [f"tk_{number}" for number in range(320)]
+    many = [{"id": name, "name": name} for name in names]
+    for content, message in (
+        (plans(tasks=[{"outcome": "x" * (2**20 + 2000)}]), "tk_1: outcome may have 1,048,576 bytes"),
+        (plans([{"initial_plan": {"a": "x" * 2**23}}]), "wf_1: initial_plan may have 8,388,608 bytes"),
+        (plans(tasks=[task | {"description": "x" * 2**19} for task in many[:17]]), "the plan may have 8,388,608 bytes"),
+        (plans(tasks=many, waits=[(a, b) for a in names for b in names if a > b]), "50,000 dependencies"),
+    ):
+        done = import_(content)
+        assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+    assert json.loads(run("plan", "export").stdout)["workflows"] == []
+
+
 def test_names_of_a_file_steer_no_terminal(run, import_):
     name = "\x1b[2J\u202eevil\nsecond"
     assert import_(plans([{"name": name}], [{"name": name}])).returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -54,6 +55,61 @@ async def test_missing_variables_are_all_named_and_defaults_are_used(agent, make
     )
     workflow = await agent.call("workflow_get", id=answer["workflow_id"], include_tasks=True)
     assert ([task["name"] for task in workflow["tasks"]], workflow["max_parallel_tasks"]) == (["ADx"], 4)
+
+
+@pytest.mark.parametrize(
+    ("template", "variables", "message"),
+    [
+        ([{"description": "{{x}}" * 300}], {"x": "x" * 2**20}, "make a description of 314,572,800 bytes, of task 'a0'"),
+        ([{"description": "{{é}}{{é}}"}], {"é": "é" * 2**19}, "make a description of 2,097,152 bytes, of task 'a0'"),
+        (
+            [{"description": "{{x}}"}] * 9,
+            {"x": "x" * 2**20},
+            "the plan may have 8,388,608 bytes of text, not 9,437,184",
+        ),
+        (
+            [{"depends_on": ["{{x}}"] * 300}, {"name": "{{x}}"}],
+            {"x": "x" * 2**20},
+            "name of 1,048,576 characters",
+        ),
+    ],
+    ids=["bomb", "bytes", "sum", "dependencies"],
+)
+async def test_values_that_would_make_a_text_too_large_are_refused_before_it_is_made(
+    agent, make_task, template, variables, message
+):
+    tasks = [{**make_task(f"a{number}"), **values} for number, values in enumerate(template)]
+    template_id = (await agent.call("template_create", name="t", template={"tasks": tasks}))["id"]
+    tracemalloc.start()
+    refusal = await agent.refusal("template_apply", template_id=template_id, workflow_name="w", variables=variables)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (refusal["code"], message in refusal["message"]) == ("INVALID_INPUT", True), refusal["message"]
+    assert peak < 64 * 2**20
+    assert (await agent.call("workflow_list"))["total"] == 0
+
+
+async def test_a_plan_and_a_template_name_no_more_dependencies_than_can_be_looked_at(agent, make_task):
+    names = [f"t{number}" for number in range(320)]
+    tasks = [make_task(name, *names[:number]) for number, name in enumerate(names)]
+    refusal = await agent.refusal("template_create", name="t", template={"tasks": tasks})
+    assert refusal["message"] == "depends_on may name 50,000 dependencies in a whole plan, not 51,040"
+    assert "name the last ones only" in refusal["suggestion"]
+    workflow_id = (await agent.call("workflow_create", name="w", source_type="prompt", source_content="c"))["id"]
+    plan = {"summary": "s", "approach": "a", "tasks": tasks}
+    assert "50,000 dependencies" in (await agent.refusal("workflow_set_plan", id=workflow_id, plan=plan))["message"]
+    plan["tasks"] = tasks[:300]
+    assert (await agent.call("workflow_set_plan", id=workflow_id, plan=plan))["tasks_created"] == 300
+
+
+async def test_a_plan_has_eight_mebibytes_of_text_whatever_its_tasks_have(agent, make_task):
+    workflow_id = (await agent.call("workflow_create", name="w", source_type="prompt", source_content="c"))["id"]
+    tasks = [{**make_task(f"t{number}"), "description": "x" * 2**20} for number in range(8)]
+    plan = {"summary": "s", "approach": "a", "tasks": tasks}
+    refusal = await agent.refusal("workflow_set_plan", id=workflow_id, plan=plan)
+    assert refusal["message"].startswith("the plan may have 8,388,608 bytes of text, not 8,38")
+    plan["tasks"] = tasks[:7]
+    assert (await agent.call("workflow_set_plan", id=workflow_id, plan=plan))["status"] == "ready"
 
 
 async def test_names_that_become_equal_are_refused(agent, make_task):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from deepwork_orchestration import claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Object, Role, Runtime, Text, Texts
-from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.errors import OrchestrationError, some
 from deepwork_orchestration.models import Agent, Mapped, Task
 from deepwork_orchestration.repositories import normalized
 from deepwork_orchestration.states import HUMAN, AgentStatus
@@ -169,7 +169,7 @@ def check_online(agent: Agent) -> None:
     """
     if agent.status == "offline":
         lost = agent.lost_task_ids or []
-        text = f"; it was not heard of in time and has lost: {', '.join(lost)}" if lost else ""
+        text = f"; it was not heard of in time and has lost: {some(lost)}" if lost else ""
         raise OrchestrationError("INVALID_STATE", f"agent {agent.id} is offline{text}", claims.REVIVE)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.errors import OrchestrationError, some
 from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
 from deepwork_orchestration.states import BEGUN, CLOSED, DONE
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PREFIX = "orchestration/task/"
 REVIVE = 'Call agent_update with status "online", then claim anew what you want to go on with.'
 _BATCH = 200
+# An agent is told of so many of the tasks that it has lost: the last that it has claimed.
+MAX_LOST = 1000
 # What the row of a task says when nobody holds it.
 UNCLAIMED: Mapped = {"assigned_agent_id": None, "claimed_at": None, "claimed_by": None, "fence": None}
 
@@ -173,7 +175,7 @@ def claim_lost(act: Act, task: Task, agent: Agent | None) -> OrchestrationError:
         text = f"task {task.name!r} ({task.id}) is held by agent {holder.name!r} ({holder.id})"
         suggestion = "Stop working on it. If you are that agent, name your agent_id."
     if agent is not None and agent.lost_task_ids:
-        suggestion = f"Agent {agent.id} has lost: {', '.join(agent.lost_task_ids)}. {REVIVE}"
+        suggestion = f"Agent {agent.id} has lost: {some(agent.lost_task_ids)}. {REVIVE}"
     return OrchestrationError("CLAIM_LOST", text, suggestion)
 
 
@@ -251,7 +253,8 @@ def _lose(act: Act, agent: Agent) -> None:
         data = {"id": task.id, "name": task.name, "agent_id": agent.id}
         act.emit("task:lost", task.workflow_id, data)
     task_ids = [task.id for task in lost]
-    act.records.change(Agent, agent.id, status="offline", current_task_id=None, lost_task_ids=task_ids)
+    noted = task_ids[-MAX_LOST:]
+    act.records.change(Agent, agent.id, status="offline", current_task_id=None, lost_task_ids=noted)
     act.emit("agent:offline", None, {"id": agent.id, "name": agent.name, "task_ids": task_ids})
     _tell_coordinators(act, agent, lost)
 
@@ -259,7 +262,7 @@ def _lose(act: Act, agent: Agent) -> None:
 def _tell_coordinators(act: Act, agent: Agent, lost: list[Task]) -> None:
     from deepwork_orchestration import messages
 
-    names = ", ".join(f"{task.name!r} ({task.id})" for task in lost)
+    names = some([f"{task.name!r} ({task.id})" for task in lost])
     for coordinator in act.records.agents(statuses=["online", "busy"], role="coordinator"):
         messages.deliver(
             act,

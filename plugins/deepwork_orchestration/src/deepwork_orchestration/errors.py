@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from deepwork.api import ToolError
 
@@ -57,6 +58,15 @@ class OrchestrationError(ToolError):
         """The JSON that the agent reads."""
         fields = {"code": self.code, "message": self.message, "recoverable": self.recoverable}
         return json.dumps(fields | ({"suggestion": self.hint} if self.hint else {}), ensure_ascii=False)
+
+
+MAX_NAMED = 20
+
+
+def some(names: Sequence[str]) -> str:
+    """Write a list into a sentence; of a long one its beginning, and how many more there are."""
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 # The tool that lists what can be named where something is unknown.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from deepwork.api import ConfigError
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Count, Parallel
 from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.limits import check_plan, size_of
 from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.states import DONE, WorkflowStatus, WorkspaceStatus
 
@@ -243,10 +245,22 @@ def _check_references(plans: PlanFile) -> None:
     for section, target, source in references:
         if target is not None and target not in known[section]:
             raise ConfigError(f"{source} refers to {target!r}, which is not in the {section} of the file")
+    _check_sizes(plans)
     needed: dict[str, list[str]] = {}
     for edge in plans.dependencies:
         needed.setdefault(edge.task_id, []).append(edge.depends_on_id)
     check_graph([task.id for task in plans.tasks], needed)
+
+
+def _check_sizes(plans: PlanFile) -> None:
+    workflow_of = {task.id: task.workflow_id for task in plans.tasks}
+    tasks = Counter(workflow_of.values())
+    dependencies = Counter(workflow_of[edge.task_id] for edge in plans.dependencies)
+    sizes = Counter[str]()
+    for task in plans.tasks:
+        sizes[task.workflow_id] += size_of(task.name) + size_of(task.description) + size_of(task.context)
+    for workflow_id in tasks:
+        check_plan(tasks[workflow_id], dependencies[workflow_id], sizes[workflow_id])
 
 
 def _check_unique(plans: PlanFile) -> None:

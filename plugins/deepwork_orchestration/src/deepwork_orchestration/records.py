@@ -14,6 +14,7 @@ from deepwork_orchestration import statements as st
 from deepwork_orchestration import tables as t
 from deepwork_orchestration.arguments import MAX_NUMBER
 from deepwork_orchestration.errors import not_found
+from deepwork_orchestration.limits import check_values
 from deepwork_orchestration.models import (
     Agent,
     Checkpoint,
@@ -68,12 +69,14 @@ class Records:
 
     def change(self, model: type[RowT], row_id: str, **values: Any) -> RowT:
         """Update a row, and give it as it is then."""
+        check_values(values)
         if "updated_at" in st.TABLES[model].c:
             values.setdefault("updated_at", self._transaction.now)
         statement = st.change(model, frozenset(values))  # type: ignore[arg-type]  # to mypy a class is not hashable
         return model(*self._transaction.row(statement, id_=row_id, **values))
 
     def _filled(self, model: type[Row], values: Mapping[str, Any]) -> Mapped:
+        check_values(values)
         now = self._transaction.now
         times = {"id": new_id(PREFIXES[model]), "created_at": now, "updated_at": now}
         return {
@@ -114,6 +117,8 @@ class Records:
 
     def insert_all(self, section: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows as they are."""
+        for row in rows:
+            check_values(row, where=f"{row['id']}: " if "id" in row else "")
         if rows:
             self._transaction.execute(sa.insert(t.metadata.tables[f"orchestration_{section}"]), rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deepwork_orchestration import checkpoints, claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Caller, Fence, Flag, Id, Limit, NewTaskPlan, Object, TaskPlan, Text
-from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.errors import OrchestrationError, some
 from deepwork_orchestration.models import Mapped, Task
 from deepwork_orchestration.states import DONE, FINISHED, TASK_TRANSITIONS, TaskStatus, check_transition
 
@@ -106,7 +106,7 @@ def _check_unblocked(act: Act, task: Task) -> None:
         names = [needed.name for needed in act.records.dependencies(task.id) if needed.status not in DONE]
         raise OrchestrationError(
             "TASK_BLOCKED",
-            f"task {task.name!r} waits for: {', '.join(map(repr, names))}",
+            f"task {task.name!r} waits for: {some([*map(repr, names)])}",
             "Take another task from task_get_available, and come back when these are completed.",
         )
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from deepwork_orchestration import workflows
 from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import Id, Name, Parallel, PlanTask, TemplateDefinition, Text, compact
-from deepwork_orchestration.errors import OrchestrationError, invalid_input
+from deepwork_orchestration.arguments import (
+    MAX_BYTES,
+    MAX_NAME,
+    Id,
+    Name,
+    Parallel,
+    PlanTask,
+    TemplateDefinition,
+    Text,
+    compact,
+)
+from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
 from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.limits import check_plan, size_of
 from deepwork_orchestration.models import Mapped, Task, Template
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
@@ -57,7 +68,7 @@ def template_apply(
     template = act.records.template(template_id)
     definition = TemplateDefinition.model_validate(template.template)
     values = _values(definition, variables or {})
-    tasks = [_filled(task, values) for task in definition.tasks]
+    tasks = _filled_tasks(definition.tasks, values)
     workflow = workflows.add_workflow(
         act,
         repository_path,
@@ -106,6 +117,7 @@ def _planned(task: Task, depends_on: list[str]) -> Mapped:
 
 
 def _check_graph(tasks: list[PlanTask]) -> None:
+    check_plan(len(tasks), sum(len(task.depends_on) for task in tasks), 0)
     check_graph([task.name for task in tasks], {task.name: task.depends_on for task in tasks})
 
 
@@ -128,19 +140,48 @@ def _values(definition: TemplateDefinition, given: Mapping[str, str]) -> dict[st
         else:
             missing.append(name)
     if missing:
-        text = f"the template needs values for: {', '.join(missing)}"
+        text = f"the template needs values for: {some(missing)}"
         raise OrchestrationError("MISSING_VARIABLES", text, "Give them in variables.")
     return values
 
 
-def _filled(task: PlanTask, values: Mapping[str, str]) -> PlanTask:
-    """Put values into the texts of a task; what stands in a value is not replaced again."""
+def _filled_tasks(tasks: Sequence[PlanTask], values: Mapping[str, str]) -> list[PlanTask]:
+    """Put values into the texts of tasks; what stands in a value is not replaced again.
 
-    def fill(text: str) -> str:
-        return VARIABLE.sub(lambda match: values[match[1]], text)
+    Each length is counted before the text is made: a few variables of a megabyte could fill any memory.
 
-    name = fill(task.name)
-    if not 1 <= len(name) <= 200:
-        raise invalid_input("variables", f"make a task name of {len(name)} characters; it may have 1 to 200")
-    depends_on = [fill(other) for other in task.depends_on]
-    return task.model_copy(update={"name": name, "description": fill(task.description), "depends_on": depends_on})
+    Raises:
+        OrchestrationError: INVALID_INPUT.
+    """
+    sizes = {name: size_of(value) for name, value in values.items()}
+    lengths = {name: len(value) for name, value in values.items()}
+    dependencies = sum(len(task.depends_on) for task in tasks)
+    filled = []
+    size = 0
+    for task in tasks:
+        for text in (task.name, *task.depends_on):
+            length = _length(text, lengths, len)
+            if not 1 <= length <= MAX_NAME:
+                problem = f"make a task name of {length:,} characters; it may have 1 to {MAX_NAME}"
+                raise invalid_input("variables", problem)
+        description = _length(task.description, sizes, size_of)
+        if description > MAX_BYTES:
+            raise invalid_input(
+                "variables",
+                f"make a description of {description:,} bytes, of task {task.name!r}; it may have {MAX_BYTES:,}",
+                "Keep long texts in files, and name these.",
+            )
+        size += description
+        check_plan(len(tasks), dependencies, size)
+        names = {"name": _fill(task.name, values), "depends_on": [_fill(other, values) for other in task.depends_on]}
+        filled.append(task.model_copy(update={**names, "description": _fill(task.description, values)}))
+    return filled
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return VARIABLE.sub(lambda match: values[match[1]], text)
+
+
+def _length(text: str, lengths: Mapping[str, int], measure: Callable[[str], int]) -> int:
+    """Return how long a text is once it has its values."""
+    return measure(text) + sum(lengths[match[1]] - measure(match[0]) for match in VARIABLE.finditer(text))

@@ -11,6 +11,7 @@ from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Count, Flag, Id, Limit, Name, Parallel, Plan, PlanTask, SourceType, Text
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.limits import check_plan, size_of
 from deepwork_orchestration.models import Mapped, Task, Workflow, shown_status
 from deepwork_orchestration.states import TASK_STATUSES, WORKFLOW_TRANSITIONS, WorkflowStatus, check_transition
 from deepwork_orchestration.tokens import estimate_text, estimator
@@ -97,8 +98,8 @@ def workflow_update_status(act: Act, id: Id, status: WorkflowStatus, reason: Tex
     if status == workflow.status:
         return {"success": True}
     check_transition("workflow", WORKFLOW_TRANSITIONS, workflow.status, status)
-    config = workflow.config if reason is None else {**(workflow.config or {}), "last_status_reason": reason}
-    _updated(act, act.records.change(Workflow, id, status=status, config=config))
+    noted = {} if reason is None else {"config": {**(workflow.config or {}), "last_status_reason": reason}}
+    _updated(act, act.records.change(Workflow, id, status=status, **noted))
     open_count = act.records.open_task_count(id) if status == "completed" else 0
     warning = f"{open_count} tasks are neither completed nor skipped"
     return {"success": True, **({"warnings": [warning]} if open_count else {})}
@@ -165,6 +166,7 @@ def set_tasks(
         OrchestrationError: The tasks make no plan that can be finished.
     """
     needed = {task.name: tuple(dict.fromkeys(task.depends_on)) for task in tasks}
+    check_plan(len(tasks), sum(map(len, needed.values())), size_of(initial_plan))
     check_graph([task.name for task in tasks], needed)
     workflow = {"workflow_id": workflow_id, "workflow_number": act.records.workflow_number(workflow_id)}
     rows = [workflow | _row(task, open_dependencies=len(needed[task.name])) for task in tasks]
