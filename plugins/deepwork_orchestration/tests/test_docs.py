@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deepwork_orchestration import arguments, models
+from deepwork_orchestration import arguments, limits, messages, models
 from deepwork_orchestration.cli import plan
 from deepwork_orchestration.errors import RECOVERABLE
 from deepwork_orchestration.settings import OrchestrationSettings
@@ -106,9 +106,14 @@ def test_the_limits_of_the_page_are_those_of_the_code():
     assert [cells[0].split(";")[0].split(" seconds")[0] for cells in rows("Limits").values()] == [
         f"1 to {arguments.MAX_NAME} characters",
         f"{arguments.MAX_BYTES // 1024**2} MiB each",
+        f"{limits.MAX_PLAN // 1024**2} MiB",
         f"1 to {arguments.MAX_LIMIT:,}",
         f"1 to {arguments.MAX_PARALLEL:,}",
         f"{arguments.MAX_TASKS:,}",
+        f"{arguments.MAX_DEPENDENCIES:,}",
+        f"{messages.MAX_BROADCAST // 1024**2} MiB",
+        f"{limits.MAX_ANSWER // 1024**2} MiB",
+        f"{limits.MAX_NAMES:,}",
         f"1 to {arguments.MAX_EXPIRY:,}",
     ]
 

@@ -120,7 +120,7 @@ def test_a_file_is_held_to_the_limits_of_the_tools(run, import_):
     many = [{"id": name, "name": name} for name in names]
     for content, message in (
         (plans(tasks=[{"outcome": "x" * (2**20 + 2000)}]), "tk_1: outcome may have 1,048,576 bytes"),
-        (plans([{"initial_plan": {"a": "x" * 2**23}}]), "wf_1: initial_plan may have 8,388,608 bytes"),
+        (plans([{"initial_plan": {"a": "x" * (2**23 + 2000)}}]), "wf_1: initial_plan may have 8,388,608 bytes"),
         (plans(tasks=[task | {"description": "x" * 2**19} for task in many[:17]]), "the plan may have 8,388,608 bytes"),
         (plans(tasks=many, waits=[(a, b) for a in names for b in names if a > b]), "50,000 dependencies"),
     ):

@@ -10,8 +10,6 @@ process beyond what it had before the call.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +19,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from deepwork.testing import HttpWire, Refused, address_of, start_server
+from deepwork.testing import HttpWire, address_of, start_server
 
 MIB = 2**20
 GOAL_SECONDS, GOAL_MIB = 1.0, 200
@@ -186,7 +184,7 @@ def apply_template(wire: HttpWire) -> Call:
     return "template_apply", {"template_id": template_id, "workflow_name": "w", "variables": {"x": "x" * (MIB - 10)}}
 
 
-def deep_metadata(wire: HttpWire) -> Call:
+def deep_metadata(_: HttpWire) -> Call:
     """Metadata of 1 MiB that is as deep as is read."""
     value: Any = "x" * 1000
     for _ in range(60):
@@ -255,9 +253,14 @@ def waits(url: str) -> Iterator[list[float]]:
     def ask() -> None:
         with HttpWire(url) as wire:
             wire.greet()
+            agent_id = agents(wire, 1)[0]
             while not end.is_set():
                 began = time.perf_counter()
-                wire.call("workflow_list", limit=1)
+                # Calls that write wait for others that write, too.
+                if len(seconds) % 2:
+                    wire.call("workflow_list", limit=1)
+                else:
+                    wire.call("agent_heartbeat", agent_id=agent_id)
                 seconds.append(time.perf_counter() - began)
                 time.sleep(0.01)
 
@@ -290,7 +293,7 @@ def measure(name: str) -> str:
                     began = time.perf_counter()
                     answer = wire.post(body, **{"Mcp-Method": "tools/call", "Mcp-Name": tool})
                     took = time.perf_counter() - began
-                    while len(seconds) <= first:
+                    while len(seconds) <= first + 1:
                         time.sleep(0.01)
                     waited, grown = max(seconds[first:]), peak.grown()
         finally:
@@ -300,8 +303,8 @@ def measure(name: str) -> str:
     size = len(answer.text) / MIB
     told = "refused" if '"isError":true' in answer.text else "done"
     return (
-        f"{name:26} {told:8} {took:6.2f} s, {size:7.2f} MiB answered; others waited {waited:5.2f} s (before {usual:.2f}), "
-        f"memory {grown:6.0f} MiB: {goal}"
+        f"{name:26} {told:8} {took:6.2f} s, {size:7.2f} MiB answered; "
+        f"others waited {waited:5.2f} s (before {usual:.2f}), memory {grown:6.0f} MiB: {goal}"
     )
 
 

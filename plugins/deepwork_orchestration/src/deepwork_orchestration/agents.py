@@ -9,7 +9,8 @@ from deepwork_orchestration import claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Object, Role, Runtime, Text, Texts
 from deepwork_orchestration.errors import OrchestrationError, some
-from deepwork_orchestration.models import Agent, Mapped, Task
+from deepwork_orchestration.limits import fitting, omitted
+from deepwork_orchestration.models import Agent, Mapped
 from deepwork_orchestration.repositories import normalized
 from deepwork_orchestration.states import HUMAN, AgentStatus
 
@@ -96,7 +97,8 @@ def agent_list(
     act: Act, status: list[AgentStatus] | None = None, role: Role | None = None, runtime: Text | None = None
 ) -> Mapped:
     """List agents, online and offline, oldest first."""
-    return {"agents": [agent.reply() for agent in act.records.agents(statuses=status, role=role, runtime=runtime)]}
+    agents, left_out = act.records.agents(statuses=status, role=role, runtime=runtime)
+    return {"agents": [agent.reply() for agent in agents], **omitted("agents", left_out)}
 
 
 def agent_unregister(act: Act, id: Id) -> Mapped:  # noqa: A002
@@ -119,11 +121,13 @@ def task_get_available(act: Act, agent_id: Id, workflow_id: Id | None = None, li
     if workflow_id is not None:
         act.records.workflow(workflow_id)
     claims.notice(act, agent_id)
-    fitting = (task for task in act.records.available(workflow_id, 2 * limit) if fits(task, agent))
-    return {"tasks": [task.reply() for task in islice(fitting, limit)]}
+    suitable = [*islice((line for line in act.records.available(workflow_id, 2 * limit) if fits(line, agent)), limit)]
+    count = fitting([line.size for line in suitable])
+    tasks = [act.records.task(line.id).reply() for line in suitable[:count]]
+    return {"tasks": tasks, **omitted("tasks", len(suitable) - count)}
 
 
-def fits(task: Task, agent: Agent) -> bool:
+def fits(task: Any, agent: Agent) -> bool:
     """Say whether an agent is offered a task: people alone get what only they can do."""
     required = set(task.required_capabilities or ())
     if HUMAN in required and not agent.is_human:

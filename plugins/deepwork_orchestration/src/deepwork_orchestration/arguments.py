@@ -17,13 +17,14 @@ from pydantic import (
     model_validator,
 )
 
-from deepwork_orchestration.errors import invalid_input
+from deepwork_orchestration.errors import OrchestrationError, invalid_input
 
 MAX_NAME = 200
 MAX_BYTES = 1024 * 1024
 MAX_LIMIT = 1000
 MAX_PARALLEL = 1000
 MAX_TASKS = 5000
+MAX_DEPENDENCIES = 50_000
 MAX_EXPIRY = 365 * 24 * 3600
 # JSON numbers are exact up to here, and every database holds them.
 MAX_NUMBER = 2**53 - 1
@@ -69,6 +70,26 @@ def _check_size(value: list[Any], info: ValidationInfo) -> list[Any]:
     if len(value) > MAX_TASKS:
         raise invalid_input(_field(info), f"may be {MAX_TASKS:,}, not {len(value):,}", "Make several workflows.")
     return value
+
+
+def _check_dependencies(value: Any) -> Any:
+    """Count dependencies before anything looks at each of them: a request has room for half a million."""
+    count = 0
+    for task in value if isinstance(value, list) else ():
+        needed = task.get("depends_on") if isinstance(task, dict) else getattr(task, "depends_on", None)
+        count += len(needed) if isinstance(needed, list) else 0
+    if count > MAX_DEPENDENCIES:
+        raise too_many_dependencies(count)
+    return value
+
+
+def too_many_dependencies(count: int) -> OrchestrationError:
+    """Make the error for a plan in which tasks wait for too many others."""
+    return invalid_input(
+        "depends_on",
+        f"may name {MAX_DEPENDENCIES:,} dependencies in a whole plan, not {count:,}",
+        "A task waits for all that its dependencies wait for, too: name the last ones only.",
+    )
 
 
 def _between(least: int, most: int) -> Callable[[Any, ValidationInfo], Any]:
@@ -152,7 +173,7 @@ class PlanTask(Shape):
     required_capabilities: Annotated[Texts | None, Field(description='"human": only for a person')] = None
 
 
-PlanTasks = Annotated[list[PlanTask], AfterValidator(_check_size)]
+PlanTasks = Annotated[list[PlanTask], BeforeValidator(_check_dependencies), AfterValidator(_check_size)]
 
 
 class Plan(Shape):

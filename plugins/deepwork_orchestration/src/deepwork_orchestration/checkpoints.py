@@ -16,6 +16,7 @@ from deepwork_orchestration.arguments import (
     Text,
     Texts,
 )
+from deepwork_orchestration.limits import omitted
 from deepwork_orchestration.models import Checkpoint, Mapped, Task
 
 
@@ -46,8 +47,9 @@ def checkpoint_list(
     """List checkpoints of a task, oldest first."""
     task = act.records.task(task_id)
     claims.notice_binding(act, task)
-    checkpoints = act.records.checkpoints(task_id, kinds=type, since=since_sequence, limit=limit)
-    return {"checkpoints": [checkpoint.reply() for checkpoint in checkpoints]}
+    checkpoints, left_out = act.records.checkpoints(task_id, kinds=type, since=since_sequence, limit=limit)
+    listed = [checkpoint.reply() for checkpoint in checkpoints]
+    return {"checkpoints": listed, **omitted("checkpoints", left_out)}
 
 
 def add(

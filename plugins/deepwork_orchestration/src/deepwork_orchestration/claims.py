@@ -263,10 +263,10 @@ def _tell_coordinators(act: Act, agent: Agent, lost: list[Task]) -> None:
     from deepwork_orchestration import messages
 
     names = some([f"{task.name!r} ({task.id})" for task in lost])
-    for coordinator in act.records.agents(statuses=["online", "busy"], role="coordinator"):
+    for coordinator_id in act.records.agent_ids(statuses=["online", "busy"], role="coordinator"):
         messages.deliver(
             act,
-            recipient_id=coordinator.id,
+            recipient_id=coordinator_id,
             message_type="notification",
             subject=f"Agent {agent.name} lost its claims",
             body=f"Agent {agent.name!r} ({agent.id}) was not heard of in time and is offline. Free again: {names}.",

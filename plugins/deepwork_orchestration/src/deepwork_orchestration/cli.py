@@ -200,7 +200,8 @@ def _messages(act: Act, workflow_id: str | None, agent_id: str | None, limit: in
         act.records.workflow(workflow_id)
     if agent_id is not None:
         act.records.agent(agent_id)
-    return [message.reply() for message in act.records.all_messages(workflow_id, agent_id, limit)]
+    messages, _ = act.records.all_messages(workflow_id, agent_id, limit)
+    return [message.reply() for message in messages]
 
 
 @plan.command()

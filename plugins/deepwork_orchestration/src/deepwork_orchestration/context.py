@@ -8,6 +8,7 @@ from deepwork_orchestration import claims, context_budget
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import MAX_NUMBER, Id, Include, Ordinal, compact
 from deepwork_orchestration.context_budget import shortened
+from deepwork_orchestration.limits import omitted
 from deepwork_orchestration.models import Checkpoint, Mapped, Task, Workflow, shown_status
 
 SUMMARY = 200
@@ -38,15 +39,15 @@ def load(act: Act, task: Task, chosen: Include, budget: int) -> Mapped:
             task, limit=entries, characters=length + 1, has_detail=chosen.prior_task_full
         )
         sections["prior_tasks"] = [_prior(other, length, is_full=chosen.prior_task_full) for other in before]
-        sections |= context_budget.omitted("prior_tasks", total - len(before))
+        sections |= omitted("prior_tasks", total - len(before))
     siblings = act.records.results_beside(task, SUMMARY) if chosen.sibling_status else []
     if siblings:
         newest = act.records.newest_summaries(task, SUMMARY)
         sections["sibling_tasks"] = [_sibling(other, newest.get(other.id)) for other in siblings]
     if chosen.dependency_outcomes:
-        needed = act.records.dependency_results(task.id, characters + 1)
+        needed, length = act.records.dependency_results(task.id, characters)
         sections["dependency_outcomes"] = [
-            {"task_id": other.id, "task_name": other.name, "outcome": shortened(other.outcome or "", characters)}
+            {"task_id": other.id, "task_name": other.name, "outcome": shortened(other.outcome or "", length)}
             for other in needed
         ]
     return sections
@@ -70,7 +71,7 @@ def _current_task(act: Act, task: Task, chosen: Include, entries: int, character
         "plan": task.plan,
         "context": task.context,
         "checkpoints": checkpoints,
-        **context_budget.omitted("checkpoints", total - len(checkpoints)),
+        **omitted("checkpoints", total - len(checkpoints)),
         "status": task.shown_status,
     }
 
@@ -92,7 +93,7 @@ def _detailed(act: Act, task: Task, wanted: int, characters: int) -> list[Checkp
     length = 0
     while len(detailed) < wanted and length <= characters:
         before = detailed[0].sequence if detailed else MAX_NUMBER
-        page = act.records.last_checkpoints(task.id, min(PAGE, wanted - len(detailed)), before)
+        page, _ = act.records.last_checkpoints(task.id, min(PAGE, wanted - len(detailed)), before)
         if not page:
             break
         detailed = page + detailed

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from deepwork_orchestration.arguments import MAX_BYTES, compact
+from deepwork_orchestration.limits import omitted
 from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.tokens import count_up_to, estimate, estimator
 
@@ -78,11 +79,6 @@ def most_entries(budget: int) -> int:
 def most_characters(budget: int) -> int:
     """Give a number of characters that a text of so many tokens hardly ever has more of."""
     return min(LONG_TOKEN * budget, MAX_BYTES)
-
-
-def omitted(name: str, count: int) -> Mapped:
-    """Say how many entries of a list are left out, if any."""
-    return {f"{name}_omitted": count} if count else {}
 
 
 def without_detail(checkpoint: Mapped) -> Mapped:

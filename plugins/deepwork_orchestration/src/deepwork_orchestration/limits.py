@@ -6,16 +6,21 @@ checked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deepwork_orchestration.arguments import MAX_BYTES, MAX_TASKS, compact
+from deepwork_orchestration.arguments import MAX_BYTES, MAX_DEPENDENCIES, MAX_TASKS, compact, too_many_dependencies
 from deepwork_orchestration.errors import invalid_input
 
 MAX_PLAN = 8 * 1024 * 1024
-MAX_DEPENDENCIES = 50_000
 # What the server may add around a value of the size that arguments can have, such as the keys of a checkpoint's detail.
 FRAME = 1024
+# So many characters of a list are answered. A client reads it whole, and so does whoever pays for its tokens.
+MAX_ANSWER = 4 * 1024 * 1024
+# So many names the entries of a list have together, such as those of their dependencies: 5,000 entries of 5,000 names
+# would be gigabytes. Each may have some.
+MAX_NAMES = 20_000
+LEAST_NAMES = 4
 WHOLE_PLANS = ("initial_plan", "template")
 
 
@@ -34,6 +39,31 @@ def check_values(values: Mapping[str, Any], *, where: str = "") -> None:
         size = size_of(value)
         if size > most + FRAME:
             raise invalid_input(f"{where}{name}", f"may have {most:,} bytes, not {size:,}", "Keep it in a file.")
+
+
+def fitting(sizes: Sequence[int]) -> int:
+    """Return how many of the first entries of a list an answer has room for; one at least."""
+    room = MAX_ANSWER
+    for count, size in enumerate(sizes):
+        room -= size
+        if room < 0 and count:
+            return count
+    return len(sizes)
+
+
+def names_in(entries: int) -> int:
+    """Return how many names each of so many entries of a list may have."""
+    return max(LEAST_NAMES, MAX_NAMES // max(1, entries))
+
+
+def some(names: Sequence[str], limit: int, name: str) -> Mapping[str, Any]:
+    """Return a list of names for an entry of an answer, cut to a limit, and how many are left out."""
+    return {name: names[:limit], **omitted(name, len(names) - limit)}
+
+
+def omitted(name: str, count: int) -> Mapping[str, int]:
+    """Return what an answer says of a list of which entries are left out, if any are."""
+    return {f"{name}_omitted": count} if count > 0 else {}
 
 
 def size_of(value: Any) -> int:
@@ -57,11 +87,7 @@ def check_plan(tasks: int, dependencies: int, size: int) -> None:
     if tasks > MAX_TASKS:
         raise invalid_input("tasks", f"may be {MAX_TASKS:,}, not {tasks:,}", "Make several workflows.")
     if dependencies > MAX_DEPENDENCIES:
-        raise invalid_input(
-            "depends_on",
-            f"may name {MAX_DEPENDENCIES:,} dependencies in a whole plan, not {dependencies:,}",
-            "A task waits for all that its dependencies wait for, too: name the last ones only.",
-        )
+        raise too_many_dependencies(dependencies)
     if size > MAX_PLAN:
         raise invalid_input(
             "the plan",

@@ -20,8 +20,12 @@ from deepwork_orchestration.arguments import (
     Texts,
     Timestamp,
 )
+from deepwork_orchestration.errors import invalid_input
+from deepwork_orchestration.limits import omitted, size_of
 from deepwork_orchestration.models import Mapped, Message
 
+# So many bytes are stored by one broadcast: others wait meanwhile.
+MAX_BROADCAST = 32 * 1024 * 1024
 # A time below this is in seconds: in milliseconds it would be in 1973.
 SECONDS_BELOW = 10**11
 
@@ -83,15 +87,22 @@ def message_broadcast(
     claims.beat(act, sender)
     chosen = recipient_filter or RecipientFilter()
     statuses = None if chosen.status is None else [chosen.status]
-    agents = act.records.agents(statuses=statuses, role=chosen.role, runtime=chosen.runtime)
+    agent_ids = act.records.agent_ids(statuses=statuses, role=chosen.role, runtime=chosen.runtime)
+    size = (size_of(body) + size_of(subject)) * len(agent_ids)
+    if size > MAX_BROADCAST:
+        raise invalid_input(
+            "body",
+            f"goes to {len(agent_ids):,} agents, and has {size:,} bytes in all; the limit is {MAX_BROADCAST:,}",
+            "Keep it in a file, or narrow recipient_filter.",
+        )
     thread_id: str | None = None
     message_ids: list[str] = []
-    for agent in agents:
-        if agent.id != sender_id:
+    for agent_id in agent_ids:
+        if agent_id != sender_id:
             message_id, thread_id = deliver(
                 act,
                 sender_id=sender_id,
-                recipient_id=agent.id,
+                recipient_id=agent_id,
                 message_type=message_type,
                 body=body,
                 subject=subject,
@@ -120,7 +131,7 @@ def message_list(
     if workflow_id is not None:
         act.records.workflow(workflow_id)
     chosen_status = status or ("unread" if thread_id is None else "all")
-    messages = act.records.inbox(
+    messages, left_out = act.records.inbox(
         agent_id,
         status=None if chosen_status == "all" else chosen_status,
         message_types=message_type,
@@ -131,7 +142,8 @@ def message_list(
         limit=limit,
     )
     unread = sum(act.records.unread_by_priority(agent_id).values())
-    return {"messages": [message.reply() for message in messages], "unread_count": unread}
+    listed = [message.reply() for message in messages]
+    return {"messages": listed, **omitted("messages", left_out), "unread_count": unread}
 
 
 def message_get(act: Act, id: Id, *, mark_read: Flag = True) -> Mapped:  # noqa: A002

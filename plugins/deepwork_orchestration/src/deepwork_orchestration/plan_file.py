@@ -186,7 +186,7 @@ def import_plans(act: Act, plans: PlanFile) -> Mapped:
             present = act.records.present(section, ids)
             if present:
                 raise ConfigError(f"{section} of this file are there already: {', '.join(sorted(present)[:5])}")
-    names = {template.name for template in act.records.templates()} & {entry.name for entry in plans.templates}
+    names = act.records.template_names() & {entry.name for entry in plans.templates}
     if names:
         raise ConfigError(f"there is a template {min(names)!r} already, with another id")
     _store(act, plans)

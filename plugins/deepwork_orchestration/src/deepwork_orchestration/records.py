@@ -14,7 +14,7 @@ from deepwork_orchestration import statements as st
 from deepwork_orchestration import tables as t
 from deepwork_orchestration.arguments import MAX_NUMBER
 from deepwork_orchestration.errors import not_found
-from deepwork_orchestration.limits import check_values
+from deepwork_orchestration.limits import MAX_ANSWER, check_values, fitting
 from deepwork_orchestration.models import (
     Agent,
     Checkpoint,
@@ -94,6 +94,17 @@ class Records:
     def _all(self, model: type[RowT], statement: Any, **arguments: Any) -> list[RowT]:
         return [model(*row) for row in self._transaction.rows(statement, **arguments)]
 
+    def _some(self, listed: st.Listed, *, limit: int | None = None, **arguments: Any) -> tuple[list[Any], int]:
+        """Return the first rows of a list, as many as an answer has room for, and how many of it are left out."""
+        sizes = [row.size for row in self._transaction.rows(listed.sizes, **arguments, limit=_or_all(limit))]
+        count = fitting(sizes)
+        rows = self._transaction.rows(listed.rows, **arguments, limit=count) if count else []
+        return rows, len(sizes) - count
+
+    def _some_of(self, model: type[RowT], listed: st.Listed, **arguments: Any) -> tuple[list[RowT], int]:
+        rows, omitted = self._some(listed, **arguments)
+        return [model(*row) for row in rows], omitted
+
     def _count(self, statement: Any, **arguments: Any) -> int:
         return int(self._transaction.row(statement, **arguments)[0])
 
@@ -155,9 +166,10 @@ class Records:
         row = self._transaction.row(st.REPOSITORY_PATH, id_=workflow.repository_id)
         return None if row is None else str(row.path)
 
-    def repositories(self, limit: int, offset: int) -> tuple[list[Repository], int]:
-        page = self._all(Repository, st.REPOSITORY_PAGE, limit=limit, offset=offset)
-        return page, self._count(st.REPOSITORY_COUNT)
+    def repositories(self, limit: int, offset: int) -> tuple[list[Repository], int, int]:
+        """Return a page of repositories, how many of the page are left out, and how many there are in all."""
+        page, omitted = self._some_of(Repository, st.REPOSITORY_PAGE, limit=limit, offset=offset)
+        return page, omitted, self._count(st.REPOSITORY_COUNT)
 
     # Workflows.
 
@@ -186,6 +198,10 @@ class Records:
     def tasks(self, workflow_id: str) -> list[Task]:
         return self._all(Task, st.TASKS, workflow_id=workflow_id)
 
+    def task_summaries(self, workflow_id: str) -> tuple[list[Any], int]:
+        """Return of each task what summaries show, and how many tasks are left out."""
+        return self._some(st.TASK_SUMMARIES, workflow_id=workflow_id)
+
     def task_lines(self, workflow_id: str) -> Sequence[Any]:
         """Give of each task what overviews need."""
         return self._transaction.rows(st.TASK_LINES, workflow_id=workflow_id)
@@ -194,8 +210,9 @@ class Records:
         """Give the results of the last of the tasks of lower sequence, and how many such tasks there are."""
         before = {"workflow_id": task.workflow_id, "sequence": task.sequence}
         statement = st.tasks_before(has_detail=has_detail)
-        results = self._transaction.rows(statement, **before, limit=limit, characters=characters)[::-1]
-        return results, len(results) if len(results) < limit else self._count(st.TASKS_BEFORE_COUNT, **before)
+        results, omitted = self._some(statement, **before, limit=limit, characters=characters)
+        count = len(results) + omitted
+        return results[::-1], count if count < limit else self._count(st.TASKS_BEFORE_COUNT, **before)
 
     def results_beside(self, task: Task, characters: int) -> Sequence[Any]:
         """Give the results of the other tasks of the same parallel group."""
@@ -204,13 +221,20 @@ class Records:
         same = {"workflow_id": task.workflow_id, "group": task.parallel_group, "characters": characters}
         return self._transaction.rows(st.TASKS_BESIDE, **same, id_=task.id)
 
-    def dependency_results(self, task_id: str, characters: int) -> Sequence[Any]:
-        """Give the results of the tasks that a task has waited for."""
-        return self._transaction.rows(st.DEPENDENCY_RESULTS, task_id=task_id, characters=characters)
+    def dependency_results(self, task_id: str, length: int) -> tuple[Sequence[Any], int]:
+        """Return the results of the tasks that a task has waited for, and the length to which they may have been cut.
 
-    def dependencies(self, task_id: str) -> list[Task]:
-        """Give the tasks that a task waits for, done or not."""
-        return self._all(Task, st.DEPENDENCIES, task_id=task_id)
+        Outcomes have a character more than the length if they are longer. It is less than what was asked for if an
+        answer has no room for all of them.
+        """
+        sizes = self._transaction.row(st.DEPENDENCY_SIZES, task_id=task_id, characters=length)
+        if sizes.size > MAX_ANSWER:
+            length = MAX_ANSWER // sizes.total
+        return self._transaction.rows(st.DEPENDENCY_RESULTS, task_id=task_id, characters=length + 1), length
+
+    def dependencies(self, task_id: str) -> Sequence[Any]:
+        """Return of each task that a task waits for, done or not, what overviews need."""
+        return self._transaction.rows(st.DEPENDENCIES, task_id=task_id)
 
     def dependency_names(self, workflow_id: str, *, is_done: bool) -> dict[str, list[str]]:
         """Give, for each task of a workflow, the names of those it depends on that are done, or that are still open."""
@@ -222,24 +246,26 @@ class Records:
 
     def add_edges(self, edges: Iterable[tuple[str, str]]) -> None:
         """Store that tasks wait for others."""
-        rows = [{"task_id": task, "depends_on_id": needed, "type": "blocks"} for task, needed in edges]
-        if rows:
-            self._transaction.execute(sa.insert(t.dependencies), rows)
+        rows = ({"task_id": task, "depends_on_id": needed} for task, needed in edges)
+        self._transaction.run_each(st.ADD_EDGE, rows)
 
     def release_dependents(self, task_id: str) -> None:
         """Count a task that is done as no longer open for those that wait for it."""
         self._transaction.run(st.RELEASE_DEPENDENTS, task_id=task_id, now=self._transaction.now)
 
-    def actionable(self, workflow_id: str, statuses: Collection[str]) -> Sequence[Any]:
-        """Give the few columns by which somebody chooses among the tasks that can be started."""
-        return self._transaction.rows(st.actionable(tuple(statuses)), workflow_id=workflow_id)
+    def actionable(self, workflow_id: str, statuses: Collection[str]) -> tuple[list[Any], int]:
+        """Return what somebody chooses by among the tasks that can be started, and how many are left out."""
+        return self._some(st.actionable(tuple(statuses)), workflow_id=workflow_id)
 
-    def available(self, workflow_id: str | None, batch: int) -> Iterable[Task]:
-        """Give the pending tasks that nobody holds, by sequence, then by age of the workflow; read in batches."""
+    def available(self, workflow_id: str | None, batch: int) -> Iterable[Any]:
+        """Give the pending tasks that nobody holds, by sequence, then by age of the workflow; read in batches.
+
+        Of each it gives the id, `required_capabilities` and the `size`.
+        """
         statement = st.available(has_workflow=workflow_id is not None)
         chosen = {} if workflow_id is None else {"workflow_id": workflow_id}
         offset = 0
-        while tasks := self._all(Task, statement, **chosen, limit=batch, offset=offset):
+        while tasks := self._transaction.rows(statement, **chosen, limit=batch, offset=offset):
             yield from tasks
             offset += batch
 
@@ -247,7 +273,7 @@ class Records:
         return self._count(st.OPEN_TASK_COUNT, workflow_id=workflow_id)
 
     def held_by(self, agent_id: str) -> list[Task]:
-        """Give the tasks that an agent holds, the newest claim last."""
+        """Return the tasks that an agent holds without their long texts, the newest claim last."""
         return self._all(Task, st.HELD_BY, agent_id=agent_id)
 
     # Checkpoints.
@@ -259,15 +285,16 @@ class Records:
 
     def checkpoints(
         self, task_id: str, *, kinds: Collection[str] | None = None, since: int = 0, limit: int | None = None
-    ) -> list[Checkpoint]:
-        """Give checkpoints in their order, the oldest if there are more than `limit`."""
-        statement = st.checkpoints(st.words(kinds))
-        return self._all(Checkpoint, statement, task_id=task_id, since=since, limit=_or_all(limit))
+    ) -> tuple[list[Checkpoint], int]:
+        """Return checkpoints in their order, the oldest if there are more than `limit`, and how many are left out."""
+        return self._some_of(Checkpoint, st.checkpoints(st.words(kinds)), task_id=task_id, since=since, limit=limit)
 
-    def last_checkpoints(self, task_id: str, limit: int | None, before: int = MAX_NUMBER) -> list[Checkpoint]:
-        """Give the newest checkpoints before a sequence number, in their order."""
-        found = self._all(Checkpoint, st.LAST_CHECKPOINTS, task_id=task_id, before=before, limit=_or_all(limit))
-        return found[::-1]
+    def last_checkpoints(
+        self, task_id: str, limit: int | None, before: int = MAX_NUMBER
+    ) -> tuple[list[Checkpoint], int]:
+        """Return the newest checkpoints before a sequence number, in their order, and how many are left out."""
+        newest, omitted = self._some_of(Checkpoint, st.LAST_CHECKPOINTS, task_id=task_id, before=before, limit=limit)
+        return newest[::-1], omitted
 
     def checkpoint_lines(self, task_id: str, before: int, limit: int) -> list[Checkpoint]:
         """Give the newest checkpoints before a sequence number, without what they say in detail."""
@@ -286,9 +313,17 @@ class Records:
 
     def agents(
         self, *, statuses: Collection[str] | None = None, role: str | None = None, runtime: str | None = None
-    ) -> list[Agent]:
-        statement = st.agents(st.words(statuses), role, has_runtime=runtime is not None)
-        return self._all(Agent, statement, **({} if runtime is None else {"runtime": runtime}))
+    ) -> tuple[list[Agent], int]:
+        """Return agents, the oldest first, and how many are left out."""
+        listed, _ = st.agents(st.words(statuses), role, has_runtime=runtime is not None)
+        return self._some_of(Agent, listed, **({} if runtime is None else {"runtime": runtime}))
+
+    def agent_ids(
+        self, *, statuses: Collection[str] | None = None, role: str | None = None, runtime: str | None = None
+    ) -> list[str]:
+        """Return the ids of all agents that fit."""
+        _, ids = st.agents(st.words(statuses), role, has_runtime=runtime is not None)
+        return [row.id for row in self._transaction.rows(ids, **({} if runtime is None else {"runtime": runtime}))]
 
     def holders(self) -> set[str]:
         """Give the agents that hold a task."""
@@ -320,7 +355,7 @@ class Records:
         """
         arguments = {"limit": limit, "characters": LONGEST_ESCAPE * characters, "now": self._transaction.now}
         rows = self._transaction.execute(st.waiting_messages(agent_ids), arguments).all()
-        messages = [Message(*row[:-1]) for row in rows]
+        messages = [Message.of(row._mapping) for row in rows]  # noqa: SLF001 - SQLAlchemy's own public name
         return [replace(message, body=_beginning(message.body)) for message in messages], rows[0].total if rows else 0
 
     def has_unread_query(self, sender_id: str, recipient_ids: Collection[str]) -> bool:
@@ -336,8 +371,12 @@ class Records:
     def active_workspaces_at(self, path: str) -> list[Workspace]:
         return self._all(Workspace, st.ACTIVE_WORKSPACES_AT, path=path)
 
-    def templates(self) -> list[Template]:
-        return self._all(Template, st.TEMPLATES)
+    def templates(self) -> tuple[list[Template], int]:
+        """Return templates by name, and how many are left out."""
+        return self._some_of(Template, st.TEMPLATES)
+
+    def template_names(self) -> set[str]:
+        return {row.name for row in self._transaction.rows(st.TEMPLATE_NAMES)}
 
     def has_template(self, name: str) -> bool:
         return self._transaction.row(st.TEMPLATE_NAMED, name=name) is not None
@@ -353,8 +392,8 @@ class Records:
         since: int | None = None,
         limit: int,
         **equal: str | None,
-    ) -> list[Message]:
-        """Give the messages that an agent has received; of a thread also those that it has sent.
+    ) -> tuple[list[Message], int]:
+        """Return messages that an agent has received, of a thread also those that it has sent; how many are left out.
 
         Args:
             agent_id: The agent.
@@ -369,13 +408,14 @@ class Records:
         statement = st.inbox(names, st.words(message_types), st.words(priorities), has_since=since is not None)
         if since is not None:
             values["since"] = since
-        return self._all(Message, statement, agent_id=agent_id, now=self._transaction.now, limit=limit, **values)
+        now = self._transaction.now
+        return self._some_of(Message, statement, agent_id=agent_id, now=now, limit=limit, **values)
 
-    def all_messages(self, workflow_id: str | None, agent_id: str | None, limit: int) -> list[Message]:
-        """Give the messages about a workflow, and those that an agent has sent or received."""
+    def all_messages(self, workflow_id: str | None, agent_id: str | None, limit: int) -> tuple[list[Message], int]:
+        """Return the messages about a workflow, and those that an agent has sent or received; how many are left out."""
         chosen = {"workflow_id": workflow_id, "agent_id": agent_id}
         statement = st.all_messages(has_workflow=workflow_id is not None, has_agent=agent_id is not None)
-        return self._all(Message, statement, limit=limit, **{k: v for k, v in chosen.items() if v is not None})
+        return self._some_of(Message, statement, limit=limit, **{k: v for k, v in chosen.items() if v is not None})
 
     def unread_by_priority(self, agent_id: str, priorities: Collection[str] | None = None) -> dict[str, int]:
         """Count the unread messages of an agent."""

@@ -7,6 +7,7 @@ import posixpath
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Count, Limit, Name, Text
 from deepwork_orchestration.errors import invalid_input
+from deepwork_orchestration.limits import omitted
 from deepwork_orchestration.models import Mapped, Repository
 
 
@@ -17,8 +18,9 @@ def repository_register(act: Act, path: Text, name: Name | None = None) -> Mappe
 
 def repository_list(act: Act, limit: Limit = 20, offset: Count = 0) -> Mapped:
     """List repositories, newest first."""
-    repositories, total = act.records.repositories(limit, offset)
-    return {"repositories": [repository.reply() for repository in repositories], "total": total}
+    page, left_out, total = act.records.repositories(limit, offset)
+    repositories = [repository.reply() for repository in page]
+    return {"repositories": repositories, **omitted("repositories", left_out), "total": total}
 
 
 def repository_get(act: Act, path: Text) -> Mapped | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from functools import cache, lru_cache
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
@@ -25,6 +25,7 @@ from deepwork_orchestration.models import (
     Workspace,
 )
 from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
+from deepwork_sql.columns import JSON
 from deepwork_sql.prepared import Prepared
 from deepwork_sql.shares import in_turns
 
@@ -66,6 +67,24 @@ def _select(model: type[Row]) -> sa.Select[Any]:
     return sa.select(*columns(model))
 
 
+class Listed(NamedTuple):
+    """The statement of a list, and the one that says how many characters each row of it has."""
+
+    rows: Prepared
+    sizes: Prepared
+
+
+def _listed(query: sa.Select[Any]) -> Listed:
+    sizes = query.with_only_columns(_size(query), maintain_column_froms=True)
+    return Listed(Prepared(query.limit(_LIMIT)), Prepared(sizes.limit(_LIMIT)))
+
+
+def _size(query: sa.Select[Any]) -> sa.ColumnElement[int]:
+    texts = [column for column in query.selected_columns if isinstance(column.type, sa.String | JSON)]
+    lengths = [sa.func.coalesce(sa.func.length(sa.cast(column, sa.Text)), 0) for column in texts]
+    return sum(lengths, sa.literal_column("0", sa.BigInteger)).label("size")
+
+
 def _one_of(column: Any, chosen: Iterable[str]) -> Any:
     return sa.or_(sa.false(), *(column == word for word in chosen))
 
@@ -101,9 +120,7 @@ def change(model: type[Row], names: frozenset[str]) -> Prepared:
 _R = t.repositories.c
 REPOSITORY_AT = Prepared(_select(Repository).where(_R.path == bindparam("path")))
 REPOSITORY_PATH = Prepared(sa.select(_R.path).where(_R.id == bindparam("id_")))
-REPOSITORY_PAGE = Prepared(
-    _select(Repository).order_by(_R.created_at.desc(), _R.number.desc()).limit(_LIMIT).offset(_OFFSET)
-)
+REPOSITORY_PAGE = _listed(_select(Repository).order_by(_R.created_at.desc(), _R.number.desc()).offset(_OFFSET))
 REPOSITORY_COUNT = Prepared(sa.select(_TOTAL).select_from(t.repositories))
 
 
@@ -159,6 +176,10 @@ def _free(query: sa.Select[Any], *statuses: str) -> sa.Select[Any]:
 
 
 TASKS = Prepared(_in_order(_select(Task).where(_OF_WORKFLOW)))
+_SUMMARY = (_T.id, _T.name, _T.status, _T.sequence, _T.parallel_group, _T.open_dependencies)
+TASK_SUMMARIES = _listed(
+    _in_order(sa.select(*_SUMMARY, _T.description, _T.outcome, _T.plan_summary).where(_OF_WORKFLOW))
+)
 _LINE = (_T.id, _T.name, _T.status, _T.sequence, _T.parallel_group, _T.open_dependencies, _T.assigned_agent_id)
 TASK_LINES = Prepared(_in_order(sa.select(*_LINE).where(_OF_WORKFLOW)))
 _BEFORE = (_OF_WORKFLOW, _T.sequence < bindparam("sequence"))
@@ -172,26 +193,30 @@ TASKS_BESIDE = Prepared(
         sa.select(*_RESULT).where(_OF_WORKFLOW, _T.parallel_group == bindparam("group"), _T.id != bindparam("id_"))
     )
 )
-DEPENDENCY_RESULTS = Prepared(
-    _in_order(
-        sa.select(*_RESULT).where(
-            _T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)),
-            _one_of(_T.status, DONE),
-        )
+_DEPENDENCY_RESULTS = sa.select(*_RESULT).where(
+    _T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)),
+    _one_of(_T.status, DONE),
+)
+DEPENDENCY_RESULTS = Prepared(_in_order(_DEPENDENCY_RESULTS))
+DEPENDENCY_SIZES = Prepared(
+    _DEPENDENCY_RESULTS.with_only_columns(
+        _TOTAL, sa.func.coalesce(sa.func.sum(sa.func.length(_OUTCOME)), 0).label("size"), maintain_column_froms=True
     )
 )
 
 
 @cache
-def tasks_before(*, has_detail: bool) -> Prepared:
+def tasks_before(*, has_detail: bool) -> Listed:
     """Give the statement for the results of the last of the tasks of lower sequence, the last one first."""
     query = sa.select(*_RESULT, *([_T.outcome_detail] if has_detail else ())).where(*_BEFORE)
-    return Prepared(query.order_by(_T.sequence.desc(), _T.name.desc(), _T.number.desc()).limit(_LIMIT))
+    return _listed(query.order_by(_T.sequence.desc(), _T.name.desc(), _T.number.desc()))
 
 
 DEPENDENCIES = Prepared(
     _in_order(
-        _select(Task).where(_T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS)))
+        sa.select(*_LINE).where(
+            _T.id.in_(sa.select(_D.depends_on_id).where(_D.task_id == bindparam("task_id"), _BLOCKS))
+        )
     )
 )
 
@@ -210,6 +235,11 @@ def dependency_names(*, is_done: bool) -> Prepared:
     )
 
 
+ADD_EDGE = Prepared(
+    sa.insert(t.dependencies).values(
+        task_id=bindparam("task_id"), depends_on_id=bindparam("depends_on_id"), type=sa.literal("blocks")
+    )
+)
 EDGES = Prepared(
     sa.select(_D.task_id, _D.depends_on_id)
     .join(t.tasks, _T.id == _D.task_id)
@@ -224,26 +254,35 @@ RELEASE_DEPENDENTS = Prepared(
 
 
 @lru_cache(_REMEMBERED)
-def actionable(statuses: tuple[str, ...]) -> Prepared:
+def actionable(statuses: tuple[str, ...]) -> Listed:
     """Give the statement for what a coordinator chooses tasks by; how they were planned is not a part of it."""
     line = _T.id, _T.name, _T.description, _T.status, _T.sequence, _T.parallel_group
     query = sa.select(*line, _T.required_capabilities, _T.error)
-    return Prepared(_in_order(_free(query, *statuses).where(_OF_WORKFLOW)))
+    return _listed(_in_order(_free(query, *statuses).where(_OF_WORKFLOW)))
 
 
 @cache
 def available(*, has_workflow: bool) -> Prepared:
-    """Give the statement for a page of pending tasks that nobody holds, in the order of their index."""
+    """Make the statement for a page of pending tasks that nobody holds, in the order of their index.
+
+    It gives what agents are chosen for them by, and how many characters they have.
+    """
     closed = sa.select(_W.id).where(_one_of(_W.status, CLOSED))
-    query = _free(_select(Task), "pending").where(_T.workflow_id.not_in(closed))
+    line = sa.select(_T.id, _T.required_capabilities, _size(_select(Task)))
+    query = _free(line, "pending").where(_T.workflow_id.not_in(closed))
     if has_workflow:
         query = query.where(_OF_WORKFLOW)
     return Prepared(query.order_by(_T.sequence, _T.workflow_number, _T.name).limit(_LIMIT).offset(_OFFSET))
 
 
 OPEN_TASK_COUNT = Prepared(sa.select(_TOTAL).select_from(t.tasks).where(_OF_WORKFLOW, ~_one_of(_T.status, DONE)))
+_LONG = {"description", "plan", "context", "outcome", "outcome_detail", "error"}
+# What ends a claim asks for none of the long texts.
+_SHORT_TASK = [sa.null().label(column.name) if column.name in _LONG else column for column in columns(Task)]
 HELD_BY = Prepared(
-    _select(Task).where(_T.assigned_agent_id == bindparam("agent_id")).order_by(_T.claimed_at, _T.fence, _T.number)
+    sa.select(*_SHORT_TASK)
+    .where(_T.assigned_agent_id == bindparam("agent_id"))
+    .order_by(_T.claimed_at, _T.fence, _T.number)
 )
 HOLDERS = Prepared(sa.select(_T.assigned_agent_id).where(_T.assigned_agent_id.is_not(None)).distinct())
 
@@ -281,8 +320,8 @@ TASKS_FOR_PEOPLE = _tasks_for_people()
 _C = t.checkpoints.c
 _OF_TASK = _C.task_id == bindparam("task_id")
 LAST_SEQUENCE = Prepared(sa.select(sa.func.max(_C.sequence).label("last")).where(_OF_TASK))
-LAST_CHECKPOINTS = Prepared(
-    _select(Checkpoint).where(_OF_TASK, _C.sequence < bindparam("before")).order_by(_C.sequence.desc()).limit(_LIMIT)
+LAST_CHECKPOINTS = _listed(
+    _select(Checkpoint).where(_OF_TASK, _C.sequence < bindparam("before")).order_by(_C.sequence.desc())
 )
 # The same without what they say in detail, which may be long.
 LAST_CHECKPOINT_LINES = Prepared(
@@ -295,11 +334,11 @@ CHECKPOINT_COUNT = Prepared(sa.select(_TOTAL).select_from(t.checkpoints).where(_
 
 
 @lru_cache(_REMEMBERED)
-def checkpoints(kinds: Words) -> Prepared:
+def checkpoints(kinds: Words) -> Listed:
     query = _select(Checkpoint).where(_OF_TASK, _C.sequence > bindparam("since"))
     if kinds is not None:
         query = query.where(_one_of(_C.checkpoint_type, kinds))
-    return Prepared(query.order_by(_C.sequence).limit(_LIMIT))
+    return _listed(query.order_by(_C.sequence))
 
 
 def _newest_summaries() -> Prepared:
@@ -325,13 +364,16 @@ PERHAPS_PEOPLE = Prepared(_select(Agent).where(_mentions(_A.metadata, HUMAN)).or
 
 
 @lru_cache(_REMEMBERED)
-def agents(statuses: Words, role: str | None, *, has_runtime: bool) -> Prepared:
+def agents(statuses: Words, role: str | None, *, has_runtime: bool) -> tuple[Listed, Prepared]:
+    """Make the statements for agents, and for their ids alone."""
     query = _select(Agent).order_by(_A.created_at, _A.number)
     if statuses is not None:
         query = query.where(_one_of(_A.status, statuses))
     if role is not None:
         query = query.where(_A.role == role)
-    return Prepared(query.where(_A.runtime == bindparam("runtime")) if has_runtime else query)
+    if has_runtime:
+        query = query.where(_A.runtime == bindparam("runtime"))
+    return _listed(query), Prepared(query.with_only_columns(_A.id))
 
 
 # Workspaces and templates.
@@ -346,7 +388,8 @@ def workspaces(statuses: Words) -> Prepared:
 
 
 ACTIVE_WORKSPACES_AT = Prepared(_select(Workspace).where(_S.path == bindparam("path"), _S.status == "active"))
-TEMPLATES = Prepared(_select(Template).order_by(_P.name))
+TEMPLATES = _listed(_select(Template).order_by(_P.name))
+TEMPLATE_NAMES = Prepared(sa.select(_P.name))
 TEMPLATE_NAMED = Prepared(sa.select(_P.id).where(_P.name == bindparam("name")))
 
 
@@ -382,12 +425,12 @@ def waiting_messages(recipient_ids: Collection[str]) -> sa.Select[Any]:
     return query.order_by(*(chosen.c[name] for name in order))
 
 
-def newest_messages(query: sa.Select[Any]) -> Prepared:
-    return Prepared(query.order_by(_M.created_at.desc(), _M.number.desc()).limit(_LIMIT))
+def newest_messages(query: sa.Select[Any]) -> Listed:
+    return _listed(query.order_by(_M.created_at.desc(), _M.number.desc()))
 
 
 @lru_cache(_REMEMBERED)
-def inbox(equal: frozenset[str], message_types: Words, priorities: Words, *, has_since: bool) -> Prepared:
+def inbox(equal: frozenset[str], message_types: Words, priorities: Words, *, has_since: bool) -> Listed:
     """Give the statement for the messages that an agent has received; of a thread also those that it has sent.
 
     Args:
@@ -410,7 +453,7 @@ def inbox(equal: frozenset[str], message_types: Words, priorities: Words, *, has
 
 
 @cache
-def all_messages(*, has_workflow: bool, has_agent: bool) -> Prepared:
+def all_messages(*, has_workflow: bool, has_agent: bool) -> Listed:
     query = _select(Message)
     if has_workflow:
         query = query.where(_M.workflow_id == bindparam("workflow_id"))

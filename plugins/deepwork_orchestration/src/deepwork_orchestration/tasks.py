@@ -6,6 +6,7 @@ from deepwork_orchestration import checkpoints, claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Caller, Fence, Flag, Id, Limit, NewTaskPlan, Object, TaskPlan, Text
 from deepwork_orchestration.errors import OrchestrationError, some
+from deepwork_orchestration.limits import omitted
 from deepwork_orchestration.models import Mapped, Task
 from deepwork_orchestration.states import DONE, FINISHED, TASK_TRANSITIONS, TaskStatus, check_transition
 
@@ -22,8 +23,9 @@ def task_get(
     """Get a task; checkpoints: the newest, oldest first."""
     task = act.records.task(id)
     claims.notice_binding(act, task)
-    newest = act.records.last_checkpoints(id, checkpoint_limit) if include_checkpoints else []
-    return {**task.reply(), "checkpoints": [checkpoint.reply() for checkpoint in newest]}
+    newest, left_out = act.records.last_checkpoints(id, checkpoint_limit) if include_checkpoints else ([], 0)
+    listed = [checkpoint.reply() for checkpoint in newest]
+    return {**task.reply(), "checkpoints": listed, **omitted("checkpoints", left_out)}
 
 
 def task_set_plan(

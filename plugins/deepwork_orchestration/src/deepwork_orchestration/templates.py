@@ -20,7 +20,7 @@ from deepwork_orchestration.arguments import (
 )
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
 from deepwork_orchestration.graph import check_graph
-from deepwork_orchestration.limits import check_plan, size_of
+from deepwork_orchestration.limits import check_plan, omitted, size_of
 from deepwork_orchestration.models import Mapped, Task, Template
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
@@ -53,7 +53,8 @@ def template_create(
 
 def template_list(act: Act) -> Mapped:
     """List templates by name."""
-    return {"templates": [template.reply() for template in act.records.templates()]}
+    templates, left_out = act.records.templates()
+    return {"templates": [template.reply() for template in templates], **omitted("templates", left_out)}
 
 
 def template_apply(

@@ -11,7 +11,7 @@ from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Count, Flag, Id, Limit, Name, Parallel, Plan, PlanTask, SourceType, Text
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.graph import check_graph
-from deepwork_orchestration.limits import check_plan, size_of
+from deepwork_orchestration.limits import check_plan, omitted, size_of
 from deepwork_orchestration.models import Mapped, Task, Workflow, shown_status
 from deepwork_orchestration.states import TASK_STATUSES, WORKFLOW_TRANSITIONS, WorkflowStatus, check_transition
 from deepwork_orchestration.tokens import estimate_text, estimator
@@ -56,8 +56,14 @@ def workflow_get(
 ) -> Mapped:
     """Get a workflow."""
     workflow = act.records.whole_workflow(id)
-    tasks = act.records.tasks(id) if include_tasks else []
-    return {**workflow.reply(), "tasks": [_listed(task, is_summary=include_task_summaries) for task in tasks]}
+    tasks: Sequence[Any] = ()
+    left_out = 0
+    if include_tasks and include_task_summaries:
+        tasks, left_out = act.records.task_summaries(id)
+    elif include_tasks:
+        tasks = act.records.task_lines(id)
+    listed = [_listed(task, is_summary=include_task_summaries) for task in tasks]
+    return {**workflow.reply(), "tasks": listed, **omitted("tasks", left_out)}
 
 
 def workflow_list(
@@ -200,8 +206,10 @@ def _updated(act: Act, workflow: Workflow) -> None:
     act.emit("workflow:updated", workflow.id, workflow.summary())
 
 
-def _listed(task: Task, *, is_summary: bool) -> Mapped:
-    listed = {**task.brief(), "sequence": task.sequence, "parallel_group": task.parallel_group}
+def _listed(task: Any, *, is_summary: bool) -> Mapped:
+    status = shown_status(task.status, task.open_dependencies)
+    listed = {"id": task.id, "name": task.name, "status": status}
+    listed |= {"sequence": task.sequence, "parallel_group": task.parallel_group}
     if is_summary:
         listed |= {"description": task.description, "outcome": task.outcome, "plan_summary": task.plan_summary}
     return listed

@@ -31,6 +31,15 @@ class Prepared:
         compiled = self._of(connection.dialect)
         return int(execute(connection, compiled.sql, compiled.parameters(arguments)).rowcount)
 
+    def run_each(self, connection: Connection, arguments: Iterable[Mapping[str, Any]]) -> None:
+        """Run it once for each set of arguments."""
+        compiled = self._of(connection.dialect)
+        driver: Any = connection.connection.driver_connection
+        try:
+            driver.cursor().executemany(compiled.sql, [compiled.parameters(values) for values in arguments])
+        except Exception as error:
+            raise _wrapped(connection, compiled.sql, error) from error
+
     def rows(self, connection: Connection, arguments: Mapping[str, Any]) -> list[Any]:
         """Run it, and give its rows, whose values are attributes."""
         compiled = self._of(connection.dialect)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,6 +46,10 @@ class Transaction:
     def run(self, statement: Prepared, **arguments: Any) -> int:
         """Run a prepared statement, and say how many rows it has changed."""
         return statement.run(self.connection, arguments)
+
+    def run_each(self, statement: Prepared, arguments: Iterable[Mapping[str, Any]]) -> None:
+        """Run a prepared statement once for each set of arguments."""
+        statement.run_each(self.connection, arguments)
 
     def rows(self, statement: Prepared, **arguments: Any) -> list[Any]:
         """Run a prepared statement, and give its rows, whose values are attributes."""
