@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -93,8 +94,8 @@ async def test_a_worktree_with_a_configuration_of_its_own_runs_nothing_when_it_i
     if is_dirty:
         (place / "README.md").write_text("changed\n")
     os.utime(place / "README.md", (1, 1))
-    error = await cleaned(agent, workspace["id"])
-    assert (error is not None, place.exists()) == (is_dirty, is_dirty)
+    reply = await agent.call("workspace_update", id=workspace["id"], cleanup_worktree=True)
+    assert ("moved_to" in reply, place.exists()) == (is_dirty, False)
     assert fired() == []
 
 
@@ -125,10 +126,11 @@ async def test_a_submodule_in_a_worktree_is_not_looked_into(team, agent, reposit
     team.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", cwd=place)
     arm(team, program, place / "inner")
     (place / "inner" / "file").write_text("two\n")
-    error = await cleaned(agent, workspace["id"])
-    assert error["code"] == "INVALID_STATE"
-    assert (place / "inner" / "file").read_text() == "two\n"
+    reply = await agent.call("workspace_update", id=workspace["id"], cleanup_worktree=True)
+    moved = Path(reply["moved_to"])
+    assert (moved / "inner" / "file").read_text() == "two\n"
     assert fired() == []
+    assert team.git("rev-parse", "--show-toplevel", cwd=moved / "inner").strip() == str(moved / "inner")
 
 
 @pytest.mark.parametrize("link", ["worktrees", "worktrees/.gitignore", "worktrees/b"])

@@ -54,7 +54,9 @@ async def test_a_merged_workspace_has_a_commit_and_is_final(agent, make_task):
     await agent.call("workspace_update", id=workspace_id, status="abandoned")
     refusal = await agent.refusal("task_assign_workspace", task_id=tasks["a"], workspace_id=workspace_id)
     assert refusal["code"] == "INVALID_STATE"
-    await agent.call("workspace_update", id=workspace_id, status="active", merge_commit="abc")
+    refusal = await agent.refusal("workspace_update", id=workspace_id, status="active", merge_commit="abc")
+    assert (refusal["code"], "no full id of a commit" in refusal["message"]) == ("INVALID_INPUT", True)
+    await agent.call("workspace_update", id=workspace_id, status="active", merge_commit=40 * "a")
     await agent.call("task_assign_workspace", task_id=tasks["a"], workspace_id=workspace_id)
     await agent.call("workspace_update", id=workspace_id, status="merged")
     refusal = await agent.refusal("workspace_update", id=workspace_id, status="active")
@@ -64,7 +66,7 @@ async def test_a_merged_workspace_has_a_commit_and_is_final(agent, make_task):
     assert refusal["code"] == "WORKFLOW_MISMATCH"
 
 
-async def test_a_worktree_is_made_and_removed_but_not_with_work_in_it(team, agent, repository):
+async def test_a_worktree_is_made_and_removed(team, agent, repository):
     workflow_id, _ = await agent.workflow()
     created = await agent.call(
         "workspace_create", workflow_id=workflow_id, branch="feature/x", create_worktree=True, request_id="r"
@@ -77,17 +79,29 @@ async def test_a_worktree_is_made_and_removed_but_not_with_work_in_it(team, agen
     assert created["path"] == str(place)
     assert worktrees(team) == [str(place)]
     assert "worktrees" not in team.git("status", "--porcelain")
-    (place / "new.txt").write_text("work")
-    refusal = await agent.refusal("workspace_update", id=created["id"], status="abandoned", cleanup_worktree=True)
-    assert (refusal["code"], "new.txt" in refusal["message"]) == ("INVALID_STATE", True)
-    (workspace,) = (await agent.call("workspace_list", workflow_id=workflow_id))["workspaces"]
-    assert workspace["status"] == "active"
-    (place / "new.txt").unlink()
-    await agent.call("workspace_update", id=created["id"], status="abandoned", cleanup_worktree=True)
+    cleaned = await agent.call("workspace_update", id=created["id"], status="abandoned", cleanup_worktree=True)
+    assert cleaned == {"success": True, "removed": True}
     assert (worktrees(team), place.exists(), branches(team)) == ([], False, ["feature/x", "main"])
+    cleaned = await agent.call("workspace_update", id=created["id"], cleanup_worktree=True)
+    assert cleaned == {"success": True, "removed": False}
 
 
-@pytest.mark.parametrize("branch", ["-b", "a..b", "a.lock", "a b", "@{", "--orphan"])
+NOT_LITERAL = [
+    "@{-1}",
+    "@{-2}",
+    "@{u}",
+    "@{upstream}",
+    "@",
+    "HEAD",
+    "a@{1}",
+    ":/first",
+    "a^{/first}",
+    "main~0",
+    "main^0",
+]
+
+
+@pytest.mark.parametrize("branch", ["-b", "a..b", "a.lock", "a b", "@{", "--orphan", "-", *NOT_LITERAL])
 async def test_what_is_no_branch_is_refused(team, agent, repository, branch):
     workflow_id, _ = await agent.workflow()
     refusal = await agent.refusal("workspace_create", workflow_id=workflow_id, branch=branch, create_worktree=True)
@@ -99,11 +113,14 @@ async def test_nothing_is_left_of_an_attempt_that_fails(team, agent, repository,
     workflow_id, _ = await agent.workflow()
     _, others = await agent.workflow(make_task("a"))
     for arguments, code in (
-        ({"base_branch": "nowhere"}, "INVALID_STATE"),
+        ({"base_branch": "nowhere"}, "INVALID_INPUT"),
         ({"base_branch": "--force"}, "INVALID_INPUT"),
+        *(({"base_branch": name}, "INVALID_INPUT") for name in NOT_LITERAL),
+        ({"base_branch": team.git("rev-parse", "HEAD")[:12]}, "INVALID_INPUT"),
+        ({"base_branch": 40 * "a"}, "INVALID_INPUT"),
         ({"path": "/tmp/outside"}, "INVALID_INPUT"),
         ({"path": "relative"}, "INVALID_INPUT"),
-        ({"path": str(repository / "README.md")}, "INVALID_STATE"),
+        ({"path": str(repository / "README.md")}, "INVALID_INPUT"),
         ({"task_ids": [others["a"]]}, "WORKFLOW_MISMATCH"),
     ):
         refusal = await agent.refusal(

@@ -135,8 +135,17 @@ class Git:
         if tops.isdisjoint((folder, *folder.parents)):
             return None
         tree = await type(self).open(folder, self._environment)
-        is_ours = tree and tree.top in tops and await _common_folder(tree) == await _common_folder(self)
+        is_ours = tree and tree.top in tops and await tree.common_folder() == await self.common_folder()
         return tree if is_ours else None
+
+    async def common_folder(self) -> Path:
+        """Return the folder that git keeps for all working trees of the repository.
+
+        Raises:
+            GitError: git gave no answer.
+        """
+        printed = await self.run("rev-parse", "--path-format=absolute", "--git-common-dir")
+        return _resolved(os.fsdecode(printed.rstrip(b"\n")))
 
     async def _find_working_tree(self) -> bool:
         has_repository = _has_repository(self.root)
@@ -182,11 +191,6 @@ class Git:
             for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
         }
         self._environment |= _as_environment({**OVERRIDES, **blanks})
-
-
-async def _common_folder(git: Git) -> Path:
-    printed = await git.run("rev-parse", "--path-format=absolute", "--git-common-dir")
-    return _resolved(os.fsdecode(printed.rstrip(b"\n")))
 
 
 def _has_repository(root: Path) -> bool:

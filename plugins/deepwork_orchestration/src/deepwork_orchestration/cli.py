@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -10,8 +11,8 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ToolCall, open_context, visible, visible_lines
-from deepwork_orchestration import agents, mermaid, orchestration, plan_file, tasks, workflows
+from deepwork.api import ConfigError, ToolCall, open_context, visible, visible_lines
+from deepwork_orchestration import agents, mermaid, orchestration, plan_file, removed, tasks, workflows
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.models import Mapped
@@ -259,6 +260,44 @@ def import_plans(file: Any, root: str) -> None:
     begun = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
     if begun:
         _say(f"{begun} tasks were begun and are held by nobody here; task_claim takes one over.", err=True)
+
+
+@plan.command()
+@click.option("--removed", "is_removed", is_flag=True, help="Remove worktrees that were moved aside.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_project
+def clean(root: str, *, is_removed: bool, yes: bool) -> None:
+    """Remove what agents have left, for good.
+
+    With --removed, the worktrees in .deepwork/worktrees/.removed. Shows what would be lost with each, and asks one by
+    one.
+    """
+    if not is_removed:
+        raise click.UsageError("nothing is chosen: add --removed")
+    if not yes and not _is_terminal():
+        raise ConfigError("nothing was removed: stdin is not a terminal", hint="Add --yes to remove them unasked.")
+    anyio.run(_clean, root, yes)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+async def _clean(root: str, yes: bool) -> None:  # noqa: FBT001 - anyio.run passes no names
+    async with open_context("orchestration", root) as context:
+        places = removed.places(context.project_root)
+        git = await open_desk(context).git() if places else None
+        if git is None:
+            _say("No worktree was moved aside.", err=True)
+            return
+        for place in places:
+            _say(str(place), bold=True)
+            found = await removed.look(git, place)
+            for line in found.reasons or ["everything in it is committed"]:
+                _say(f"    {found.obstacle or line}")
+            if found.obstacle is None and (yes or click.confirm("Remove it for good?")):
+                await removed.remove(git, place)
+                _say("    removed")
 
 
 def _read(root: str, query: Callable[[Act], ResultT]) -> ResultT:

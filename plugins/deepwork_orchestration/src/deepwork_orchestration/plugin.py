@@ -1,4 +1,4 @@
-"""The hooks: tools, a command, messages for `deepwork hook`, and what waits for people."""
+"""The hooks: tools, a command, a check, messages for `deepwork hook`, and what waits for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deepwork import hookimpl
 if TYPE_CHECKING:
     from click import Command
 
-    from deepwork.api import AgentMail, InboxSource, PluginContext, ToolSet
+    from deepwork.api import AgentMail, Check, InboxSource, PluginContext, ToolSet
 
 
 @hookimpl
@@ -43,3 +43,11 @@ def deepwork_commands() -> Iterator[Command]:
     from deepwork_orchestration.cli import plan
 
     yield plan
+
+
+@hookimpl
+def deepwork_checks(context: PluginContext) -> Iterator[Check]:
+    """The check `worktrees`."""
+    from deepwork_orchestration.removed import check
+
+    yield check(context)

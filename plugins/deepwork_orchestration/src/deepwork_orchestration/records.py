@@ -48,6 +48,11 @@ BATCH = 500
 LONGEST_ESCAPE = 6
 
 
+def new_workspace_id() -> str:
+    """Make the id of a workspace, for a worktree that is made before its workspace is stored."""
+    return new_id(PREFIXES[Workspace])
+
+
 class Records:
     """The rows of one transaction."""
 

@@ -1,15 +1,18 @@
 """The tools about workspaces, and the claim, which may make one.
 
-Between two transactions git runs. What it has made is removed again when the second one fails.
+Between two transactions git runs. What it has made is taken back when the second one fails.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from deepwork.api import DeepWorkError, GitError, PathRefused, ToolCall, resolve_inside
-from deepwork_orchestration import agents, claims, worktrees
+from anyio import CancelScope
+
+from deepwork.api import DeepWorkError, Git, GitError, PathRefused, ToolCall, resolve_inside
+from deepwork_orchestration import agents, claims, git_names, worktrees
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Flag, Id, Name, Text, Texts
 from deepwork_orchestration.desk import Desk, Request
@@ -38,22 +41,22 @@ async def workspace_create(
     if recorded is not None:
         return dict(recorded)
 
-    def store(place: str) -> Callable[[Act], Mapped]:
-        return lambda act: _create(act, workflow_id, place, branch, base_branch, task_ids or [])
+    async def store(place: str, workspace_id: str | None = None) -> Mapped:
+        return await desk.write(
+            call,
+            lambda act: _create(act, workflow_id, place, branch, base_branch, task_ids or [], workspace_id),
+            request,
+        )
 
     if not create_worktree:
         if path is None:
             suggestion = "Give path, or create_worktree: true."
             raise OrchestrationError("MISSING_PATH", "a workspace needs a path", suggestion)
-        return await desk.write(call, store(normalized(path)), request)
+        return await store(normalized(path))
     repository = await desk.read(call, lambda act: _repository_path(act, workflow_id, task_ids or []))
     default = desk.context.project_root / worktrees.FOLDER / branch.replace("/", "-")
     folder = default if path is None else Path(normalized(path))
-
-    async def stored(place: str) -> Mapped:
-        return await desk.write(call, store(place), request)
-
-    return await _with_worktree(desk, repository, folder, branch, base_branch, stored)
+    return await _with_worktree(desk, call, repository, folder, branch, base_branch, store)
 
 
 async def workspace_update(
@@ -66,14 +69,24 @@ async def workspace_update(
     cleanup_worktree: Flag = False,
     request: Request | None = None,
 ) -> Mapped:
-    """Change a workspace; merged needs merge_commit. cleanup_worktree removes a worktree without uncommitted work."""
+    """Change a workspace; merged needs merge_commit, a full id. cleanup_worktree removes its worktree, or moves it."""
     recorded = await desk.recorded(call, request)
     if recorded is not None:
         return dict(recorded)
-    if cleanup_worktree:
-        workspace, repository = await desk.read(call, lambda act: _with_repository(act, id, status, merge_commit))
-        await _remove_worktree(desk, workspace, repository)
-    return await desk.write(call, lambda act: _update(act, id, status, merge_commit), request)
+    if not cleanup_worktree and merge_commit is None:
+        return await desk.write(call, lambda act: _update(act, id, status, merge_commit), request)
+    workspace, repository = await desk.read(call, lambda act: _with_repository(act, id, status, merge_commit))
+    if merge_commit is not None:
+        await _check_merge_commit(desk, repository, merge_commit)
+    outcome = await _remove_worktree(desk, workspace, repository) if cleanup_worktree else {}
+    try:
+        return await desk.write(call, lambda act: _update(act, id, status, merge_commit) | outcome, request)
+    except OrchestrationError as error:
+        if not (outcome.get("removed") or "moved_to" in outcome):
+            raise
+        what = f"moved to {outcome['moved_to']}" if "moved_to" in outcome else "removed"
+        done = f"The worktree was {what}, and nothing else was changed."
+        raise OrchestrationError(error.code, error.message, done) from None
 
 
 def workspace_list(act: Act, workflow_id: Id, status: list[WorkspaceStatus] | None = None) -> Mapped:
@@ -119,72 +132,146 @@ async def _workspace_of_claim(desk: Desk, call: ToolCall, task_id: str) -> Mappe
     path = desk.context.project_root / worktrees.FOLDER / task.id
     branch = f"deepwork/{workflow.id}/{task.id}"
 
-    async def store(place: str) -> Mapped:
-        return await desk.write(call, lambda act: _create(act, workflow.id, place, branch, None, [task.id]))
+    async def store(place: str, workspace_id: str) -> Mapped:
+        return await desk.write(
+            call, lambda act: _create(act, workflow.id, place, branch, None, [task.id], workspace_id)
+        )
 
     try:
-        created = await _with_worktree(desk, repository, path, branch, None, store)
+        if workspace is not None:
+            git = await _repository(desk, repository, "")
+            await worktrees.forget(git, Path(workspace.path), workspace.branch, workspace.id)
+        created = await _with_worktree(desk, call, repository, path, branch, None, store)
     except DeepWorkError as error:
-        return {"workspace_error": error.message}
+        return {"workspace_error": f"{error.message}. {error.hint}" if error.hint else error.message}
     return {"workspace_id": created.pop("id"), **created}
 
 
 async def _with_worktree(
     desk: Desk,
+    call: ToolCall,
     repository: str | None,
     path: Path,
     branch: str,
     base: str | None,
-    store: Callable[[str], Awaitable[Mapped]],
+    store: Callable[[str, str], Awaitable[Mapped]],
 ) -> Mapped:
     """Make a worktree, and store its workspace; without the one there is not the other."""
-    git = await desk.git() if desk.has_repository(repository) else None
-    if git is None:
-        raise OrchestrationError(
-            "MISSING_REPO_PATH",
-            f"this server's project is not the workflow's git repository ({repository})",
-            "Call a server that serves that repository, or make the worktree there and register it with path.",
-        )
-    place = _allowed(desk, path)
+    from deepwork_orchestration.records import new_workspace_id
+
+    git = await _repository(
+        desk,
+        repository,
+        "Call a server that serves that repository, or make the worktree there and register it with path.",
+    )
+    place, workspace_id = _allowed(desk, path), new_workspace_id()
     try:
-        worktree = await worktrees.add(git, place, branch, base)
+        worktree = await worktrees.add(git, place, branch, base, workspace_id)
     except GitError as error:
         raise OrchestrationError("INVALID_STATE", error.message, "Nothing was changed.") from None
     try:
-        reply = await store(worktree.path)
-    except BaseException:
-        await worktrees.undo(git, worktree)
+        reply = await store(str(worktree.path), workspace_id)
+    except BaseException as error:
+        left = await _undo(desk, call, git, worktree, workspace_id)
+        if left and isinstance(error, DeepWorkError):
+            code = error.code if isinstance(error, OrchestrationError) else "INVALID_STATE"
+            raise OrchestrationError(code, error.message, worktrees.left_over(left)) from None
         raise
     warnings = [*reply.pop("warnings", ()), *([POINTERS] if worktree.has_pointers else ())]
-    return {**reply, "path": worktree.path, **({"warnings": warnings} if warnings else {})}
+    return {**reply, "path": str(worktree.path), **({"warnings": warnings} if warnings else {})}
 
 
-async def _remove_worktree(desk: Desk, workspace: Workspace, repository: str | None) -> None:
-    git = await desk.git() if desk.has_repository(repository) else None
+async def _undo(desk: Desk, call: ToolCall, git: Git, worktree: worktrees.Worktree, workspace_id: str) -> list[str]:
+    """Take back a worktree whose workspace was not stored, and name what is left.
+
+    The transaction may have succeeded although the call failed: then the worktree belongs to its workspace.
+    """
+    with CancelScope(shield=True):
+        try:
+            await desk.read(call, lambda act: act.records.workspace(workspace_id))
+            left = [f"workspace {workspace_id} with the worktree {worktree.path}"]
+        except OrchestrationError:
+            left = await worktrees.undo(git, worktree)
+        except Exception:  # noqa: BLE001 - whether it was stored is unknown, whatever keeps the database from answering
+            left = [f"a worktree in {worktree.path}"]
+    if left:
+        desk.context.log.warning("a call failed, and left %s", ", ".join(left))
+    return left
+
+
+async def _remove_worktree(desk: Desk, workspace: Workspace, repository: str | None) -> Mapped:
+    """Remove the worktree of a workspace, and say what has become of it."""
+    git = await _repository(desk, repository, "Call a server that serves that repository.")
+    try:
+        resolved, _ = resolve_inside(workspace.path, desk.context.workspace.output_roots)
+        removal = await worktrees.remove(git, resolved, workspace.branch, workspace.id)
+    except PathRefused as error:
+        problem = f"path {workspace.path!r} {error.message}"
+        raise OrchestrationError("INVALID_INPUT", problem, "Remove the worktree by hand.") from None
+    except GitError as error:
+        raise OrchestrationError("INVALID_STATE", error.message, "Nothing was changed.") from None
+    if removal.moved_to is not None:
+        return {"moved_to": str(removal.moved_to), "reasons": removal.reasons}
+    return {"removed": removal.was_there}
+
+
+async def _check_merge_commit(desk: Desk, repository: str | None, merge_commit: str) -> None:
+    """Refuse a commit that does not exist, where its repository is served."""
+    git_names.check_commit_id(merge_commit)
+    if desk.has_repository(repository):
+        try:
+            if git := await desk.git():
+                await git_names.check_commit(git, merge_commit)
+        except GitError as error:
+            raise OrchestrationError("INVALID_STATE", error.message, error.hint) from None
+
+
+async def _repository(desk: Desk, repository: str | None, suggestion: str) -> Git:
+    try:
+        git = await desk.git() if desk.has_repository(repository) else None
+    except GitError as error:
+        raise OrchestrationError("INVALID_STATE", error.message, error.hint) from None
     if git is None:
         raise OrchestrationError(
             "MISSING_REPO_PATH",
             f"this server's project is not the workflow's git repository ({repository})",
-            "Call a server that serves that repository.",
+            suggestion,
         )
-    place = _allowed(desk, Path(workspace.path))
-    try:
-        await worktrees.remove(git, str(place))
-    except GitError as error:
-        raise OrchestrationError("INVALID_STATE", error.message, "Nothing was changed.") from None
+    return git
 
 
-def _allowed(desk: Desk, path: Path) -> Path:
-    """Refuse a folder outside of the project and of the folders that its user allows."""
+def _allowed(desk: Desk, path: Path) -> worktrees.Place:
+    """Refuse every place but those below `.deepwork/worktrees`, and below the folders that the user allows."""
+    project, *extra_roots = desk.context.workspace.output_roots
     try:
-        resolved, _ = resolve_inside(str(path), desk.context.workspace.output_roots)
-        return resolved
+        resolved, root = resolve_inside(str(path), (project / worktrees.FOLDER, *extra_roots))
+        below = resolved.relative_to(root)
+        hidden = next((part for part in below.parts if part.startswith(".")), None)
+        if hidden is not None:
+            raise PathRefused(f"has a part that begins with a dot: {hidden!r}")
+        if not below.parts:
+            raise PathRefused("is the folder for worktrees itself")
+        if root == Path(os.path.realpath(project / worktrees.FOLDER)) != project / worktrees.FOLDER:
+            raise PathRefused(f"is no place for a worktree: {worktrees.FOLDER} is a link")
+        if resolved.is_relative_to(project) and root != project / worktrees.FOLDER:
+            raise PathRefused(f"lies in the project, but not below {worktrees.FOLDER}")
+        if any(_is_git_folder(folder) for folder in (resolved, *resolved.parents)):
+            raise PathRefused("lies in a folder of git's own")
+        return worktrees.Place(resolved, root)
     except PathRefused as error:
+        reason = error.message
+        if reason.startswith("lies outside"):
+            reason = f"lies neither below {worktrees.FOLDER} nor below a folder of allowed_output_roots"
         raise OrchestrationError(
             "INVALID_INPUT",
-            f"path {str(path)!r} {error.message}",
-            "Leave it out, or let the user allow the folder: allowed_output_roots.",
+            f"path {str(path)!r} {reason}",
+            "Leave it out, or let the user allow a folder: allowed_output_roots.",
         ) from None
+
+
+def _is_git_folder(folder: Path) -> bool:
+    """True if git would take a folder for a repository's own."""
+    return all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
 
 
 # What is done in transactions.
@@ -212,13 +299,21 @@ def _wanted_workspace(act: Act, task_id: str) -> tuple[Task, Workflow, str | Non
     return task, workflow, act.records.repository_path(workflow), workspace
 
 
-def _create(act: Act, workflow_id: str, path: str, branch: str, base_branch: str | None, task_ids: list[str]) -> Mapped:
+def _create(
+    act: Act,
+    workflow_id: str,
+    path: str,
+    branch: str,
+    base_branch: str | None,
+    task_ids: list[str],
+    workspace_id: str | None,
+) -> Mapped:
     act.records.workflow(workflow_id)
     tasks = _tasks_of(act, workflow_id, task_ids)
     same_place = act.records.active_workspaces_at(path)
-    workspace = act.records.add(
-        Workspace, workflow_id=workflow_id, path=path, branch=branch, base_branch=base_branch, status="active"
-    )
+    values = {"path": path, "branch": branch, "base_branch": base_branch, "status": "active"}
+    chosen_id = {"id": workspace_id} if workspace_id else {}
+    workspace = act.records.add(Workspace, workflow_id=workflow_id, **values, **chosen_id)
     for task in tasks:
         _assign(act, task, workspace.id)
     act.emit("workspace:created", workflow_id, workspace.reply())

@@ -1,4 +1,8 @@
-"""Worktrees of git for tasks: made and removed so that nothing is left half done.
+"""Worktrees of git for tasks: made, removed, and moved aside where something of them would be lost.
+
+Only what this plugin has made is ever removed: what git keeps of the worktree has a mark with the id of the workspace,
+and the row of that workspace names the same place. Nothing is pruned. No branch is deleted but one that the same call
+has made, at the commit at which it was made.
 
 Git runs with all filters off, so files that are kept elsewhere (Git LFS) stay pointers.
 """
@@ -6,108 +10,288 @@ Git runs with all filters off, so files that are kept elsewhere (Git LFS) stay p
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from deepwork.api import Folder, Git, GitError
-from deepwork_orchestration.errors import OrchestrationError, invalid_input
+from anyio import CancelScope, to_thread
+
+from deepwork.api import DeepWorkError, Folder, Git, GitError
+from deepwork_orchestration import git_names, losses, worktree_entries
+from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.worktree_entries import Entry
 
 # Out of git's sight, by a .gitignore of its own.
 FOLDER = Path(".deepwork") / "worktrees"
+# Below it: worktrees that were removed, although something of them is nowhere else.
+REMOVED = ".removed"
+_LOCK = ".lock"
+# A call waits so long for one that makes or removes another worktree of the project.
+_LOCK_SECONDS = 60.0
+# git writes this into the lock of a worktree while it makes it.
+_BEING_MADE = "initializing"
+
+
+class Place(NamedTuple):
+    """Where a worktree may be made: a folder that does not exist yet, and the folder of the user's in which it lies."""
+
+    path: Path
+    root: Path
 
 
 class Worktree(NamedTuple):
-    """A worktree that was made.
+    """A worktree that a call has made, or has begun to make.
 
     Attributes:
+        path: Where it is.
+        branch: The branch that is checked out in it.
+        made_at: The commit at which the call has made the branch; None if the branch was there before.
+        made_folders: The folders that the call has made above it, the outermost first.
         has_pointers: Whether it has files that only a filter would have filled with their content.
-        is_new_branch: Whether the branch was made with it.
     """
 
-    path: str
+    path: Path
     branch: str
-    has_pointers: bool
-    is_new_branch: bool
+    made_at: str | None = None
+    made_folders: tuple[Path, ...] = ()
+    has_pointers: bool = False
 
 
-async def check_branch(git: Git, branch: str) -> None:
-    """Refuse a name that git does not take for a branch.
+class Removal(NamedTuple):
+    """What has become of a worktree.
 
-    Raises:
-        OrchestrationError: INVALID_INPUT.
+    Attributes:
+        moved_to: Where it is now; None if nothing is left of it.
+        reasons: Why it was not removed.
+        was_there: Whether there was one at all.
     """
-    # A name that begins with - would be an option.
-    if branch.startswith("-") or (await git.try_run("check-ref-format", "--branch", branch)).returncode:
-        raise invalid_input("branch", f"is no name for a branch: {branch[:200]!r}", "Use letters, digits, / and -.")
+
+    moved_to: Path | None = None
+    reasons: Sequence[str] = ()
+    was_there: bool = True
 
 
-async def add(git: Git, path: Path, branch: str, base: str | None) -> Worktree:
+async def add(git: Git, place: Place, branch: str, base: str | None, workspace_id: str) -> Worktree:
     """Make a worktree on a branch, which is made from `base` if there is none of that name.
 
     Raises:
-        GitError: git cannot; nothing is left of the attempt.
-        OrchestrationError: The branch or the base is none.
+        OrchestrationError: It cannot be made. The error says whether something is left of the attempt.
+        GitError: git gave no answer before anything was done.
     """
-    await check_branch(git, branch)
-    start = "HEAD" if base is None else base
-    if start.startswith("-"):
-        raise invalid_input("base_branch", f"is no branch: {start[:200]!r}")
-    if _exists(path):
-        raise GitError(f"{str(path)!r} exists already")
-    exists = not (await git.try_run("show-ref", "--verify", "--quiet", f"refs/heads/{branch}")).returncode
-    _ignore(git.root, path)
-    arguments = [str(path), branch] if exists else ["-b", branch, "--", str(path), start]
-    await git.run("worktree", "prune")  # a folder that somebody has deleted would stand in the way
+    await git_names.check_branch(git, branch)
+    base_commit = await git_names.base_commit(git, base) if base is not None else None
+    async with _locked(git.root):
+        exists = await git_names.branch_commit(git, branch) is not None
+        commit = None if exists else base_commit or await git_names.base_commit(git, None)
+        worktree = Worktree(place.path, branch)
+        # A client that goes away must not leave a branch of which nobody knows who has made it.
+        with CancelScope(shield=True):
+            try:
+                worktree = worktree._replace(made_folders=await to_thread.run_sync(_make_folder, git.root, place))
+                if commit is not None:
+                    await _make_branch(git, branch, commit)
+                    worktree = worktree._replace(made_at=commit)
+                await git.run("worktree", "add", "--quiet", "--", str(place.path), branch)
+                await _mark(git, place.path, workspace_id)
+            except (DeepWorkError, OSError) as error:
+                left = await _undo(git, worktree)
+                reason = error.strerror if isinstance(error, OSError) else error.message
+                raise _refused(f"the worktree cannot be made: {reason}", left_over(left)) from None
+    return worktree._replace(has_pointers=await _has_pointers(git, place.path))
+
+
+async def undo(git: Git, worktree: Worktree) -> list[str]:
+    """Take back what a call has made, and name what is left of it."""
+    with CancelScope(shield=True):
+        try:
+            async with _locked(git.root):
+                return await _undo(git, worktree)
+        except DeepWorkError:
+            return [f"a worktree in {worktree.path}"]
+
+
+async def _undo(git: Git, worktree: Worktree) -> list[str]:
+    left = []
     try:
-        await git.run("worktree", "add", "--quiet", *arguments)
-    except BaseException:
-        await _clear(git, path, None if exists else branch)
-        raise
-    return Worktree(str(path), branch, await _has_pointers(git, path), not exists)
+        entry = await worktree_entries.find_entry(git, worktree.path) if worktree.made_folders else None
+        if entry is not None:
+            # This call has made it, whether or not it came to write the mark.
+            removal = await _remove(git, _unlocked(entry)._replace(workspace_id=""), worktree.branch)
+            left += [f"a worktree in {removal.moved_to}"] if removal.moved_to else []
+    except (DeepWorkError, OSError):
+        left.append(f"a worktree in {worktree.path}")
+    for folder in reversed(worktree.made_folders):
+        with suppress(OSError):  # somebody may have put something into it meanwhile
+            os.rmdir(folder)
+    if worktree.made_folders and not left and _exists(worktree.path):
+        left.append(f"the folder {worktree.path}")
+    if worktree.made_at is not None:
+        try:
+            await git.run("update-ref", "-d", git_names.branch_ref(worktree.branch), worktree.made_at)
+        except GitError:
+            left.append(f"the branch {worktree.branch!r}")
+    return left
 
 
-async def undo(git: Git, worktree: Worktree) -> None:
-    """Remove a worktree that has just been made, and its branch if that was made with it."""
-    await _clear(git, Path(worktree.path), worktree.branch if worktree.is_new_branch else None)
-
-
-async def remove(git: Git, path: str) -> None:
-    """Remove a worktree, but not its branch.
+async def remove(git: Git, path: Path, branch: str, workspace_id: str) -> Removal:
+    """Remove the worktree of a workspace, but not its branch; or move it aside if something of it would be lost.
 
     Raises:
-        OrchestrationError: INVALID_STATE; it holds work that is not committed, or is no worktree of the repository.
+        OrchestrationError: INVALID_STATE; there is no worktree that this plugin has made, and nothing was changed.
+        GitError: git cannot; the worktree is where it was, if nothing else is said.
+    """
+    if await _removable(git, path, workspace_id) is None:
+        return Removal(was_there=False)
+    async with _locked(git.root):
+        entry = await _removable(git, path, workspace_id)  # somebody else may have held the lock
+        with CancelScope(shield=True):
+            return await _remove(git, entry, branch) if entry else Removal(was_there=False)
+
+
+async def forget(git: Git, path: Path, branch: str, workspace_id: str) -> None:
+    """Let git forget a worktree that this plugin has made, whose folder is gone, if nothing else is lost with it.
+
+    Raises:
         GitError: git cannot.
     """
-    if not is_folder(path):
-        await git.run("worktree", "prune")
-        return
+    entry = await worktree_entries.find_entry(git, path)
+    is_ours = entry is not None and entry.workspace_id == workspace_id and entry.lock is None
+    # What lies elsewhere may only be on a drive that is not mounted.
+    is_gone = not _exists(path) and path.parent == git.root / FOLDER and path.parent.is_dir()
+    if entry and is_ours and is_gone:
+        would_be_lost = await _has_staged(git, entry) or await losses.unfinished(git, entry, branch)
+        if not would_be_lost:
+            await git.run("worktree", "remove", "--", str(path))
+
+
+def is_folder(path: str) -> bool:
+    """True if the folder of a worktree is still there."""
+    return os.path.isdir(path)
+
+
+def removed_folder(root: Path) -> Path:
+    """Return the folder of the worktrees that were moved aside."""
+    return root / FOLDER / REMOVED
+
+
+async def _removable(git: Git, path: Path, workspace_id: str) -> Entry | None:
+    """Return the worktree of a workspace; None if nothing is there.
+
+    Raises:
+        OrchestrationError: INVALID_STATE; it may not be removed.
+    """
+    entry = await worktree_entries.find_entry(git, path)
+    name = f"the worktree {str(path)!r}"
+    if not _exists(path):
+        return None
+    if entry is None:
+        raise _refused(f"{str(path)!r} is no worktree of this repository", "Remove it by hand, if it is not needed.")
+    if entry.workspace_id not in (workspace_id, None):
+        problem = f"{name} was made for another workspace: {entry.workspace_id!r}"
+        raise _refused(problem, "Clean up that workspace, if it is not needed.")
+    if entry.workspace_id is None and not path.is_relative_to(git.root / FOLDER):
+        problem = f"{name} was not made by this plugin, so it is never removed"
+        raise _refused(problem, "Its user can remove it: `git worktree remove`.")
+    if entry.lock is not None:
+        problem = f"{name} is locked: {entry.lock[:200] or 'without a reason'}"
+        raise _refused(problem, "Its user can unlock it: `git worktree unlock`.")
+    return entry
+
+
+async def _remove(git: Git, entry: Entry, branch: str) -> Removal:
+    """Remove a worktree from which nothing would be lost; move every other one aside."""
+    if not entry.is_there:
+        raise GitError(f"git keeps a worktree at {str(entry.place)!r}, but its folder is absent or another one")
     # What a worktree's own configuration says holds only if git is opened there: its filters are switched off too.
-    tree = await git.worktree_around(Path(path))
-    if tree is None or tree.top != Path(path):
-        raise OrchestrationError(
-            "INVALID_STATE", f"{path!r} is no worktree of this repository", "Remove it by hand, if it is not needed."
-        )
-    # git looks into no submodule, and refuses to remove a worktree that has one.
-    changes = await tree.run("status", "--porcelain", "--ignore-submodules=dirty")
-    if changes:
-        raise OrchestrationError(
-            "INVALID_STATE",
-            f"the worktree {path!r} holds work that is not committed: {_first_lines(changes)}",
-            "Commit it on its branch, or remove it there, and call again.",
-        )
-    # Without --force, git itself refuses a worktree that changes meanwhile.
-    await tree.run("-C", str(git.root), "worktree", "remove", path)
+    tree = await git.worktree_around(entry.place)
+    if tree is None or tree.top != entry.place:
+        raise GitError(f"{str(entry.place)!r} is no worktree that git can use")
+    reasons = [] if entry.workspace_id is not None else ["it has no mark, so this plugin may not have made it"]
+    reasons += await losses.losses(git, tree, entry, branch)
+    if reasons:
+        return Removal(await _move_aside(git, entry), reasons)
+    # Without --force git refuses every worktree of a repository with submodules. None is there, or it would be a loss.
+    has_submodules = any(mode.startswith("160000 ") for mode in await tree.paths("ls-files", "-s", "-z"))
+    force = ["--force"] if has_submodules else []
+    try:
+        await tree.run("-C", str(git.root), "worktree", "remove", *force, "--", str(entry.place))
+    except GitError as error:
+        rest = f"What was not removed of it is in {entry.place}." if _exists(entry.place) else "Its folder was removed."
+        raise _refused(error.message, rest) from None
+    return Removal()
 
 
-async def _clear(git: Git, path: Path, branch: str | None) -> None:
-    """Remove what a failed attempt has left; a failure here must not hide the first one."""
-    with suppress(GitError):
-        if _exists(path):
-            await git.try_run("worktree", "remove", "--force", str(path))
-        await git.try_run("worktree", "prune")
-        if branch is not None:
-            await git.try_run("branch", "-D", "--", branch)
+async def _move_aside(git: Git, entry: Entry) -> Path:
+    """Move a worktree into the folder for removed ones. It stays a worktree, and its submodules stay submodules.
+
+    Raises:
+        GitError: It cannot be moved, and is where it was.
+        OrchestrationError: It was moved, but a submodule of it does not find its repository any more.
+    """
+    listed = await worktree_entries.entries(git)
+    inner = [other.place for other in listed if other.place != entry.place and other.place.is_relative_to(entry.place)]
+    if inner:
+        raise GitError(f"another worktree lies in it: {inner[0]}")
+    pointers = await to_thread.run_sync(lambda: [*losses.nested_repositories(entry.place)])
+    submodules = {name: worktree_entries.named_by(entry.place / name) for name in pointers}
+    strange = [name for name, kept in submodules.items() if kept and not kept.is_relative_to(entry.kept)]
+    if strange:
+        raise GitError(f"it holds a repository whose git folder lies elsewhere: {strange[0]!r}")
+    place = await to_thread.run_sync(_move, git.root, entry)
+    try:
+        for name, kept in submodules.items():
+            if kept is not None:
+                await to_thread.run_sync(worktree_entries.write_pointer, place / name, kept)
+                await git.run("config", "--file", str(kept / "config"), "core.worktree", str((place / name).parent))
+    except (OSError, DeepWorkError) as error:
+        problem = f"a submodule in {place} does not find its repository: {error}"
+        raise _refused(problem, f"The worktree was moved to {place}.") from None
+    return place
+
+
+def _move(root: Path, entry: Entry) -> Path:
+    aside = removed_folder(root)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    names = (f"{entry.place.name}-{stamp}{ending}" for ending in ("", *(f"-{number}" for number in range(2, 1000))))
+    try:
+        _ignore(root)
+        with Folder.open(aside, inside=root / FOLDER, create=True):
+            place = next(aside / name for name in names if not os.path.lexists(aside / name))
+            worktree_entries.move(entry, place)
+    except (OSError, DeepWorkError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise GitError(f"{str(entry.place)!r} cannot be moved to {aside}: {reason}") from None
+    return place
+
+
+async def _make_branch(git: Git, branch: str, commit: str) -> None:
+    """Make a branch, which nobody else has made meanwhile."""
+    await git.run(
+        "update-ref", "-m", "branch: Created for a workspace", git_names.branch_ref(branch), commit, "0" * len(commit)
+    )
+
+
+async def _mark(git: Git, path: Path, workspace_id: str) -> None:
+    entry = await worktree_entries.find_entry(git, path)
+    if entry is None:
+        raise GitError(f"git has made no worktree at {str(path)!r}")
+    worktree_entries.write_mark(entry, workspace_id)
+
+
+def _unlocked(entry: Entry) -> Entry:
+    """Remove the lock that git itself has left, when it was killed while it made a worktree."""
+    if entry.lock == _BEING_MADE:
+        with suppress(OSError):
+            os.unlink(entry.kept / "locked")
+    return entry
+
+
+async def _has_staged(git: Git, entry: Entry) -> bool:
+    """True if the index of a worktree whose folder is gone holds something that its commit does not."""
+    compared = await git.try_run(f"--git-dir={entry.kept}", "diff-index", "--cached", "--quiet", "HEAD", "--")
+    return compared.returncode != 0
 
 
 async def _has_pointers(git: Git, path: Path) -> bool:
@@ -115,23 +299,57 @@ async def _has_pointers(git: Git, path: Path) -> bool:
     return bool(listed.stdout)
 
 
-def is_folder(path: str) -> bool:
-    """Say whether the folder of a worktree is still there."""
-    return os.path.isdir(path)
+def _make_folder(root: Path, place: Place) -> tuple[Path, ...]:
+    """Make the folder of a worktree, which nobody else has made, and name all folders that were made.
+
+    Raises:
+        GitError: Something is there.
+    """
+    if place.path.is_relative_to(root / FOLDER):
+        _ignore(root)
+    above = [folder for folder in place.path.parents if folder.is_relative_to(place.root) and not folder.exists()]
+    with Folder.open(place.path.parent, inside=place.root, create=True) as parent:
+        try:
+            os.mkdir(place.path.name, dir_fd=parent.descriptor)
+        except FileExistsError:
+            raise GitError(f"{str(place.path)!r} exists already") from None
+    return (*reversed(above), place.path)
 
 
 def _exists(path: Path) -> bool:
     return os.path.lexists(path)
 
 
-def _ignore(root: Path, path: Path) -> None:
+def _ignore(root: Path) -> None:
     """Keep worktrees that lie in `.deepwork/worktrees` out of git's sight."""
-    if path.is_relative_to(root / FOLDER):
-        with Folder.open(root / FOLDER, inside=root, create=True) as folder:
-            if ".gitignore" not in folder.names():
-                folder.replace(".gitignore", b"*\n")
+    with Folder.open(root / FOLDER, inside=root, create=True) as folder:
+        if ".gitignore" not in folder.names():
+            folder.replace(".gitignore", b"*\n")
 
 
-def _first_lines(changes: bytes) -> str:
-    lines = changes.decode(errors="replace").splitlines()
-    return "; ".join(line[:100] for line in lines[:3]) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
+@asynccontextmanager
+async def _locked(root: Path) -> AsyncIterator[None]:
+    """Make and remove one worktree at a time: git checks out one branch in two if it is asked at the same moment."""
+
+    def lock() -> ExitStack:
+        _ignore(root)
+        with ExitStack() as stack:
+            folder = stack.enter_context(Folder.open(root / FOLDER, inside=root))
+            stack.enter_context(folder.locked(_LOCK, subject="the worktrees", seconds=_LOCK_SECONDS))
+            return stack.pop_all()
+
+    try:
+        stack = await to_thread.run_sync(lock)
+    except OSError as error:
+        raise GitError(f"{root / FOLDER} cannot be used: {error.strerror}") from None
+    with stack:
+        yield
+
+
+def left_over(left: list[str]) -> str:
+    """Say what is left of a call that failed."""
+    return f"This was made and is left: {', '.join(left)}." if left else "Nothing was changed."
+
+
+def _refused(message: str, suggestion: str) -> OrchestrationError:
+    return OrchestrationError("INVALID_STATE", message, suggestion)
