@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import pytest
 
+from deepwork.api import Git
 from deepwork_tracking import snapshots
 from deepwork_tracking.changes import changes_since
 from deepwork_tracking.listing import files_below
@@ -13,16 +15,18 @@ from deepwork_tracking.snapshots import take_snapshot
 
 pytestmark = pytest.mark.anyio
 
+OPEN = partial(Git.open, environment=os.environ)
+
 
 async def test_only_the_first_files_are_compared_where_there_are_too_many(folder, monkeypatch):
     monkeypatch.setattr(snapshots, "MAX_FILES", 3)
     for name in ("a", "c", "e", "g"):
         folder.write(name)
-    snapshot = await take_snapshot(folder.root, "here", os.environ)
+    snapshot = await take_snapshot(folder.root, "here", OPEN)
     assert snapshot.warnings[0].startswith("1 file(s) were not compared, because there are more than 3 files")
     for name in ("b", "e", "f", "g"):
         folder.write(name, "changed\n")
-    changes = await changes_since(snapshot, os.environ)
+    changes = await changes_since(snapshot, OPEN)
     assert (changes.added, changes.modified, changes.deleted) == (("b",), ("e",), ())
     assert changes.warnings == snapshot.warnings
 
@@ -31,18 +35,18 @@ async def test_a_file_that_is_too_large_is_left_out_and_this_is_said(folder, mon
     with (folder.root / "large").open("wb") as file:
         file.truncate(300 * 1024 * 1024)
     folder.write("small")
-    snapshot = await take_snapshot(folder.root, "here", os.environ)
+    snapshot = await take_snapshot(folder.root, "here", OPEN)
     assert "1 file(s) were not compared" in snapshot.warnings[0]
     folder.write("small", "changed\n")
-    changes = await changes_since(snapshot, os.environ)
+    changes = await changes_since(snapshot, OPEN)
     assert (changes.added, changes.modified, changes.deleted) == ((), ("small",), ())
 
 
 async def test_a_large_file_that_was_dirty_before_counts_as_changed(repo):
     with (repo.root / "large").open("wb") as file:
         file.truncate(300 * 1024 * 1024)
-    snapshot = await take_snapshot(repo.root, "here", os.environ)
-    changes = await changes_since(snapshot, os.environ)
+    snapshot = await take_snapshot(repo.root, "here", OPEN)
+    changes = await changes_since(snapshot, OPEN)
     assert changes.modified == changes.dirty_before == ("large",)
     assert "1 file(s) were not compared" in changes.warnings[0]
 

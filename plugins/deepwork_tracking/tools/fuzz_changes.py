@@ -12,13 +12,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
 
+from deepwork.api import Git
 from deepwork_tracking.changes import changes_since
 from deepwork_tracking.snapshots import take_snapshot
 
+OPEN = partial(Git.open, environment=os.environ)
 NAMES = ("a.py", "b.txt", "src/a.py", "src/deep/c.md", "two words.md", "naïve.py", 'quo"te', "tab\there", "line\nend")
 STEPS = 12
 
@@ -158,10 +161,10 @@ def difference(root: Path, number: int) -> str | None:
     script = Script(root, number)
     script.prepare(dirty=number % 2 == 1)
     before = script.tree()
-    snapshot = anyio.run(take_snapshot, root, "here", os.environ)
+    snapshot = anyio.run(take_snapshot, root, "here", OPEN)
     script.done.append("| task begins |")
     script.run()
-    changes = anyio.run(changes_since, snapshot, os.environ)
+    changes = anyio.run(changes_since, snapshot, OPEN)
     truth = brute_force(before, script.tree())
     charged = (list(changes.added), list(changes.modified), list(changes.deleted))
     if charged == truth:

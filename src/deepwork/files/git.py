@@ -5,15 +5,29 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import anyio
+from anyio import to_thread
 
 from deepwork.errors import GitError, ProgramError
+from deepwork.files.git_parts import (
+    GitFolders,
+    check_below,
+    check_configured,
+    check_readable,
+    find_folders,
+    parts_elsewhere,
+)
 from deepwork.files.processes import Completed, run_program
 from deepwork.files.programs import cleaned_path
 
 SECONDS = 60.0
+# git reads `.gitignore` in every folder to which it comes. A look at all of them would cost more than git itself, so it
+# is taken when a call does not end.
+PATIENCE = 1.0
 MAX_OUTPUT = 256 * 1024 * 1024
 # The first that reads settings from GIT_CONFIG_COUNT.
 OLDEST = (2, 31)
@@ -32,6 +46,15 @@ OVERRIDES = {
     "safe.bareRepository": "explicit",
     "submodule.recurse": "false",
 }
+# What the configuration says of filters, and of the files and folders that git reads.
+CONFIGURED = r"^(filter\..*|core\.(excludesfile|attributesfile|worktree))$"
+# The name under which parts of a repository that lead out of it wait for trust.
+ELSEWHERE = "git: parts of the repository that lie elsewhere"
+
+NOT_HERE = "the repository's working tree is not where the project is (core.worktree?)"
+
+Trusts = Callable[[str, Any], bool]
+
 # Variables that git gets from our own environment. None of them starts with GIT_.
 PASSED_ON = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME")
 
@@ -49,6 +72,7 @@ class Git:
         self.root = root
         self.top = root
         self.shallow = False
+        self._trusts: Trusts | None = None
         self._environment = {
             **{name: environment[name] for name in PASSED_ON if name in environment},
             "PATH": cleaned_path(environment, root),
@@ -64,20 +88,31 @@ class Git:
         }
 
     @classmethod
-    async def open(cls, root: Path, environment: Mapping[str, str]) -> Self | None:
+    async def open(cls, root: Path, environment: Mapping[str, str], *, trusts: Trusts | None = None) -> Self | None:
         """Give git for a project, with all filters of its repository switched off; None outside of a working tree.
 
         Args:
             root: The project's folder, absolute and free of links.
             environment: Its `PATH` is searched for the program; `HOME` and a few more variables are passed on.
+            trusts: Asked whether the user has trusted parts of the repository that lead out of it. Without it there may
+                be none. Plugins use `PluginContext.git`, which asks what `deepwork trust` shows.
 
         Raises:
-            GitError: There is a repository, but git cannot or will not use it.
+            GitError: There is a repository, but git cannot or will not use it, or it would wait for a special file.
         """
         git = cls(root, environment)
-        if not await git._find_working_tree():
+        git._trusts = trusts
+        repositories = await to_thread.run_sync(_looked_at, root)
+        if not await git._find_working_tree(has_repository=bool(repositories)):
             return None
-        await git._switch_off_filters()
+        settings = await git._configured()
+        # A `core.worktree` that names a folder above would make git read what lies beside the repository.
+        number = next((number for number, folders in enumerate(repositories) if folders.top == git.top), None)
+        if number is None or (number and "core.worktree" in settings):
+            raise GitError(NOT_HERE)
+        folders = repositories[number]
+        await to_thread.run_sync(git._check_parts, folders, settings)
+        git._switch_off_filters(settings)
         return git
 
     async def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
@@ -97,18 +132,33 @@ class Git:
         Raises:
             GitError: It does not end in time, or prints too much.
         """
+        completed: list[Completed] = []
+
+        async def run() -> None:
+            try:
+                completed.append(
+                    await run_program(
+                        ["git", "--no-pager", "--no-optional-locks", *arguments],
+                        cwd=self.root,
+                        environment=self._environment,
+                        seconds=SECONDS,
+                        stdin=stdin,
+                        max_output=MAX_OUTPUT,
+                        supervised=False,  # everything is switched off that makes git start other programs
+                    )
+                )
+            except ProgramError as error:
+                raise GitError(error.message.replace("'git'", f"`git {arguments[0]}`")) from None
+            tasks.cancel_scope.cancel()
+
         try:
-            return await run_program(
-                ["git", "--no-pager", "--no-optional-locks", *arguments],
-                cwd=self.root,
-                environment=self._environment,
-                seconds=SECONDS,
-                stdin=stdin,
-                max_output=MAX_OUTPUT,
-                supervised=False,  # everything is switched off that makes git start other programs
-            )
-        except ProgramError as error:
-            raise GitError(error.message.replace("'git'", f"`git {arguments[0]}`")) from None
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run)
+                await anyio.sleep(PATIENCE)
+                await to_thread.run_sync(check_below, self.top, abandon_on_cancel=True)
+        except* GitError as group:
+            raise group.exceptions[0] from None
+        return completed[0]
 
     async def paths(self, *arguments: str) -> list[str]:
         """Run a command that ends each path it prints with a NUL, and return the paths.
@@ -134,7 +184,7 @@ class Git:
         tops = {_resolved(os.fsdecode(line[9:])) for line in lines if line.startswith(b"worktree ")}
         if tops.isdisjoint((folder, *folder.parents)):
             return None
-        tree = await type(self).open(folder, self._environment)
+        tree = await type(self).open(folder, self._environment, trusts=self._trusts)
         is_ours = tree and tree.top in tops and await tree.common_folder() == await self.common_folder()
         return tree if is_ours else None
 
@@ -147,8 +197,7 @@ class Git:
         printed = await self.run("rev-parse", "--path-format=absolute", "--git-common-dir")
         return _resolved(os.fsdecode(printed.rstrip(b"\n")))
 
-    async def _find_working_tree(self) -> bool:
-        has_repository = _has_repository(self.root)
+    async def _find_working_tree(self, *, has_repository: bool) -> bool:
         if shutil.which("git", path=self._environment["PATH"]) is None:
             if has_repository:
                 raise GitError("git is not installed, and without it the changes of a repository are unknown")
@@ -166,7 +215,7 @@ class Git:
         shallow, inside, top = completed.stdout.decode(errors="surrogateescape").rstrip("\n").split("\n", 2)
         self.shallow, self.top = shallow == "true", _resolved(top)
         if inside != "true" or not self.root.is_relative_to(self.top):
-            raise GitError("the repository's working tree is not where the project is (core.worktree?)")
+            raise GitError(NOT_HERE)
         return True
 
     async def _check_version(self) -> None:
@@ -181,21 +230,40 @@ class Git:
                 hint=f"Install git {needed} or newer.",
             )
 
-    async def _switch_off_filters(self) -> None:
-        """Switch off the programs that convert files. Their names are free, so the configuration must be read."""
-        completed = await self.try_run("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-        keys = completed.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+    async def _configured(self) -> dict[str, str]:
+        """Read the settings that name filters, whose names are free, and files."""
+        completed = await self.try_run("config", "-z", "--get-regexp", CONFIGURED)
+        settings = completed.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+        return {key: value for key, _, value in (setting.partition("\n") for setting in settings)}
+
+    def _check_parts(self, folders: GitFolders, settings: Mapping[str, str]) -> None:
+        """Refuse special files that the configuration names, and parts elsewhere that the user has not trusted."""
+        named = (settings[key] for key in ("core.excludesfile", "core.attributesfile") if key in settings)
+        check_configured(named, self.root, self.top, self._environment)
+        elsewhere = parts_elsewhere(folders, settings.get("core.worktree"))
+        if elsewhere and not (self._trusts and self._trusts(ELSEWHERE, elsewhere)):
+            more = f" and {len(elsewhere) - 3} more" if len(elsewhere) > 3 else ""
+            raise GitError(
+                f"parts of the repository lie elsewhere: {'; '.join(elsewhere[:3])}{more}",
+                hint="If these folders are yours, approve them: `deepwork trust`.",
+            )
+
+    def _switch_off_filters(self, settings: Mapping[str, str]) -> None:
+        """Switch off the programs that convert files."""
         blanks = {
             f"{name}.{key}": value
-            for name in {key.rpartition(".")[0] for key in keys}
+            for name in {key.rpartition(".")[0] for key in settings if key.startswith("filter.")}
             for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
         }
         self._environment |= _as_environment({**OVERRIDES, **blanks})
 
 
-def _has_repository(root: Path) -> bool:
-    """Say whether there is a repository, also one that git would refuse."""
-    return any(os.path.lexists(folder / ".git") for folder in (root, *root.parents))
+def _looked_at(root: Path) -> list[GitFolders]:
+    """List the repositories in which a folder may lie, once nothing in them makes git wait."""
+    repositories = find_folders(root)
+    for folders in repositories:
+        check_readable(folders, root)
+    return repositories
 
 
 def _resolved(path: str) -> Path:

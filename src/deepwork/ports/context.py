@@ -12,10 +12,12 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
+from deepwork.files.git import Git
 from deepwork.files.workspace import Workspace
 from deepwork.ports.inbox import Inbox
 
 ObjectT = TypeVar("ObjectT")
+GitT = TypeVar("GitT", bound=Git)
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
@@ -123,6 +125,20 @@ class PluginContext(ABC):
         """Say whether the user has trusted this content of a file of the repository, such as a command.
 
         A refusal is remembered, so that `deepwork trust` can show it. Ask again before each use: the answer may change.
+        """
+
+    @abstractmethod
+    async def git(self, kind: type[GitT], folder: Path | None = None) -> GitT | None:
+        """Open git for the project, or for another folder; None outside of a working tree.
+
+        Parts of the repository that lead out of it wait for `deepwork trust`, once for all plugins.
+
+        Args:
+            kind: `Git`, or a class of the plugin's own that extends it.
+            folder: Absolute and free of links; the project's folder if none is given.
+
+        Raises:
+            GitError: There is a repository, but git cannot or will not use it.
         """
 
     @abstractmethod

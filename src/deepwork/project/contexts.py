@@ -20,6 +20,7 @@ from deepwork.files.workspace import Workspace
 from deepwork.ports.context import (
     CommandContext,
     ContextOf,
+    GitT,
     ObjectT,
     PluginContext,
     ReviewCommand,
@@ -79,10 +80,15 @@ class ProjectContext(PluginContext):
         return self._has(plugin)
 
     def trusts(self, label: str, content: Any) -> bool:
-        full_label = f"{self.plugin}: {label}"
-        is_trusted = self.trust.allows(full_label, content)
+        return self._trusts(f"{self.plugin}: {label}", content)
+
+    async def git(self, kind: type[GitT], folder: Path | None = None) -> GitT | None:
+        return await kind.open(folder or self.workspace.root, self.environment, trusts=self._trusts)
+
+    def _trusts(self, label: str, content: Any) -> bool:
+        is_trusted = self.trust.allows(label, content)
         if not is_trusted:
-            self.trust.remember_refusal(full_label, content)
+            self.trust.remember_refusal(label, content)
         return is_trusted
 
     @asynccontextmanager

@@ -117,7 +117,7 @@ class Desk:
 
     async def git(self) -> Git | None:
         """Give git for the project; None if it is in no repository."""
-        return await Git.open(self.context.project_root, self.context.environment)
+        return await self.context.git(Git)
 
     def _act(self, call: ToolCall, transaction: Transaction) -> Act:
         from deepwork_orchestration.records import Records

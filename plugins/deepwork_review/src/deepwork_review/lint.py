@@ -40,7 +40,7 @@ async def lint(context: PluginContext) -> tuple[RuleBook, list[Flaw]]:
         GitError: git gave no answer.
     """
     root = context.project_root
-    tree = await WorkingTree.open(root, context.environment)
+    tree = await context.git(WorkingTree, root)
     rules = await find_rules(root, tree)
     listing = await find_files(root, tree)
     flaws = [Flaw(Level.ERROR, line) for broken in rules.broken for line in broken.message.splitlines()]

@@ -84,7 +84,7 @@ async def make_plan(context: PluginContext, *, files: Sequence[str] | None = Non
     """
     formatter = formatter_for(context.platform or DEFAULT)
     folder, root = ReviewFolder(context), context.project_root
-    tree = await WorkingTree.open(root, context.environment)
+    tree = await context.git(WorkingTree, root)
     rules, changes = await _rules_and_changes(context, tree, files, base_ref)
     if not rules.rules or not (changes.files or changes.deleted):
         return Plan(folder, formatter, rules, changes)

@@ -74,7 +74,7 @@ def commands_of(context: PluginContext) -> list[TrustedCommand]:
     """Read all rules, and give the commands that they want to run; outside of an event loop."""
 
     async def find() -> RuleBook:
-        return await find_rules(context.project_root, await WorkingTree.open(context.project_root, context.environment))
+        return await find_rules(context.project_root, await context.git(WorkingTree))
 
     commands = []
     for rule in anyio.run(find).rules:

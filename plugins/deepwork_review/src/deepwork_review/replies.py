@@ -65,7 +65,7 @@ async def configured_rules(context: PluginContext, files: Sequence[str] | None) 
         ArgumentError: A path lies outside of the project.
         GitError: git gave no answer.
     """
-    tree = await WorkingTree.open(context.project_root, context.environment)
+    tree = await context.git(WorkingTree)
     rules = await find_rules(context.project_root, tree)
     return await to_thread.run_sync(_rule_list, context, rules, files)
 

@@ -11,6 +11,7 @@ from deepwork_tracking.listing import readable
 from deepwork_tracking.snapshots import (
     SUBMODULE,
     Entry,
+    OpenGit,
     Snapshot,
     algorithm_of,
     differences,
@@ -48,7 +49,7 @@ class FileChanges:
         return [*self.added, *self.modified, *self.deleted]
 
 
-async def changes_since(snapshot: Snapshot, environment: Mapping[str, str]) -> FileChanges:
+async def changes_since(snapshot: Snapshot, open_: OpenGit) -> FileChanges:
     """Compare the working tree with a snapshot of it.
 
     Raises:
@@ -56,8 +57,8 @@ async def changes_since(snapshot: Snapshot, environment: Mapping[str, str]) -> F
     """
     top = Path(snapshot.toplevel)
     if snapshot.type == "checksum":
-        return await _since_checksums(snapshot, await _git_or_none(top, environment))
-    git = await open_git(top, environment)
+        return await _since_checksums(snapshot, await _git_or_none(top, open_))
+    git = await open_git(top, open_)
     if git is None or git.top != top:
         raise GitError(f"{snapshot.toplevel!r} is no longer the top of a git working tree")
     return await _since_commit(snapshot, git)
@@ -87,10 +88,10 @@ async def _since_commit(snapshot: Snapshot, git: Git) -> FileChanges:
     return _file_changes(words, snapshot.states, warnings)
 
 
-async def _git_or_none(top: Path, environment: Mapping[str, str]) -> Git | None:
+async def _git_or_none(top: Path, open_: OpenGit) -> Git | None:
     """Give git if it can list the files of this folder; contents are compared without it."""
     try:
-        git = await open_git(top, environment)
+        git = await open_git(top, open_)
     except GitError:
         return None
     return git if git and git.top == top else None

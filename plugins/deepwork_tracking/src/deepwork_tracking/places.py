@@ -37,7 +37,7 @@ def _resolve(path: str, roots: Sequence[Path]) -> Path:
 
 async def _is_in_worktree(context: PluginContext, folder: Path) -> bool:
     try:
-        git = await Git.open(context.project_root, context.environment)
+        git = await context.git(Git)
         return git is not None and await git.worktree_around(folder) is not None
     except GitError:
         return False

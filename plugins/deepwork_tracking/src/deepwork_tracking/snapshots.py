@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,9 @@ DIFF = (
 )
 UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 SUBMODULE = "160000"
+
+# Opens git in a folder, as the host of the plugin allows it.
+OpenGit = Callable[[Path], Awaitable[Git | None]]
 
 
 class Snapshot(BaseModel):
@@ -57,12 +60,12 @@ class Entry:
     state: str
 
 
-async def take_snapshot(folder: Path, machine: str, environment: Mapping[str, str]) -> Snapshot:
+async def take_snapshot(folder: Path, machine: str, open_: OpenGit) -> Snapshot:
     """Take the snapshot of the working tree in which a folder lies, or of the folder itself if there is none."""
     reasons: list[str] = []
     files: list[str] | None = None
     try:
-        if git := await open_git(folder, environment):
+        if git := await open_git(folder, open_):
             folder = git.top
             if commit := await find_commit(git, "HEAD"):
                 return await _git_snapshot(git, commit, machine)
@@ -74,14 +77,14 @@ async def take_snapshot(folder: Path, machine: str, environment: Mapping[str, st
     return await _checksum_snapshot(folder, files, machine, reasons)
 
 
-async def open_git(folder: Path, environment: Mapping[str, str]) -> Git | None:
+async def open_git(folder: Path, open_: OpenGit) -> Git | None:
     """Give git for the whole working tree in which a folder lies; None if it lies in none.
 
     Raises:
         GitError: There is a repository, but git cannot or will not use it.
     """
-    git = await Git.open(folder, environment)
-    return git if git is None or git.top == git.root else await Git.open(git.top, environment)
+    git = await open_(folder)
+    return git if git is None or git.top == git.root else await open_(git.top)
 
 
 async def find_commit(git: Git, name: str) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
-from deepwork.api import GitError, PathRefused, PluginContext
+from deepwork.api import Git, GitError, PathRefused, PluginContext
 from deepwork_tracking import tasks
 from deepwork_tracking.arguments import Outcome, TaskMetadata
 from deepwork_tracking.changes import FileChanges, changes_since
@@ -40,7 +41,7 @@ async def start_task(
         hint = "Leave it out to work in the project."
         raise InvalidCall(f"path: {path!r} {error.message}", hint=hint) from error
     machine = (await records.database()).machine
-    snapshot = await take_snapshot(folder, machine, context.environment)
+    snapshot = await take_snapshot(folder, machine, partial(context.git, Git))
     return await records.write(
         lambda transaction: tasks.start_task(
             transaction, snapshot, name=name, goal=goal, areas=areas, principal=principal, **who
@@ -83,7 +84,7 @@ async def _changes(context: PluginContext, machine: str, snapshot: Snapshot) -> 
     try:
         if snapshot.toplevel not in _tops(context):
             await find_folder(context, snapshot.toplevel)
-        return await changes_since(snapshot, context.environment)
+        return await changes_since(snapshot, partial(context.git, Git))
     except PathRefused:
         return elsewhere
     except GitError as error:
