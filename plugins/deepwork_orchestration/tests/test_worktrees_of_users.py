@@ -149,6 +149,18 @@ async def test_a_repository_without_a_commit_has_nothing_to_make_a_worktree_of(t
     assert (refusal["code"], "no commit yet" in refusal["message"]) == ("INVALID_STATE", True)
 
 
+async def test_a_branch_that_is_checked_out_and_has_no_commit_yet_is_not_made(team, agent, repository):
+    """Its first commit is the user's; a branch made below it would turn their index into a change of all files."""
+    team.git("checkout", "-q", "--orphan", "fresh")
+    before = (repository / ".git" / "logs" / "HEAD").read_bytes(), refs(team)
+    workflow_id, _ = await agent.workflow()
+    refusal = await agent.refusal(
+        "workspace_create", workflow_id=workflow_id, branch="fresh", base_branch="main", create_worktree=True
+    )
+    assert "has no commit yet" in refusal["message"]
+    assert ((repository / ".git" / "logs" / "HEAD").read_bytes(), refs(team)) == before
+
+
 # Worktrees of users.
 
 

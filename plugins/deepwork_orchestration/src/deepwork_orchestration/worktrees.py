@@ -107,9 +107,10 @@ async def undo(git: Git, worktree: Worktree) -> list[str]:
     with CancelScope(shield=True):
         try:
             async with _locked(git.root):
-                return await _undo(git, worktree)
+                left = await _undo(git, worktree)
         except DeepWorkError:
-            return [f"a worktree in {worktree.path}"]
+            left = [f"a worktree in {worktree.path}"]
+    return left
 
 
 async def _undo(git: Git, worktree: Worktree) -> list[str]:
@@ -147,7 +148,8 @@ async def remove(git: Git, path: Path, branch: str, workspace_id: str) -> Remova
     async with _locked(git.root):
         entry = await _removable(git, path, workspace_id)  # somebody else may have held the lock
         with CancelScope(shield=True):
-            return await _remove(git, entry, branch) if entry else Removal(was_there=False)
+            removal = await _remove(git, entry, branch) if entry else Removal(was_there=False)
+    return removal
 
 
 async def forget(git: Git, path: Path, branch: str, workspace_id: str) -> None:
@@ -267,7 +269,14 @@ def _move(root: Path, entry: Entry) -> Path:
 
 
 async def _make_branch(git: Git, branch: str, commit: str) -> None:
-    """Make a branch, which nobody else has made meanwhile."""
+    """Make a branch, which nobody else has made meanwhile.
+
+    Raises:
+        GitError: Somebody has, or it is checked out without a commit: the files there belong to the first one to come.
+    """
+    listed = os.fsdecode(await git.run("worktree", "list", "--porcelain", "-z")).split("\0")
+    if f"branch {git_names.branch_ref(branch)}" in listed:
+        raise GitError(f"the branch {branch!r} is checked out in a worktree, and has no commit yet")
     await git.run(
         "update-ref", "-m", "branch: Created for a workspace", git_names.branch_ref(branch), commit, "0" * len(commit)
     )
