@@ -51,7 +51,7 @@ from deepwork.files.folder import FileBeside, Folder
 from deepwork.files.git import Git
 from deepwork.files.locks import LockHeld
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
-from deepwork.files.processes import Completed, allowed_environment, run_program
+from deepwork.files.processes import Completed, allowed_environment, open_browser, run_program
 from deepwork.files.programs import find_program
 from deepwork.files.state_folder import StateFolder
 from deepwork.files.user_folders import user_state_dir
@@ -243,6 +243,7 @@ __all__ = [
     "find_program",
     "history",
     "is_utf8",
+    "open_browser",
     "open_context",
     "open_regular",
     "open_store",

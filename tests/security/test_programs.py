@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import shlex
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from deepwork.api import Git, GitError, ProgramMissing, run_program
+import deepwork
+from deepwork.api import Git, GitError, ProgramMissing, open_browser, run_program
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +88,138 @@ async def test_a_git_that_would_ignore_our_settings_is_refused(project, git, tmp
     (folder / "git").chmod(0o755)
     with pytest.raises(GitError, match=r"before 2\.31"):
         await Git.open(project.root, {**os.environ, "PATH": str(folder)})
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """Make a browser of the user, by its folder; gives the function that waits for what it was started with."""
+    opened = tmp_path / "opened"
+
+    def make(name):
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f'#!/bin/sh\necho "$@ PATH=$PATH BROWSER=$BROWSER" > {opened}.new; mv {opened}.new {opened}\n')
+        file.chmod(0o755)
+        return file
+
+    def arguments():
+        deadline = time.monotonic() + 60
+        while not opened.exists():
+            assert time.monotonic() < deadline, "no browser was started"
+            time.sleep(0.01)
+        return opened.read_text()
+
+    make.arguments = arguments
+    return make
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there is no xdg-open")
+@pytest.mark.parametrize("number", range(8))
+def test_no_entry_of_path_that_leads_into_the_project_supplies_a_browser(project, trap, browser, number):
+    for folder in ("", "bin/"):
+        for name in ("xdg-open", "wslview", "xdg-settings"):
+            ran = trap(f"{folder}{name}")
+    user = browser("xdg-open")
+    path = list(paths(project))[number].replace(os.environ["PATH"], f"{user.parent}{os.pathsep}{os.environ['PATH']}")
+    environment = {"PATH": path, "DISPLAY": ":7", "BROWSER": f"./bin/xdg-open{os.pathsep}{project.root}/bin/wslview %s"}
+    assert open_browser("http://127.0.0.1:1/#token=x", project=project.root, environment=environment)
+    opened, rest = browser.arguments().split(" PATH=")
+    folders, variable = rest.split(" BROWSER=")
+    assert (opened, variable) == ("http://127.0.0.1:1/#token=x", "\n")
+    assert all(map(os.path.isabs, folders.split(os.pathsep)))
+    assert str(project.root) not in folders
+    assert not ran()
+
+
+def test_the_users_own_browser_is_started_with_its_options_and_the_address_in_its_place(project, browser):
+    command = f"{shlex.quote(str(browser('my browser')))} --new %s --last"
+    environment = {"PATH": os.environ["PATH"], "BROWSER": f"'{os.pathsep}nothing-of-this-name{os.pathsep}{command}"}
+    assert open_browser("http://x/", project=project.root, environment=environment)
+    assert browser.arguments().startswith("--new http://x/ --last PATH=")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there `open` needs no display")
+def test_without_a_browser_or_a_display_none_is_said_to_be_started(project, browser):
+    user = browser("xdg-open")
+    assert not open_browser("http://x/", project=project.root, environment={"PATH": str(user.parent)})
+
+
+# What starts a program, by the module and the beginning of the name.
+STARTERS = {
+    "os": ("exec", "spawn", "posix_spawn", "system", "popen", "fork", "startfile"),
+    "asyncio": ("create_subprocess", "subprocess"),
+    "anyio": ("run_process", "open_process", "to_process", "to_interpreter"),
+    "subprocess": ("",),
+    "webbrowser": ("",),
+    "pty": ("",),
+    "multiprocessing": ("",),
+    "concurrent.futures": ("ProcessPool", "process"),
+    "_posixsubprocess": ("",),
+    "ctypes": ("",),
+}
+# The module itself, its supervisor, which must start without our imports, and what only tests use.
+STARTING = {"files/processes.py", "files/supervisor.py"}
+FOR_TESTS = ("testing/", "plugins/deepwork_sql/src/deepwork_sql/cluster.py")
+
+
+def starters(text):
+    """Name whatever in a module can start a program: `os.execv`, `subprocess`, also by another name."""
+    modules = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                modules[alias.asname or alias.name.partition(".")[0]] = alias.name if alias.asname else None
+                if "" in STARTERS.get(alias.name.partition(".")[0], ()):
+                    yield alias.name
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if any(alias.name.startswith(name) for name in STARTERS.get(node.module, ())):
+                    yield f"{node.module}.{alias.name}"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            name = ast.unparse(node.value)
+            module = modules.get(name) or name
+            if any(node.attr.startswith(beginning) for beginning in STARTERS.get(module, ())):
+                yield f"{module}.{node.attr}"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("subprocess_exec", "subprocess_shell")):
+            yield ast.unparse(node.func)
+
+
+def sources():
+    core = Path(deepwork.__file__).parent
+    top = core.parents[1]
+    for file in sorted(core.rglob("*.py")):
+        yield str(file.relative_to(core)), file
+    for file in sorted(top.glob("plugins/*/src/**/*.py")):
+        yield str(file.relative_to(top)), file
+
+
+def test_every_program_is_started_by_one_module():
+    """Only there PATH is cleaned, and a program of the project refused."""
+    found = {name: {*starters(file.read_text())} for name, file in sources() if not name.startswith(FOR_TESTS)}
+    assert {name for name, ways in found.items() if ways} == STARTING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import webbrowser\nwebbrowser.open('x')",
+        "def f():\n    from subprocess import run",
+        "import os\nos.execvp('x', [])",
+        "import os as o\no.posix_spawn('x', [], {})",
+        "from os import system",
+        "import os\nos.popen('x')",
+        "import asyncio\nasyncio.create_subprocess_shell('x')",
+        "import asyncio\nasyncio.subprocess.create_subprocess_exec('x')",
+        "async def f(loop):\n    await loop.subprocess_exec(p, 'x')",
+        "import anyio\nanyio.run_process('x')",
+        "from anyio import to_process",
+        "import pty",
+        "from multiprocessing import Process",
+        "import multiprocessing.pool",
+        "from concurrent.futures import ProcessPoolExecutor",
+        "import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()",
+    ],
+)
+def test_the_check_sees_every_way_to_start_a_program(text):
+    assert [*starters(text)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
 import sys
@@ -61,6 +62,24 @@ def test_open_opens_an_address_that_logs_in_once(project, tmp_path):
         assert dash.ask("api/session", **page).status == 200
         again = dash.ask("login", "POST", body={"token": code}, token=None, Origin=dash.origin)
         assert again.status == 401
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there is no xdg-open")
+def test_open_takes_the_browser_of_the_user_and_none_of_the_project(project, tmp_path):
+    """`npx` and direnv put folders of the project into PATH, and desktops look there for more than the browser."""
+    for name in ("xdg-open", "xdg-settings"):
+        project.write(name, f"#!/bin/sh\ntouch {tmp_path}/ran\n").chmod(0o755)
+    seen, user = tmp_path / "seen", tmp_path / "bin" / "xdg-open"
+    user.parent.mkdir()
+    user.write_text(f"#!/bin/sh\nxdg-settings\ntouch {seen}\n")
+    user.chmod(0o755)
+    path = os.pathsep.join([".", str(project.root), str(user.parent), os.environ["PATH"], ""])
+    with project.dashboard("--open", env={"PATH": path, "DISPLAY": ":7", "BROWSER": ""}):
+        deadline = time.monotonic() + 30
+        while not seen.exists():
+            assert time.monotonic() < deadline, "no browser was started"
+            time.sleep(0.05)
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("number", [1, 2])

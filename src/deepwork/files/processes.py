@@ -1,16 +1,18 @@
-"""Programs run for a plugin: bounded in time and output, and never outliving the call."""
+"""The only module that starts programs: bounded ones that never outlive the call, and the user's browser."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shlex
 import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -125,6 +127,45 @@ async def run_program(
     finally:
         with anyio.CancelScope(shield=True):
             await _end(program)
+
+
+def open_browser(address: str, *, project: Path, environment: Mapping[str, str]) -> bool:
+    """Open an address in the user's browser, which runs on by itself; False if none can be started.
+
+    The browser is a command of the variable BROWSER, where `%s` stands for the address, else that of the desktop. Like
+    every program it is never one of the project, and it sees no folder of the project in PATH.
+
+    Args:
+        address: What is opened.
+        project: The project, whose programs are not run.
+        environment: Where PATH and BROWSER are read; the browser gets the rest of it.
+    """
+    # `xdg-open` reads BROWSER too, and would run a program of the project that was refused here.
+    variables = {name: value for name, value in environment.items() if name != "BROWSER"}
+    variables["PATH"] = cleaned_path(environment, project)
+    for words in _browsers(environment):
+        arguments = [word.replace("%s", address) for word in words]
+        arguments += [] if arguments != words else [address]
+        with suppress(ProgramMissing, OSError, ValueError):
+            command = [find_program(arguments[0], environment, project), *arguments[1:]]
+            pipes: dict[str, Any] = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": DEVNULL}
+            browser = Popen(command, **pipes, cwd="/", env=variables, start_new_session=True)
+            Thread(target=browser.wait, daemon=True).start()  # reaps it whenever it ends
+            return True
+    return False
+
+
+def _browsers(environment: Mapping[str, str]) -> Iterator[list[str]]:
+    """List the commands that may open an address, in the order in which they are tried."""
+    for command in environment.get("BROWSER", "").split(os.pathsep):
+        with suppress(ValueError):  # a quote that is not closed
+            if words := shlex.split(command.removesuffix("&")):
+                yield words
+    if sys.platform == "darwin":
+        yield ["open"]
+    elif any(map(environment.get, ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"))):
+        # Without a display they would start a browser in the terminal, where the server's log is.
+        yield from (["wslview"], ["xdg-open"], ["x-www-browser"])
 
 
 class _Flood(Exception):

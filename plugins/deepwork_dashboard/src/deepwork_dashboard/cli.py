@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import webbrowser
+import os
 from pathlib import Path
-from threading import Thread
 
 import click
 
-from deepwork.api import PageAddress, serve_apps
+from deepwork.api import PageAddress, open_browser, serve_apps
 
 PORT = 8787
 
@@ -73,9 +72,8 @@ def dashboard(
         if token_file:
             click.echo(f"Log in with a token of {token_file}.", err=True)
         click.echo("Ctrl-C ends it.", err=True)
-        if is_opened:
-            # Opening may take long, and the page needs the server.
-            Thread(target=webbrowser.open, args=[address.with_code], daemon=True).start()
+        if is_opened and not open_browser(address.with_code, project=Path(root), environment=os.environ):
+            click.echo("No browser could be started: open the address yourself, or name one in BROWSER.", err=True)
 
     serve_apps(
         root,
