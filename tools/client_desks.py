@@ -12,7 +12,6 @@ from pathlib import Path
 
 PROGRAM = str(Path(sys.executable).parent / "deepwork")
 SECONDS = 150
-WITH_HOOKS = ("codex", "gemini")
 PROMPT = "Do what the model says"
 
 # Codex asks at a terminal whether it may run hooks that it has not seen yet; here nobody sits at one. `required` lets
@@ -51,8 +50,6 @@ class ClientDesk:
         desk = cls(client, project, environment)
         desk.run("git", "init", "-q")
         desk.run(PROGRAM, "init", "--client", client)
-        if client in WITH_HOOKS:
-            desk.run(PROGRAM, "connect", client, "--hooks", "--no-verify")
         if write_settings := _SETTINGS.get(client):
             write_settings(home, project, url)
         return desk

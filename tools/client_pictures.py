@@ -39,7 +39,7 @@ Step = tuple[str, str]
 def _claude(folder: Path, programs: Path) -> Iterator[Step]:
     desk = Desk.make(folder, programs)
     desk.run(PROGRAM, "connect", "claude", "--remove")
-    yield "deepwork connect claude --hooks", desk.run(PROGRAM, "connect", "claude", "--hooks")
+    yield "deepwork connect claude", desk.run(PROGRAM, "connect", "claude")
     yield "claude mcp list", desk.run("claude", "mcp", "list")
     yield 'claude -p "Start the project tour"', _conversation(desk.agent(START).messages)
 
@@ -77,7 +77,7 @@ def _other(client: str, command: str, folder: Path, programs: Path) -> Iterator[
     try:
         desk = ClientDesk.make(client, folder, programs, model.url)
         desk.run(PROGRAM, "connect", client, "--remove")
-        yield f"deepwork connect {client} --hooks", desk.run(PROGRAM, "connect", client, "--hooks")
+        yield f"deepwork connect {client}", desk.run(PROGRAM, "connect", client)
         yield f"{client} mcp list", desk.run(client, "mcp", "list")
         yield command, desk.work().replace("Do what the model says", "Start the project tour")
         yield "deepwork status", desk.run(PROGRAM, "status")

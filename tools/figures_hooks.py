@@ -1,8 +1,7 @@
 """How often an agent that forgets its step is reminded: `python tools/figures_hooks.py [--agents 20]`.
 
 Each agent is the real Claude Code (`tools/clients.py` installs it) with a model that starts a workflow and then says
-that it is done, as often as it is asked. `deepwork init --client claude` and `deepwork connect claude --hooks` have set
-it up in an empty home. A second window in the same project, which has started nothing, stops too.
+that it is done, as often as it is asked. `deepwork init --client claude` has set it up in an empty home. A second window in the same project, which has started nothing, stops too.
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ class Desk:
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         desk = cls(project, {**inherited, "HOME": str(home), "PATH": path, "ANTHROPIC_API_KEY": "stub"})
         desk.run(PROGRAM, "init", "--client", "claude")
-        desk.run(PROGRAM, "connect", "claude", "--hooks", "--no-verify")
         return desk
 
     def run(self, *command: str, url: str = "") -> str:

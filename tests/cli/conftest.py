@@ -3,8 +3,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
+from click.testing import CliRunner
+
+from deepwork.cli.main import main
+from deepwork.errors import DeepWorkError
 
 
 @pytest.fixture(autouse=True)
@@ -26,3 +31,34 @@ def run(project):
         return subprocess.run(command, **pipes, text=True, timeout=240, cwd=cwd, env=env)
 
     return run
+
+
+class Ended(NamedTuple):
+    """What a command that ran in this process has printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def here(project, monkeypatch):
+    """Run a command in this process, in the project's folder; with an answer it has a terminal at which that is typed.
+
+    A process of its own would take most of the time of a test that runs many.
+    """
+
+    def here(*arguments, answer=None, cwd=project.root):
+        monkeypatch.chdir(cwd)
+        with monkeypatch.context() as patch:
+            if answer is not None:
+                patch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+            result = CliRunner().invoke(main, [*map(str, arguments)], input=answer, standalone_mode=False)
+        error = result.exception
+        if isinstance(error, DeepWorkError):
+            return Ended(1, result.stdout, f"{result.stderr}Error: {error.message}\nHint: {error.hint}\n")
+        if error is not None:
+            raise error
+        return Ended(int(result.return_value or 0), result.stdout, result.stderr)
+
+    return here

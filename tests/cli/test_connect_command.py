@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,8 +60,7 @@ def test_every_client_gets_its_entry_and_the_second_run_changes_nothing(connect,
 @pytest.mark.parametrize("name", CLIENTS)
 def test_what_connect_has_made_is_gone_after_remove(connect, project, home, name):
     before = files(project.root, home)
-    hooks = ["--hooks"] if CLIENTS[name].hooks else []
-    connect(name, *hooks)
+    connect(name)
     connect(name, "--remove")
     state = home / ".local" / "state"
     assert {path for path in files(project.root, home) if not path.is_relative_to(state)} == set(before)
@@ -87,8 +85,7 @@ def test_remove_brings_back_the_bytes_of_a_file_that_nobody_has_changed_since(co
     project.write(name, text)
     file = project.root / name
     file.write_bytes(text.encode())
-    hooks = ["--hooks"] if CLIENTS[client].hooks else []
-    connect(client, *hooks)
+    connect(client)
     assert file.read_bytes() != text.encode()
     connect(client, "--remove")
     assert file.read_bytes() == text.encode()
@@ -104,33 +101,41 @@ def test_remove_takes_out_our_entry_alone_where_the_file_has_changed_since(conne
     assert json.loads(file.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
 
 
-def test_what_a_user_has_added_to_the_entry_stays_when_the_command_is_renewed(connect, project):
-    project.write(
-        ".codex/config.toml", '[mcp_servers.deepwork]\ncommand = "uvx"\nargs = ["deepwork"]\ntool_timeout_sec = 9\n'
-    )
-    connect("codex")
-    entry = tomllib.loads((project.root / ".codex/config.toml").read_text())["mcp_servers"]["deepwork"]
-    assert entry == {"command": PROGRAM, "args": ["serve", "--path", "."], "tool_timeout_sec": 9}
-
-
 def test_hooks_go_beside_those_of_the_user_and_out_again(connect, project):
     mine = {"hooks": [{"type": "command", "command": "say done"}]}
     project.write(".claude/settings.local.json", json.dumps({"hooks": {"Stop": [mine]}, "permissions": {}}))
     file = project.root / ".claude/settings.local.json"
-    connect("claude", "--hooks")
+    connect("claude")
     hooks = json.loads(file.read_text())["hooks"]
     assert [*hooks] == ["Stop", "SessionStart", "PreCompact", "PostToolUse"]
     assert hooks["Stop"][0] == mine
     assert hooks["Stop"][1]["hooks"][0]["command"] == f"{PROGRAM} hook Stop --client claude"
-    assert "unchanged  .claude/settings.local.json" in connect("claude", "--hooks").stdout
+    assert "unchanged  .claude/settings.local.json" in connect("claude").stdout
     file.write_text(file.read_text().replace("say done", "say so"))
     connect("claude", "--remove")
     left = json.loads(file.read_text())
     assert left == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say so"}]}]}, "permissions": {}}
 
 
+@pytest.mark.parametrize("name", [name for name, client in CLIENTS.items() if client.hooks])
+def test_hooks_come_with_the_entry_unless_they_are_declined(connect, project, name):
+    connect(name, "--no-hooks")
+    file = project.root / CLIENTS[name].hooks.project_file
+    assert not file.exists() or "hooks" not in json.loads(file.read_text())
+    connect(name)
+    assert [*json.loads(file.read_text())["hooks"]] == [event.name for event in CLIENTS[name].hooks.events]
+    before = file.read_bytes()
+    connect(name, "--no-hooks")
+    connect(name, "--hooks")
+    assert file.read_bytes() == before
+
+
+def test_hooks_are_refused_for_a_client_that_has_none(connect):
+    assert "Zed has no hooks that deepwork knows" in connect("zed", "--hooks", code=1).stderr
+
+
 def test_hooks_of_the_user_name_the_project(connect, project, home):
-    connect("claude", "--hooks", "--scope", "user")
+    connect("claude", "--scope", "user")
     command = json.loads((home / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
     assert command == f"{PROGRAM} hook Stop --client claude --path {project.root}"
 
@@ -190,7 +195,7 @@ def test_a_tracked_file_is_pointed_out(connect, project):
     project.write(".mcp.json", "{}")
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", ".mcp.json"], check=True)
-    assert f"Note: git tracks this file, but the path in it is this machine's: {PROGRAM}" in connect("claude").stderr
+    assert f"Note: git tracks .mcp.json, but the path in it is this machine's: {PROGRAM}" in connect("claude").stderr
 
 
 def test_the_list_says_which_clients_are_found_connected_and_broken(connect, project, run, home):
@@ -237,7 +242,7 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hang(connect, project):
 
 def test_the_plugin_has_the_same_entry_and_hooks_as_connect_writes(connect, project, home, tmp_path, run):
     folder = tmp_path / "plugin"
-    connect("claude", "--hooks")
+    connect("claude")
     assert connect("claude", "--plugin", folder).stdout == f"written    {folder}\n"
     entry = json.loads((project.root / ".mcp.json").read_text())
     hooks = json.loads((project.root / ".claude/settings.local.json").read_text())
@@ -263,9 +268,9 @@ def test_doctor_says_when_an_installed_plugin_starts_another_command(connect, ho
     [
         (("claude",), ["asks for your approval"], []),
         (("claude", "--scope", "user"), [], ["asks for your approval"]),
-        (("codex", "--hooks"), ["trusted the project", "looked at them"], []),
-        (("codex", "--hooks", "--scope", "user"), ["looked at them"], ["trusted the project"]),
-        (("codex",), ["trusted the project"], ["looked at them"]),
+        (("codex",), ["trusted the project", "looked at them"], []),
+        (("codex", "--scope", "user"), ["looked at them"], ["trusted the project"]),
+        (("codex", "--no-hooks"), ["trusted the project"], ["looked at them"]),
     ],
 )
 def test_what_a_client_still_asks_of_its_user_is_said_where_it_asks(run, home, arguments, said, unsaid):

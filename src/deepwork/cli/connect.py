@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import click
@@ -14,18 +16,12 @@ import click
 from deepwork.cli.options import path_option
 from deepwork.cli.terminal import say, say_text
 from deepwork.clients.claude_plugin import write_plugin
-from deepwork.clients.connection import (
-    FileChange,
-    Place,
-    Scope,
-    carry_out,
-    default_scope,
-    forget,
-    planned,
-    planned_removal,
-)
+from deepwork.clients.connection import FileChange, carry_out, planned
+from deepwork.clients.entries import EntryChange
 from deepwork.clients.installed import installed_command
 from deepwork.clients.overview import overview
+from deepwork.clients.places import Place, Scope, default_scope
+from deepwork.clients.removal import carry_out_removal, planned_removal, project_elsewhere
 from deepwork.clients.table import CLIENTS, NAME, Client
 from deepwork.clients.verification import verify
 from deepwork.errors import ConfigError, GitError
@@ -35,13 +31,24 @@ from deepwork.project.config import resolve_root
 PRINT = "print"
 
 
-@click.command(epilog="Example: deepwork connect claude --hooks")
+@click.command(epilog="Example: deepwork connect claude")
 @click.argument("name", metavar="[CLIENT]", required=False, type=click.Choice([*CLIENTS, PRINT]))
 @path_option
 @click.option(
     "--scope", type=click.Choice(["project", "user"]), help="Whose file (default: the project's, if it has one)."
 )
-@click.option("--hooks", is_flag=True, help="Also write hooks that remind the agent (claude, codex, gemini).")
+@click.option(
+    "--hooks/--no-hooks",
+    default=None,
+    help="Whether to write hooks, too, which remind the agent (default: yes, for claude, codex and gemini).",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="KEY",
+    help="Keep this key of the entry in a project's file, such as env; can be given more than once.",
+)
+@click.option("--replace", is_flag=True, help="Replace an entry that connect has not written, without asking.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--remove", is_flag=True, help="Take out what was written.")
 @click.option(
@@ -56,16 +63,19 @@ def connect(
     name: str | None,
     root: str,
     scope: Scope | None,
-    hooks: bool,
+    hooks: bool | None,
+    keep: tuple[str, ...],
+    replace: bool,
     dry_run: bool,
     remove: bool,
     plugin_folder: Path | None,
     no_verify: bool,
 ) -> None:
-    """Write the entry that starts deepwork into the file of a client, and check that it does.
+    """Write the entry that starts deepwork into the file of a client, with hooks, and check that it does.
 
     Without CLIENT it lists the clients. `print` prints the entry for any other. Of a file that exists nothing else is
-    changed, and a backup lies in your state folder.
+    changed, and a backup lies in your state folder. An entry of the same name that connect has not written is replaced
+    only if you agree.
     """
     project = resolve_root(root)
     if name is None:
@@ -77,7 +87,14 @@ def connect(
     elif remove:
         _disconnect(place_of(CLIENTS[name], project, scope), dry_run=dry_run)
     else:
-        connect_client(place_of(CLIENTS[name], project, scope), hooks=hooks, dry_run=dry_run, no_verify=no_verify)
+        connect_client(
+            place_of(CLIENTS[name], project, scope),
+            hooks=hooks,
+            keep=keep,
+            replace=replace,
+            dry_run=dry_run,
+            no_verify=no_verify,
+        )
 
 
 def _write_plugin(name: str, folder: Path) -> None:
@@ -88,30 +105,114 @@ def _write_plugin(name: str, folder: Path) -> None:
     say(f"Now run: claude plugin marketplace add {folder} && claude plugin install {NAME}@{NAME}", err=True)
 
 
-def connect_client(place: Place, *, hooks: bool = False, dry_run: bool = False, no_verify: bool = False) -> None:
+def connect_client(
+    place: Place,
+    *,
+    hooks: bool | None = None,
+    keep: Collection[str] = (),
+    replace: bool = False,
+    dry_run: bool = False,
+    no_verify: bool = False,
+) -> None:
     """Connect one client, and say what was done.
 
+    Args:
+        place: Where the client is to find us.
+        hooks: Whether its hooks are written, too; None: if it has any.
+        keep: Keys of an entry in a project's file that are kept.
+        replace: Whether an entry that `connect` has not written is replaced without asking.
+        dry_run: Only show what would change.
+        no_verify: Do not start the server.
+
     Raises:
-        ConfigError: A file cannot be changed, or the server does not start.
+        ConfigError: A file cannot be changed, the user keeps the entry that stands there, or the server does not start.
     """
     client = place.client
     if hooks and not client.hooks:
         raise ConfigError(f"{client.title} has no hooks that deepwork knows", hint="Leave out --hooks.")
     program = installed_command(place.environment)
-    changes = planned(place, program, hooks=hooks)
+    has_hooks = client.hooks is not None and hooks is not False
+    changes = planned(place, program, hooks=has_hooks, keep=keep)
     for change in changes:
-        _carry_out(change, place, dry_run=dry_run, word="connected" if change.changes else "unchanged")
+        if change.entry:
+            _check_kept(change.entry, keep)
+            _show_dropped(change.entry)
+            if change.entry.needs_consent:
+                _consent(change, change.entry, place, replace=replace, dry_run=dry_run)
+    for change in changes:
+        if dry_run and change.changes:
+            say_text(_difference(change))
+        else:
+            _connect_file(change, place, keep=keep)
     if dry_run:
         return
     if not no_verify:
-        command = client.entry([program, "serve", "--path", place.folder])
-        verified = verify(place, client.command_of(command) or [program])
-        say(f"verified   the server lists {len(verified.tools)} tools, {verified.seconds:.1f} s after its start")
-    if any(_is_tracked(change, place) for change in changes):
-        say(f"Note: git tracks this file, but the path in it is this machine's: {program}", err=True)
+        verified = verify(place, place.entry() or {})
+        tools = f"the server lists {len(verified.tools)} tools, {verified.seconds:.1f} s after its start"
+        say(f"verified   {tools}{verified.without}")
+    for change in changes:
+        if _is_tracked(change, place):
+            say(f"Note: git tracks {change.name}, but the path in it is this machine's: {program}", err=True)
     if any(change.changes for change in changes):
-        for note in _notes(place, hooks=hooks):
+        for note in _notes(place, hooks=has_hooks):
             say(note, err=True)
+
+
+def _connect_file(change: FileChange, place: Place, *, keep: Collection[str]) -> None:
+    is_replaced = bool(change.entry and change.entry.needs_consent)
+    # What the user keeps counts as ours from now on, also if the file says it already.
+    is_carried_out = change.changes or (change.entry is not None and bool(keep))
+    backup = carry_out(change, place) if is_carried_out else None
+    word = "replaced" if is_replaced else "connected" if change.changes else "unchanged"
+    say(f"{word:9}  {change.name}")
+    if is_replaced:
+        say(
+            f"`deepwork connect {place.client.name} --remove` brings back what was replaced; the file as it was is "
+            f"{backup}",
+            err=True,
+        )
+
+
+def _check_kept(entry: EntryChange, keep: Collection[str]) -> None:
+    old = entry.old if isinstance(entry.old, dict) else {}
+    for key in keep:
+        if key not in old:
+            keys = ", ".join(old) or "nothing"
+            raise ConfigError(f"the entry {NAME!r} that stands there has no {key!r} to keep", hint=f"It has: {keys}.")
+
+
+def _show_dropped(entry: EntryChange) -> None:
+    for key, value in entry.dropped.items():
+        say(f"Not kept of the entry: {key} = {_json(value)}; `--keep {key}` keeps it.", err=True)
+
+
+def _consent(change: FileChange, entry: EntryChange, place: Place, *, replace: bool, dry_run: bool) -> None:
+    """Show an entry that is not ours to replace, and ask for it.
+
+    Raises:
+        ConfigError: It stays.
+    """
+    reason = f"starts deepwork for {entry.elsewhere}" if entry.elsewhere else "was not written by `deepwork connect`"
+    say(f"{change.name} has an entry {NAME!r} that {reason}:", err=True)
+    say_text(_json(entry.old, indent=2), "    ", err=True)
+    say("It would become:", err=True)
+    say_text(_json(entry.new, indent=2), "    ", err=True)
+    if replace or dry_run:
+        return
+    if sys.stdin.isatty() and click.confirm("Replace it?", err=True):
+        return
+    command = f"deepwork connect {place.client.name}" + (
+        " --scope user" if place.scope != default_scope(place.client) else ""
+    )
+    raise ConfigError(
+        f"{change.name} was left as it is: its entry {NAME!r} {reason}",
+        hint=f"`{command} --replace` replaces it, and --remove brings it back. Or give that entry another name in the "
+        f"file, and run `{command}` again.",
+    )
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
 
 
 def _notes(place: Place, *, hooks: bool) -> Iterator[str]:
@@ -134,20 +235,23 @@ def place_of(client: Client, root: Path, scope: Scope | None = None) -> Place:
 def _disconnect(place: Place, *, dry_run: bool) -> None:
     changes = planned_removal(place)
     for change in changes:
-        _carry_out(change, place, dry_run=dry_run, word="removed" if change.changes else "unchanged")
-        if change.changes and not dry_run:
-            forget(change, place)
+        remove_file(change, place, dry_run=dry_run)
     if not changes:
         say(f"{place.client.title} has no file here.", err=True)
+    elif not any(change.changes for change in changes) and place.entry() is not None:
+        project = project_elsewhere(place)
+        reason = f"starts deepwork for {project}" if project else "was not written by `deepwork connect`"
+        say(f"Note: the entry {NAME!r} in {place.shown(place.file)} {reason}, and stays.", err=True)
 
 
-def _carry_out(change: FileChange, place: Place, *, dry_run: bool, word: str) -> None:
+def remove_file(change: FileChange, place: Place, *, dry_run: bool) -> None:
+    """Take everything of ours out of one file, or show what that would change, and say what was done."""
     if dry_run and change.changes:
         say_text(_difference(change))
         return
     if change.changes:
-        carry_out(change, place)
-    say(f"{word:9}  {change.name}")
+        carry_out_removal(change, place)
+    say(f"{'removed' if change.changes else 'unchanged':9}  {change.name}")
 
 
 def _difference(change: FileChange) -> str:

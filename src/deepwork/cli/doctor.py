@@ -6,7 +6,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,9 +23,10 @@ from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.stores import with_store
 from deepwork.cli.terminal import Styled, say, say_json, say_text
 from deepwork.clients.claude_plugin import installed_entries
-from deepwork.clients.connection import Place
+from deepwork.clients.entries import added_keys, is_own_start
 from deepwork.clients.installed import installed_command
 from deepwork.clients.overview import ClientState, overview
+from deepwork.clients.places import Place
 from deepwork.clients.table import CLIENTS, HERE, claude_folder
 from deepwork.clients.verification import verify
 from deepwork.documents.limits import MAX_BYTES
@@ -298,27 +299,18 @@ def _client(state: ClientState, place: Place) -> Finding:
     text, cure = f"{state.client.title}: {state.detail}", f"deepwork connect {state.client.name}"
     if state.word == "broken":
         return Finding(Level.WARNING, text, cure)
-    if not state.command:
+    if state.entry is None:
         return Finding(Level.INFO, text)
     try:
-        own = installed_command(os.environ)
-        if not _is_ours(state.command, place, own):
+        if not is_own_start(place, installed_command(os.environ), state.entry):
             # A repository may have written the entry, and doctor starts nothing for a repository.
-            reason = "not tried, because it is not the command that `deepwork connect` writes"
+            added = ", ".join(added_keys(state.client, state.entry))
+            reason = "not tried, because it is not what `deepwork connect` writes" + (f": {added}" if added else "")
             return Finding(Level.INFO, f"{text}: {reason}", cure)
-        verified = verify(place, [*state.command])
+        verified = verify(place, state.entry)
     except ConfigError as error:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)
-    return Finding(Level.OK, f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s")
-
-
-def _is_ours(command: Sequence[str], place: Place, own: str) -> bool:
-    """Say whether an entry starts this installation, and in a project's file with no option of its own.
-
-    An option can name a folder of plugins, or a file to write.
-    """
-    expected = [own, "serve", "--path", place.folder]
-    return [*command] == expected or (place.scope == "user" and [*command[:2]] == expected[:2])
+    return Finding(Level.OK, f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s{verified.without}")
 
 
 def _small_file(file: Path, root: Path) -> str | None:

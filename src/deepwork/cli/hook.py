@@ -24,7 +24,7 @@ PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_D
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    epilog="Clients call it; `deepwork connect claude --hooks` writes that into their files.",
+    epilog="Clients call it; `deepwork connect` writes that into their files.",
 )
 @click.argument("event")
 @click.option("--client", default="claude", show_default=True, metavar="NAME", help="The client that calls.")

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from deepwork.clients.connection import Place, Scope, entry_at
+from deepwork.clients.entries import added_keys
 from deepwork.clients.installed import first_installed
+from deepwork.clients.places import Place, Scope
 from deepwork.clients.table import CLIENTS, Client
 from deepwork.errors import ConfigError
 
@@ -19,14 +20,14 @@ class ClientState:
     """What is known of one client in one project.
 
     Attributes:
-        command: What its entry starts, if it is connected.
+        entry: What stands under our name, if that starts a program.
         place: Where the entry is, if there is one, or where it cannot be read.
     """
 
     client: Client
     word: Literal["connected", "broken", "found", "-"]
     detail: str = ""
-    command: tuple[str, ...] = ()
+    entry: Mapping[str, Any] | None = None
     place: Place | None = None
 
 
@@ -41,11 +42,11 @@ def _state(client: Client, root: Path, environment: Mapping[str, str]) -> Client
     for scope in scopes:
         place = Place(client, root, scope, environment)
         try:
-            entry = entry_at(place)
+            entry = place.entry()
         except ConfigError as error:
             return ClientState(client, "broken", error.message, place=place)
         if entry is not None:
-            return _of_entry(place, client.command_of(entry))
+            return _of_entry(place, entry)
     program = first_installed(client.programs, environment, root)
     if program:
         return ClientState(client, "found", program)
@@ -55,8 +56,8 @@ def _state(client: Client, root: Path, environment: Mapping[str, str]) -> Client
     return ClientState(client, "-")
 
 
-def _of_entry(place: Place, command: list[str] | None) -> ClientState:
-    name = place.shown(place.file)
+def _of_entry(place: Place, entry: Any) -> ClientState:
+    name, command = place.shown(place.file), place.client.command_of(entry)
     if command is None:
         return ClientState(place.client, "connected", f"{name}: over HTTP", place=place)
     program = command[0]
@@ -65,7 +66,9 @@ def _of_entry(place: Place, command: list[str] | None) -> ClientState:
     )
     if not is_there:
         return ClientState(place.client, "broken", f"{name}: there is no such program: {program}", place=place)
-    return ClientState(place.client, "connected", f"{name}: {' '.join(command)}", tuple(command), place)
+    added = added_keys(place.client, entry)
+    detail = f"{name}: {' '.join(command)}" + (f" (with {', '.join(added)})" if added else "")
+    return ClientState(place.client, "connected", detail, entry, place)
 
 
 def _runs(program: Path) -> bool:

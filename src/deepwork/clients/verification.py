@@ -6,19 +6,22 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 
-from deepwork.clients.connection import Place
-from deepwork.clients.table import WORKSPACE_FOLDER
+from deepwork.clients.places import Place
 from deepwork.errors import ConfigError, ProgramError
 from deepwork.files.processes import Completed, allowed_environment, run_program
 
 SECONDS = 30.0
 # The newest revision that has `initialize`.
 PROTOCOL = "2025-06-18"
+
+# Files of variables, in forms of their own.
+_READ_BY_CLIENT = ("envFile", "env_file")
 
 _MESSAGES = (
     {
@@ -37,31 +40,56 @@ _MESSAGES = (
 
 @dataclass(frozen=True)
 class Verified:
-    """The tools that a server has answered with, and how long that took from its start."""
+    """The tools that a server has answered with.
+
+    Attributes:
+        seconds: How long that took from its start.
+        without: What of the entry the server was started without, as a note; empty if nothing.
+    """
 
     tools: list[str]
     seconds: float
+    without: str = ""
 
 
-def verify(place: Place, command: list[str]) -> Verified:
-    """Start a server with the command of an entry, where the client starts it, and list its tools.
+def verify(place: Place, entry: Mapping[str, Any]) -> Verified:
+    """Start a server precisely as an entry says, where the client starts it, and list its tools.
 
-    Desktop programs are not started by a shell, so the server gets the PATH of the system only.
+    Desktop programs are not started by a shell, so beside the variables of the entry the server gets the PATH of the
+    system only.
 
     Raises:
         ConfigError: It does not start, or does not answer in time.
     """
-    words = [word.replace(WORKSPACE_FOLDER, str(place.root)) for word in command]
-    cwd = place.root if place.scope == "project" else Path.home()
-    environment = {**allowed_environment(place.environment), "PATH": os.defpath}
-    return anyio.run(_listed, words, cwd, environment)
+    words = [place.with_folder(word) for word in place.client.command_of(entry) or []]
+    folder = place.root if place.scope == "project" else Path.home()
+    cwd = folder / place.with_folder(str(entry.get("cwd", "")))
+    environment = {**allowed_environment(place.environment), "PATH": os.defpath, **_variables(place, entry)}
+    verified = anyio.run(_listed, words, cwd, place.root, environment)
+    without = ", ".join(key for key in _READ_BY_CLIENT if key in entry)
+    return replace(verified, without=f" (without {without}, which only the client reads)" if without else "")
 
 
-async def _listed(words: list[str], cwd: Path, environment: Mapping[str, str]) -> Verified:
+def _variables(place: Place, entry: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables that an entry sets, and those of ours that it passes on."""
+    variables = {}
+    names = entry.get("env_vars")
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and name in place.environment:
+            variables[name] = place.environment[name]
+    for key in ("env", "environment"):
+        if isinstance(members := entry.get(key), dict):
+            variables |= {name: place.with_folder(str(value)) for name, value in members.items()}
+    return variables
+
+
+async def _listed(words: list[str], cwd: Path, project: Path, environment: Mapping[str, str]) -> Verified:
     stdin = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in _MESSAGES).encode()
     started = time.monotonic()
     try:
-        completed = await run_program(words, cwd=cwd, environment=environment, seconds=SECONDS, stdin=stdin)
+        completed = await run_program(
+            words, cwd=cwd, environment=environment, seconds=SECONDS, stdin=stdin, project=project
+        )
     except ProgramError as error:
         raise ConfigError(error.message, hint="`deepwork doctor` looks for the cause.") from None
     return Verified(_tools(completed, words), time.monotonic() - started)
