@@ -1,7 +1,8 @@
 """How often an agent that forgets its step is reminded: `python tools/figures_hooks.py [--agents 20]`.
 
 Each agent is the real Claude Code (`tools/clients.py` installs it) with a model that starts a workflow and then says
-that it is done, as often as it is asked. `deepwork init --client claude` has set it up in an empty home. A second window in the same project, which has started nothing, stops too.
+that it is done, as often as it is asked. `deepwork init --client claude` has set it up in an empty home. A second
+window in the same project, which has started nothing, stops too.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def test_hooks_go_beside_those_of_the_user_and_out_again(connect, project):
     file = project.root / ".claude/settings.local.json"
     connect("claude")
     hooks = json.loads(file.read_text())["hooks"]
-    assert [*hooks] == ["Stop", "SessionStart", "PreCompact", "PostToolUse"]
+    assert [*hooks] == ["Stop", "SessionStart", "UserPromptSubmit", "PreCompact", "PostToolUse"]
     assert hooks["Stop"][0] == mine
     assert hooks["Stop"][1]["hooks"][0]["command"] == f"{PROGRAM} hook Stop --client claude"
     assert "unchanged  .claude/settings.local.json" in connect("claude").stdout

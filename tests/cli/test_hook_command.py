@@ -1,4 +1,4 @@
-"""`deepwork hook`: an agent that forgets its step is reminded once, and nobody else is told anything."""
+"""`deepwork hook`: an agent that forgets its step is reminded at each, and nobody else is told anything."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import pytest
+
+from deepwork.clients.hook_events import HookCall, answer
+from deepwork.clients.open_sessions import JsonSessions
 
 pytestmark = pytest.mark.anyio
 
@@ -69,11 +72,63 @@ async def test_another_window_and_another_client_are_told_nothing(hook, started)
     assert hook("Stop", client="codex") == ""
 
 
+@pytest.mark.parametrize("event", ["SubagentStop", "UserPromptSubmit", "Nonsense"])
+async def test_a_subagent_a_prompt_and_an_unknown_event_are_told_nothing(hook, started, event):
+    assert hook(event) == ""
+
+
+async def test_in_a_turn_that_a_reminder_has_caused_it_is_reminded_of_a_step_that_is_new_alone(hook, started, project):
+    assert started["step_id"] in hook("Stop")
+    assert hook("Stop", stop_hook_active=True) == ""
+    project.write("a.md")
+    async with project.agent() as agent:
+        reply = await agent.finish({"a.md": "a.md"}, session_id=started["session_id"], step_id="a")
+    assert "step_id='b'" in hook("Stop", stop_hook_active=True)
+    assert reply["begin_step"]["step_id"] == "b"
+    assert hook("Stop", stop_hook_active=True) == ""
+
+
+@pytest.fixture
+def stop(project, started):
+    """Let the agent stop in this process, which costs a fraction of one of its own."""
+
+    def stop(event="Stop", **data):
+        call = HookCall(
+            event=event,
+            client="claude",
+            data={"session_id": "window-1", **data},
+            sessions=JsonSessions(project.root),
+            resume=str,
+            root=str(project.root),
+            unread=lambda _: (),
+            waits_for_person=lambda _: False,
+            environment=os.environ,
+        )
+        return answer(call).text
+
+    return stop
+
+
+def move_on(project, started, number):
+    file = project.state / f"session_{started['session_id']}.json"
+    session = json.loads(file.read_text())
+    file.write_text(json.dumps({**session, "updated_at": f"2026-11-19T10:00:{number:02}+00:00"}, indent=2))
+
+
 @pytest.mark.parametrize(
-    ("event", "data"), [("Stop", {"stop_hook_active": True}), ("SubagentStop", {}), ("Nonsense", {})]
+    "begin_turn",
+    [{"event": "UserPromptSubmit"}, {"stop_hook_active": False}],
+    ids=["the user writes", "the next turn ends"],
 )
-async def test_a_continued_turn_a_subagent_and_an_unknown_event_are_told_nothing(hook, started, event, data):
-    assert hook(event, **data) == ""
+async def test_it_is_reminded_of_at_most_20_states_before_its_users_next_turn(stop, started, project, begin_turn):
+    reminders = 0
+    for number in range(30):
+        move_on(project, started, number)
+        reminders += bool(stop(stop_hook_active=number > 0))
+    assert reminders == 20
+    stop(**begin_turn)
+    move_on(project, started, 40)
+    assert started["session_id"] in stop(stop_hook_active=True)
 
 
 async def test_a_session_that_is_only_listed_is_not_the_agents_own(hook, started):

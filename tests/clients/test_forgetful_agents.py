@@ -12,12 +12,33 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from figures_hooks import PROGRAM, Desk, rows
+from scripted_model import END
+
+from deepwork.testing import DeepworkProject, step
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
 
 def test_it_reaches_the_first_call_and_is_reminded_once_and_another_window_is_not(node_clients):
     assert [(row.figure, row.measured) for row in rows(1) if not row.reached] == []
+
+
+STEPS = [f"s{number}" for number in range(10)]
+
+
+def test_an_agent_that_stops_at_every_step_is_reminded_at_each_and_finishes(node_clients, tmp_path):
+    desk = Desk.make(tmp_path, node_clients)
+    project = DeepworkProject(desk.project)
+    project.write_job("lazy", steps=[step(name) for name in STEPS])
+    start = {"goal": "all of it", "job_name": "lazy", "workflow_name": "main"}
+    turns = [{"id": "toolu_start", "tool": "mcp__deepwork__start_workflow", "input": start}]
+    for name in STEPS:
+        project.write(f"{name}.md")
+        report = {"step_id": name, "outputs": {f"{name}.md": f"{name}.md"}}
+        turns += [END, {"id": f"toolu_{name}", "tool": "mcp__deepwork__finished_step", "input": report}]
+    model = desk.agent(*turns)
+    assert model.reminders == len(STEPS)
+    assert "workflow_complete" in json.dumps(model.results[f"toolu_{STEPS[-1]}"])
 
 
 def test_a_project_that_nobody_has_approved_is_asked_for_once(node_clients, tmp_path):

@@ -26,12 +26,14 @@ class Note:
     Attributes:
         sessions: Our sessions that it has started or gone on with, the last one last.
         reminded: Of which state of each it was reminded.
+        reminders: How often it was reminded since its user's last turn.
         agents: Which agent it is, by project.
     """
 
     sessions: tuple[str, ...] = ()
     reminded: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, str] = field(default_factory=dict)
+    reminders: int = 0
 
 
 class ClientSession:
@@ -60,7 +62,12 @@ class ClientSession:
 
     def remind(self, states: Mapping[str, str]) -> None:
         """Note of which states it is reminded now."""
-        self._change(lambda note: replace(note, reminded={**note.reminded, **states}))
+        self._change(lambda note: replace(note, reminded={**note.reminded, **states}, reminders=note.reminders + 1))
+
+    def begin_turn(self) -> None:
+        """Note that its user's next turn has begun."""
+        if self.note().reminders:
+            self._change(lambda note: replace(note, reminders=0))
 
     def be(self, root: str, agent_id: str) -> None:
         """Note which agent it is in a project."""
@@ -83,7 +90,8 @@ def _parsed(content: bytes | None) -> Note:
     try:
         data = json.loads(content or b"{}")
         sessions = tuple(str(session) for session in data.get("sessions", ()))
-        return Note(sessions, _texts(data.get("reminded", {})), _texts(data.get("agents", {})))
+        agents, reminders = _texts(data.get("agents", {})), int(data.get("reminders", 0))
+        return Note(sessions, _texts(data.get("reminded", {})), agents, reminders)
     except (ValueError, TypeError, AttributeError):
         return Note()
 

@@ -14,6 +14,8 @@ from deepwork.text.shorten import shorten
 
 MAX_CHARACTERS = 10_000
 LISTED = 10
+# Of so many states an agent is reminded before its user's next turn: however often it stops, it comes to an end.
+MAX_REMINDERS = 20
 # Messages have half of the room: a reminder may follow them.
 MAX_MAIL = MAX_CHARACTERS // 2
 MAX_MESSAGE = 4000
@@ -156,18 +158,24 @@ def _mail(call: HookCall, client_session: ClientSession) -> tuple[str, tuple[str
 
 
 def _stop(call: HookCall) -> Answer:
-    """Hand over messages, and remind the agent of its open steps; never in a turn that this has caused."""
-    if call.client_session is None or call.data.get("stop_hook_active"):
+    """Hand over messages, and remind the agent of its open steps; in a turn that this has caused, of these alone."""
+    if call.client_session is None:
         return Answer()
-    mail, message_ids = _mail(call, call.client_session)
+    if not call.data.get("stop_hook_active"):
+        call.client_session.begin_turn()
+        mail, message_ids = _mail(call, call.client_session)
+    else:
+        mail, message_ids = "", ()
     reason = "\n\n".join(filter(None, [mail, _reminders(call, call.client_session)]))
     decision = "deny" if call.client == _GEMINI else "block"
     return Answer(json.dumps({"decision": decision, "reason": reason}) if reason else "", message_ids)
 
 
 def _reminders(call: HookCall, client_session: ClientSession) -> str:
-    """Remind of each open step, once for each state."""
+    """Remind of each open step, once for each state, and of so many states in one turn of the user."""
     note = client_session.note()
+    if note.reminders >= MAX_REMINDERS:
+        return ""
     forgotten = [
         session
         for session in _own(call)
@@ -179,6 +187,13 @@ def _reminders(call: HookCall, client_session: ClientSession) -> str:
     if forgotten:
         client_session.remind({session.session_id: session.state for session in forgotten})
     return "\n\n".join(map(_reminder, forgotten))
+
+
+def _prompt(call: HookCall) -> Answer:
+    """Note that the user has spoken: the client may put a message into a turn that a reminder has caused."""
+    if call.client_session:
+        call.client_session.begin_turn()
+    return Answer()
 
 
 def _session_start(call: HookCall) -> Answer:
@@ -240,7 +255,7 @@ def _reminder(session: Head) -> str:
         f"Go on with that step and report it with finished_step(session_id={session.session_id!r}, "
         f"step_id={session.step_id!r}, outputs={{...}}); step_id='?' with outputs={{}} tells what it needs. "
         "abort_workflow ends a workflow that cannot be completed. If you wait for the user's answer, end your turn "
-        "again: this is said once."
+        "again: this is said once for each step."
     )
 
 
@@ -276,6 +291,7 @@ def _objects(response: Any) -> Iterator[Mapping[str, Any]]:
 
 _EVENTS: dict[str, Callable[[HookCall], Answer]] = {
     "SessionStart": _session_start,
+    "UserPromptSubmit": _prompt,
     "PreCompact": _compaction,
     "PreCompress": _compaction,
     "PostToolUse": _after_tool,

@@ -125,7 +125,13 @@ def _application_folder(environment: Environment) -> Path:
 
 
 _TOOLS = "mcp__(plugin_deepwork_)?deepwork__.*"
-_EVENTS = (HookEvent("SessionStart"), HookEvent("PreCompact"), HookEvent("PostToolUse", _TOOLS), HookEvent("Stop"))
+_EVENTS = (
+    HookEvent("SessionStart"),
+    HookEvent("UserPromptSubmit"),
+    HookEvent("PreCompact"),
+    HookEvent("PostToolUse", _TOOLS),
+    HookEvent("Stop"),
+)
 _GEMINI_EVENTS = (
     HookEvent("SessionStart"),
     HookEvent("PreCompress"),
