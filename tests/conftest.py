@@ -14,6 +14,7 @@ import pytest
 
 from deepwork import hookimpl
 from deepwork.api import ReviewRequest, ReviewRunner, ReviewRunnerSpec, Verdict
+from deepwork.clients.table import CLIENTS
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.testing import output, review, step
@@ -30,8 +31,25 @@ def anyio_backend():
     return "asyncio"
 
 
+@pytest.fixture(scope="session")
+def path_without_clients(tmp_path_factory):
+    """Give PATH without the clients of the person who runs the tests; other programs of their folders stay."""
+    names = {program for client in CLIENTS.values() for program in client.programs}
+    folders = []
+    for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
+        if any((folder / name).exists() for name in names):
+            links = tmp_path_factory.mktemp("programs")
+            for program in folder.iterdir():
+                if program.name not in names:
+                    (links / program.name).symlink_to(program)
+            folder = links
+        folders.append(str(folder))
+    return os.pathsep.join(folders)
+
+
 @pytest.fixture(autouse=True)
-def _nobodys_environment(monkeypatch, tmp_path_factory):
+def _nobodys_environment(monkeypatch, tmp_path_factory, path_without_clients):
+    monkeypatch.setenv("PATH", path_without_clients)
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_")):
             monkeypatch.delenv(name)

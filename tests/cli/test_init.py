@@ -8,6 +8,7 @@ import re
 import pytest
 import yaml
 
+from deepwork.clients.verification import Verified
 from deepwork.project.config import Config
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,67 @@ def test_it_prints_the_next_step(run):
     printed = run("init").stdout
     assert "Next: connect your agent, for example with `deepwork connect claude`" in printed
     assert "project_tour" in printed
+
+
+@pytest.fixture
+def clients_here(tmp_path, monkeypatch):
+    """Put programs of clients into PATH, and start no server for them, which other tests do."""
+    monkeypatch.setattr("deepwork.cli.connect.verify", lambda *_: Verified([], 0))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("claude", "codex"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_without_a_terminal_it_connects_nothing_and_prints_the_line_for_each_client_that_is_here(
+    here, project, clients_here
+):
+    ended = here("init")
+    assert ended.code == 0
+    assert "Next: connect your agent:\n  deepwork connect claude\n  deepwork connect codex\nThen ask it:" in ended.out
+    assert [path.name for path in project.root.iterdir()] == [".deepwork"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "files"),
+    [
+        ("\n", {".mcp.json", ".claude", ".codex"}),
+        ("codex\n", {".codex"}),
+        (" codex , claude\n", {".mcp.json", ".claude", ".codex"}),
+        ("cursor\ncodex\n", {".codex"}),
+        ("none\n", set()),
+    ],
+)
+def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(here, project, clients_here, answer, files):
+    ended = here("init", answer=answer)
+    assert ended.code == 0
+    assert "claude (Claude Code), codex (Codex)" in ended.err
+    assert ("cursor is not one of claude, codex" in ended.err) == ("cursor" in answer)
+    assert {path.name for path in project.root.iterdir()} == {".deepwork", *files}
+    assert "Next: ask your agent" in ended.out or not files
+
+
+def test_a_client_that_cannot_be_connected_does_not_keep_the_others_from_it(here, project, clients_here):
+    project.write(".claude/settings.local.json", "{")
+    ended = here("init", answer="\n")
+    assert ended.code == 1
+    assert "Error: .claude/settings.local.json: line 1, column 2" in ended.err
+    assert not (project.root / ".mcp.json").exists()
+    assert "connected  .codex/config.toml" in ended.out
+
+
+def test_clients_that_are_connected_are_not_asked_for_again(here, project, clients_here):
+    here("init", answer="\n")
+    assert "Connect which?" not in here("init", answer="\n").err
+
+
+@pytest.mark.parametrize("options", [(), ("--no-hooks",)])
+def test_hooks_come_with_a_client_unless_they_are_declined(here, project, clients_here, options):
+    assert here("init", "--client", "claude", *options).code == 0
+    assert (project.root / ".claude/settings.local.json").exists() == (not options)
 
 
 def test_again_it_keeps_everything_as_it_is(run, project):

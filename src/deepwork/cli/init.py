@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.resources import as_file, files
+from pathlib import Path
 
 import click
 
 from deepwork.cli.connect import connect_client, place_of
 from deepwork.cli.options import exact_path_option
 from deepwork.cli.schema import MODELS, schema_text
-from deepwork.cli.terminal import say, say_text
+from deepwork.cli.terminal import say, say_error, say_text
+from deepwork.clients.overview import overview
 from deepwork.clients.table import CLIENTS, Client
-from deepwork.errors import ConfigError
+from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.project.config import resolve_root
+from deepwork.text.escape import visible
 from deepwork.text.suggest import nearest
 
 SAMPLE = "project_tour"
+PROMPT = f'"Start the {SAMPLE} job with deepwork."'
+NONE = "none"
 
 CONFIG = """\
 # yaml-language-server: $schema=schema/config.schema.json
@@ -53,10 +60,14 @@ version: "1.0"
 @click.command(epilog="Example: deepwork init --client claude")
 @exact_path_option
 @click.option(
-    "--client", "client_name", metavar="NAME", help="Also connect this client, as `deepwork connect NAME` does."
+    "--client",
+    "client_name",
+    metavar="NAME",
+    help="Connect this client, as `deepwork connect NAME` does (default: asks which of those that are here).",
 )
-def init(root: str, client_name: str | None) -> None:
-    """Prepare a project: .deepwork/ with a commented configuration and a sample job.
+@click.option("--no-hooks", is_flag=True, help="Connect without the hooks that remind the agent.")
+def init(root: str, client_name: str | None, no_hooks: bool) -> int:
+    """Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.
 
     Existing files are kept as they are, so it is safe to run it again.
     """
@@ -69,14 +80,54 @@ def init(root: str, client_name: str | None) -> None:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     for name, state in states.items():
         say(f"{state:8} .deepwork/{name}")
+    hooks = False if no_hooks else None
     if client:
-        connect_client(place_of(client, workspace.root))
-        say_text(f'\nNext: ask your agent: "Start the {SAMPLE} job with deepwork."')
+        connect_client(place_of(client, workspace.root), hooks=hooks)
+        say_text(f"\nNext: ask your agent: {PROMPT}")
+        return 0
+    return _connect_those_here(workspace.root, hooks=hooks)
+
+
+def _connect_those_here(root: Path, *, hooks: bool | None) -> int:
+    """Connect the clients of this machine that the user chooses; without a terminal none."""
+    found = {state.client.name: state.client for state in overview(root, os.environ) if state.word == "found"}
+    chosen = _chosen(found) if found and sys.stdin.isatty() else []
+    failed = False
+    for client in chosen:
+        try:
+            connect_client(place_of(client, root), hooks=hooks)
+        except DeepWorkError as error:
+            say_error(error)
+            failed = True
+    if chosen:
+        say_text(f"\nNext: ask your agent: {PROMPT}")
+    elif found:
+        lines = "\n".join(f"  deepwork connect {name}" for name in found)
+        say_text(f"\nNext: connect your agent:\n{lines}\nThen ask it: {PROMPT}")
     else:
         say_text(
             "\nNext: connect your agent, for example with `deepwork connect claude`; `deepwork connect` lists the "
-            f'clients.\nThen ask it: "Start the {SAMPLE} job with deepwork."'
+            f"clients.\nThen ask it: {PROMPT}"
         )
+    return int(failed)
+
+
+def _chosen(found: Mapping[str, Client]) -> list[Client]:
+    """Ask which of these clients are connected; all of them, if the answer is empty."""
+    titles = ", ".join(f"{name} ({client.title})" for name, client in found.items())
+    say(f"\nHere are: {titles}", err=True)
+
+    def clients(answer: str) -> list[Client]:
+        names = [name.strip() for name in answer.split(",") if name.strip()]
+        unknown = next((name for name in names if name not in found), None)
+        if unknown is not None and names != [NONE]:
+            raise click.BadParameter(f"{visible(unknown)} is not one of {', '.join(found)}")
+        return [found[name] for name in found if name in names]
+
+    chosen: list[Client] = click.prompt(
+        f"Connect which? Names with commas between, or {NONE}", default=",".join(found), value_proc=clients, err=True
+    )
+    return chosen
 
 
 def _client(name: str) -> Client:

@@ -47,7 +47,7 @@ COMMANDS = {
 # The first sentences of the commands, so that the root's help imports none of them.
 SUMMARIES = {
     "serve": "Serve the workflows of a project to an agent over MCP.",
-    "init": "Prepare a project: .deepwork/ with a commented configuration and a sample job.",
+    "init": "Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.",
     "connect": "Write the entry that starts deepwork into the file of a client, with hooks, and check that it does.",
     "status": "Show what is open in this project, where it stands, and what waits for a person.",
     "inbox": "Show what waits for a person: who waits, for what, since when, and what can be done.",
