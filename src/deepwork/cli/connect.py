@@ -139,11 +139,12 @@ def connect_client(
             _show_dropped(change.entry)
             if change.entry.needs_consent:
                 _consent(change, change.entry, place, replace=replace, dry_run=dry_run)
+    consented = any(change.entry and change.entry.needs_consent for change in changes)
     for change in changes:
         if dry_run and change.changes:
             say_text(_difference(change))
         else:
-            _connect_file(change, place, keep=keep)
+            _connect_file(change, place, keep=keep, consented=consented)
     if dry_run:
         return
     if not no_verify:
@@ -158,11 +159,11 @@ def connect_client(
             say(note, err=True)
 
 
-def _connect_file(change: FileChange, place: Place, *, keep: Collection[str]) -> None:
+def _connect_file(change: FileChange, place: Place, *, keep: Collection[str], consented: bool) -> None:
     is_replaced = bool(change.entry and change.entry.needs_consent)
     # What the user keeps counts as ours from now on, also if the file says it already.
     is_carried_out = change.changes or (change.entry is not None and bool(keep))
-    backup = carry_out(change, place) if is_carried_out else None
+    backup = carry_out(change, place, consented=consented) if is_carried_out else None
     word = "replaced" if is_replaced else "connected" if change.changes else "unchanged"
     say(f"{word:9}  {change.name}")
     if is_replaced:

@@ -42,6 +42,7 @@ COMMANDS = {
     "new-plugin": "deepwork.cli.new_plugin:new_plugin",
     "hook": "deepwork.cli.hook:hook",
     "completion": "deepwork.cli.completion:completion",
+    "uninstall": "deepwork.cli.uninstall:uninstall",
 }
 
 # The first sentences of the commands, so that the root's help imports none of them.
@@ -63,6 +64,9 @@ SUMMARIES = {
     ),
     "hook": "Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over messages.",
     "completion": "Print the completion script of a shell.",
+    "uninstall": (
+        "Take deepwork out of every file that connect has written, in all projects, and bring back what stood there."
+    ),
 }
 
 # The commands of our own plugins, for whoever has read of them and has not installed the plugin.

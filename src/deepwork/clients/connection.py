@@ -57,10 +57,15 @@ def planned(place: Place, program: str, *, hooks: bool, keep: Collection[str] = 
     return [_planned(place, program, file, hooks=hooks, keep=keep) for file in files]
 
 
-def carry_out(change: FileChange, place: Place) -> Path | None:
+def carry_out(change: FileChange, place: Place, *, consented: bool) -> Path | None:
     """Write a file after a backup in the user's state folder, and return the backup; None if there was no file.
 
     Of a file that stays as it is only the entry is noted, which counts as ours from now on.
+
+    Args:
+        change: What is written.
+        place: Where the client is to find us.
+        consented: Whether the user has agreed that an entry is replaced which is not ours to replace.
 
     Raises:
         ConfigError: It cannot be written, or has changed meanwhile; it is as it was.
@@ -79,7 +84,6 @@ def carry_out(change: FileChange, place: Place) -> Path | None:
         replaced=_replaced(entry, backups.record()),
     )
     try:
-        consented = bool(entry and entry.needs_consent)
         backup = backups.keep(record, change.before, change.after or b"", consented=consented)
         if change.changes:
             write_file(path, change)

@@ -22,19 +22,23 @@ from deepwork.errors import ConfigError
 def planned_removal(place: Place) -> list[FileChange]:
     """Return what taking out our entry and our hooks would change, and change nothing.
 
+    In the user's file, what `connect` has written for another project stays.
+
     Raises:
         ConfigError: A file cannot be parsed or changed, or is a link out of the project.
     """
     # The folder that was made for the file of the entry is empty only after that of the hooks is gone.
     files = dict.fromkeys(filter(None, [place.hooks_file, place.file]))
-    return [change for file in files if (change := planned_removal_of(place, file))]
+    changes = [change for file in files if (change := planned_removal_of(place, file))]
+    if project_elsewhere(place):
+        return [replace(change, after=change.before) for change in changes]
+    return changes
 
 
 def planned_removal_of(place: Place, file: Path) -> FileChange | None:
     """Return what taking everything of ours out of one file would change; None if there is no such file.
 
-    What nobody has changed since is brought back byte by byte. An entry that `connect` has not written, or has written
-    for another project, stays.
+    What nobody has changed since is brought back byte by byte. An entry that `connect` has not written stays.
 
     Raises:
         ConfigError: It cannot be parsed or changed, or is a link out of the project.
@@ -43,8 +47,6 @@ def planned_removal_of(place: Place, file: Path) -> FileChange | None:
     if before is None:
         return None
     name = place.shown(file)
-    if project_elsewhere(place):
-        return FileChange(file, name, before, before)
     backups = Backups(place.resolved(file), place.environment)
     record = backups.record()
     if record and record.is_original_known and record.after == digest(before):
@@ -100,23 +102,31 @@ def recorded_files(environment: Mapping[str, str]) -> list[Record]:
 
     Files for which fewer folders were made come first, so that these folders are empty in the end.
     """
-    return sorted(all_records(environment), key=lambda record: len(record.made_folders))
+    return sorted(all_records(environment), key=_made_folders)
 
 
-def place_of(record: Record, environment: Mapping[str, str]) -> Place | None:
-    """Return the place for which a file was written; None if it is no file of a client that we know.
+def unwound(file: Path, environment: Mapping[str, str], *, dry_run: bool) -> Iterator[tuple[Place, FileChange]]:
+    """Yield how everything of ours is taken out of a file: what was written last first, once each is carried out.
+
+    A file that is gone, or has nothing of ours any more, is forgotten.
 
     Raises:
-        ConfigError: An earlier release has written it, and it cannot be read.
+        ConfigError: It cannot be read, parsed or changed.
     """
-    if record.client in CLIENTS and record.root and record.scope:
-        return Place(CLIENTS[record.client], Path(record.root), cast("Scope", record.scope), environment)
-    return next(_possible_places(Path(record.path), environment), None)
+    backups = Backups(file, environment)
+    while (record := backups.record()) and (place := _place_of(record, environment)):
+        change = planned_removal_of(place, file)
+        if change and change.changes:
+            yield place, change
+        if dry_run:
+            return
+        if backups.record() == record:
+            backups.forget()
 
 
-def forget(place: Place, file: Path) -> None:
-    """Forget what was written into a file last."""
-    Backups(file, place.environment).forget()
+def _made_folders(record: Record) -> int:
+    """Count the folders that were made for a file, whenever that was."""
+    return len(record.made_folders) + (_made_folders(record.earlier) if record.earlier else 0)
 
 
 def _without_our_entry(place: Place, record: Record | None, text: str) -> str:
@@ -146,6 +156,17 @@ def _remove_empty(folders: tuple[str, ...]) -> None:
             Path(folder).rmdir()
         except OSError:  # somebody else has put something there
             return
+
+
+def _place_of(record: Record, environment: Mapping[str, str]) -> Place | None:
+    """Return the place for which a file was written; None if it is no file of a client that we know.
+
+    Raises:
+        ConfigError: An earlier release has written it, and it cannot be read.
+    """
+    if record.client in CLIENTS and record.root and record.scope:
+        return Place(CLIENTS[record.client], Path(record.root), cast("Scope", record.scope), environment)
+    return next(_possible_places(Path(record.path), environment), None)
 
 
 def _possible_places(file: Path, environment: Mapping[str, str]) -> Iterator[Place]:
