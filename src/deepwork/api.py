@@ -51,6 +51,7 @@ from deepwork.files.folder import FileBeside, Folder
 from deepwork.files.git import Git
 from deepwork.files.locks import LockHeld
 from deepwork.files.paths import is_utf8, open_regular, read_regular, resolve_inside
+from deepwork.files.private_folders import private_folder
 from deepwork.files.processes import Completed, allowed_environment, open_browser, run_program
 from deepwork.files.programs import find_program
 from deepwork.files.state_folder import StateFolder
@@ -248,6 +249,7 @@ __all__ = [
     "open_regular",
     "open_store",
     "parse_job",
+    "private_folder",
     "read_document",
     "read_head",
     "read_regular",

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from deepwork.cli.logs import LEVELS, set_up_logging
 from deepwork.cli.options import CommandT, exact_path_option, plugins_dir_option, probable_root
 from deepwork.cli.terminal import say
+from deepwork.files.private_folders import remove_left_folders
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
@@ -127,6 +128,7 @@ def serve(**values: Any) -> None:
     gc.disable()  # until everything is imported: searching the new objects for garbage takes a tenth of the start
     protocol_stdout = _redirect_stdout()
     _set_up_logging(options)
+    remove_left_folders()
     from deepwork.server.build import build_server
 
     listen = _listen_options(options)

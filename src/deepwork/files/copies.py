@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from deepwork.errors import PathRefused
 from deepwork.files.paths import open_regular
+from deepwork.files.private_folders import private_folder
 from deepwork.files.programs import is_of_project
 
 MAX_FILE = 4 * 1024 * 1024
@@ -68,10 +68,10 @@ def private_copies(arguments: Sequence[str], files: Mapping[int, ProjectFile]) -
     if not copied_files:
         yield list(arguments)
         return
-    with tempfile.TemporaryDirectory(prefix="deepwork-") as folder:
+    with private_folder() as folder:
         copied = list(arguments)
         for number, file in copied_files.items():
-            path = os.path.join(os.path.realpath(folder), file.path)
+            path = os.path.join(folder, file.path)
             _write(path, file)
             argument = arguments[number]
             copied[number] = argument.removesuffix(_file_part(argument)) + path

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import anyio
 from anyio import to_thread
 
 from deepwork.errors import StorageError
+from deepwork.files.private_folders import private_folder
 from deepwork.gate.fingerprints import (
     MAX_BYTES,
     Fingerprint,
@@ -66,19 +65,16 @@ async def snapshot(paths: Iterable[str], roots: Sequence[Path]) -> AsyncIterator
         OutputError: They are too large to be judged.
         StorageError: They cannot be copied.
     """
+    stack = ExitStack()
     try:
-        folder = await to_thread.run_sync(_private_folder)
+        folder = await to_thread.run_sync(stack.enter_context, private_folder())
     except OSError as error:
         raise _not_copied(error) from error
     try:
         yield await to_thread.run_sync(_copied, [*dict.fromkeys(paths)], roots, folder)
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
-
-
-def _private_folder() -> Path:
-    return Path(os.path.realpath(tempfile.mkdtemp(prefix="deepwork-review-")))
+            await to_thread.run_sync(stack.close)
 
 
 def _copied(paths: Sequence[str], roots: Sequence[Path], folder: Path) -> Snapshot:

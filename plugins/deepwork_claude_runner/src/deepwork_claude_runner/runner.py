@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from deepwork.api import (
     RunnerError,
     RunnerUnavailable,
     find_program,
+    private_folder,
     run_program,
 )
 from deepwork_claude_runner import command, output
@@ -89,16 +89,15 @@ def _private_file(text: str) -> Iterator[Path]:
     Raises:
         RunnerError: It cannot be written.
     """
-    try:
-        descriptor, name = tempfile.mkstemp(prefix="deepwork-claude-", suffix=".md")
-        with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-    except OSError as error:
-        raise RunnerError(f"the criteria could not be written for Claude: {error.strerror}") from error
-    try:
-        yield Path(name)
-    finally:
-        os.unlink(name)
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(private_folder()) / "criteria.md"
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w", encoding="utf-8", errors="replace") as opened:
+                opened.write(text)
+        except OSError as error:
+            raise RunnerError(f"the criteria could not be written for Claude: {error.strerror}") from error
+        yield file
 
 
 def _with_true_names(verdict: Passed | NeedsWork, request: ReviewRequest) -> Passed | NeedsWork:
