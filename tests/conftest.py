@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,17 @@ DISTS = Path(__file__).parent / "data" / "dists"
 @pytest.fixture
 def anyio_backend():
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files(tmp_path_factory):
+    """Keep temporary files of tests, and of every program that they start, where pytest removes them; ours are gone."""
+    folder = tmp_path_factory.mktemp("t")  # short, because programs put sockets there
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+    assert list(folder.glob("deepwork*")) == []
 
 
 @pytest.fixture(scope="session")

@@ -32,9 +32,8 @@ def temporary(tmp_path, monkeypatch):
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield folder
-    tempfile.tempdir = None
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @contextmanager
