@@ -25,6 +25,7 @@ from deepwork.errors import (
     NoActiveSession,
     OutputError,
     PathRefused,
+    PersonNeeded,
     PluginError,
     PluginLoadError,
     ProgramError,
@@ -120,6 +121,7 @@ from deepwork.ports.records import (
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.project.contexts import open_context
+from deepwork.project.person import at_terminal
 from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
 from deepwork.sessions.manager import standing_in
@@ -183,6 +185,7 @@ __all__ = [
     "PageAddress",
     "Passed",
     "PathRefused",
+    "PersonNeeded",
     "Piece",
     "PluginContext",
     "PluginError",
@@ -241,6 +244,7 @@ __all__ = [
     "Workspace",
     "allowed_environment",
     "at_most",
+    "at_terminal",
     "find_program",
     "history",
     "is_utf8",

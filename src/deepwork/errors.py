@@ -156,6 +156,10 @@ class StrictRefusal(ToolError):
     """A strict quality gate does not allow this."""
 
 
+class PersonNeeded(ToolError):
+    """Only a person may do this, and the caller cannot be told to be one."""
+
+
 class RunnerError(ToolError):
     """A review runner gave no verdict."""
 

@@ -227,11 +227,19 @@ async def _(project):
     return str(error.value)
 
 
+@provokes("PersonNeeded")
+async def _(project):
+    async with api.open_context("acme", project.root) as context:
+        with pytest.raises(api.PersonNeeded) as error:
+            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer(principal="ada"))
+    return str(error.value)
+
+
 @provokes("UnknownItem")
 async def _(project):
     async with api.open_context("acme", project.root) as context:
         with pytest.raises(api.UnknownItem) as error:
-            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer())
+            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer(client="acme"))
     return str(error.value)
 
 

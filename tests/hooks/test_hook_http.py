@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import anyio
 import pytest
 from starlette.testclient import TestClient
@@ -13,9 +11,8 @@ from deepwork.loading.discovery import Candidate
 from deepwork.loading.manager import Provided
 from deepwork.server.http.guard import Guard
 from deepwork.server.http.limits import RequestLimits
-from deepwork.server.http.pages import CODE_SECONDS
 from deepwork.server.http.plugins import PluginApps
-from deepwork.server.http.tokens import Tokens
+from deepwork.server.http.tokens import Owner, Tokens
 
 
 class Greeter:
@@ -119,17 +116,17 @@ def test_pages_are_for_everybody_and_what_is_below_them_is_not(pages):
     assert web.get("/plugins/plain/data").text == "None []"
 
 
-def test_a_page_logs_in_once_and_its_cookie_counts_for_the_token(pages):
+def test_a_page_logs_in_once_and_its_cookie_counts_for_requests_of_pages(pages):
     web, of_server = pages()
     assert web.post("/plugins/acme/login", json={"token": of_server.random_token}).status_code == 403
     assert web.post("/plugins/acme/login", json={"token": "wrong"}, headers=OURS).status_code == 401
     assert web.post("/plugins/acme/login", json={"token": of_server.random_token}, headers=OURS).status_code == 204
     answer = web.get("/plugins/acme/data")
-    assert answer.text == "local ['csrf_token']"
+    assert answer.text == "local ['answerer', 'csrf_token']"
     csrf = {"X-CSRF-Token": answer.headers["x-csrf"]}
     assert web.post("/plugins/acme/data", headers=csrf).status_code == 403
     assert web.post("/plugins/acme/data", headers=OURS).status_code == 403
-    assert web.post("/plugins/acme/data", headers={**OURS, **csrf}).text == "local ['csrf_token']"
+    assert web.post("/plugins/acme/data", headers={**OURS, **csrf}).text == "local ['answerer', 'csrf_token']"
     assert web.get("/plugins/acme/data", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
     assert web.get("/plugins/plain/data").text == "None []"
     assert web.post("/plugins/acme/logout", headers={**OURS, **csrf}).status_code == 204
@@ -137,31 +134,15 @@ def test_a_page_logs_in_once_and_its_cookie_counts_for_the_token(pages):
 
 
 def test_with_tokens_pages_are_for_their_owners_and_programs_need_no_cookie(pages):
-    tokens = Tokens({"alices-token-for-tests": "alice", "bobs-token-for-tests": "bob"})
+    names = {"alices-token-for-tests": "alice", "bobs-token-for-tests": "bob"}
+    tokens = Tokens({token: Owner(name, is_person=False) for token, name in names.items()})
     web, of_server = pages(tokens)
     assert of_server.random_token is None
-    assert of_server.one_time_code() is None
     bearer = {"Authorization": "Bearer bobs-token-for-tests"}
-    assert web.post("/plugins/acme/data", headers=bearer).text == "bob []"
+    assert web.post("/plugins/acme/data", headers=bearer).text == "bob ['answerer']"
     assert web.post("/plugins/acme/login", json={"token": "alices-token-for-tests"}, headers=OURS).status_code == 204
     assert web.get("/plugins/acme/data").text.startswith("alice")
     assert web.get("/plugins/plain/data").status_code == 401
-
-
-def test_a_code_logs_in_once(pages):
-    web, of_server = pages(alone="acme")
-    code = of_server.one_time_code()
-    assert web.get("/data", headers={"Authorization": f"Bearer {code}"}).status_code == 401
-    assert web.post("/login", json={"token": code}, headers=OURS).status_code == 204
-    assert web.post("/login", json={"token": code}, headers=OURS).status_code == 401
-
-
-def test_a_code_is_forgotten_after_a_while(pages, monkeypatch):
-    web, of_server = pages(alone="acme")
-    code = of_server.one_time_code()
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + CODE_SECONDS + 1)
-    assert web.post("/login", json={"token": code}, headers=OURS).status_code == 401
 
 
 def test_an_application_alone_is_at_the_top_and_the_others_are_nowhere(pages):

@@ -25,11 +25,13 @@ from deepwork.api import (
     InboxSource,
     NeedsWork,
     Passed,
+    PersonNeeded,
     RunnerError,
     RunnerUnavailable,
     UnknownItem,
     open_context,
 )
+from deepwork.api import at_terminal as terminal_user
 from deepwork.cli.main import main
 from deepwork.project.project import Project
 from deepwork.testing import review, step
@@ -37,6 +39,7 @@ from deepwork.testing import review, step
 pytestmark = pytest.mark.anyio
 
 DONE = {"a.md": "a.md"}
+PERSON = Answerer(terminal="/dev/pts/1")
 
 
 async def failed(reviewed, judge, served, answer=None, calls=3):
@@ -165,7 +168,7 @@ async def test_an_override_at_a_terminal_lets_the_step_pass_and_is_recorded(
     session_id = await failed(reviewed, judge, served)
     answer = ("inbox", "answer", f"sessions:{session_id[:8]}", "override")
     text = await deepwork(*answer, "--text", "I have read it", code=1)
-    assert "needs a person at a terminal" in text
+    assert "Only a person may answer what waits in the inbox" in text
     assert "failed-gate" in await waiting()
     shown, code = await at_terminal(*answer, "--text", "I have read it")
     assert (code, shown.strip()) == (
@@ -187,37 +190,64 @@ async def test_the_reason_is_asked_for_at_a_terminal(reviewed, judge, served, at
     assert history("override")[0]["reason"] == "I have read it"
 
 
-async def test_retry_begins_the_step_again_with_all_its_attempts(reviewed, judge, served, waiting, deepwork, stored):
+async def test_retry_begins_the_step_again_with_all_its_attempts(reviewed, judge, served, waiting, at_terminal, stored):
     session_id = await failed(reviewed, judge, served)
-    await deepwork("inbox", "answer", session_id, "retry", "--text", "The data are there now")
+    assert (await at_terminal("inbox", "answer", session_id, "retry", "--text", "The data are there now"))[1] == 0
     assert await waiting() == {}
     assert stored()["step_progress"]["a"]["quality_attempts"] == 0
 
 
-async def test_abort_ends_the_workflow(reviewed, judge, served, waiting, deepwork, stored):
+async def test_abort_ends_the_workflow(reviewed, judge, served, waiting, at_terminal, stored):
     session_id = await failed(reviewed, judge, served)
-    text = await deepwork("inbox", "answer", session_id, "abort", "--text", "Nobody needs it", "--json")
+    text, _ = await at_terminal("inbox", "answer", session_id, "abort", "--text", "Nobody needs it", "--json")
     assert json.loads(text)["result"] == f"demo/main, session {session_id}, is aborted"
     assert (stored()["status"], stored()["abort_reason"]) == ("aborted", "Nobody needs it")
     assert await waiting() == {}
 
 
-async def test_what_cannot_be_answered_is_told_with_what_can(reviewed, judge, served, deepwork):
+@pytest.mark.parametrize("action", ["override", "retry", "abort"])
+async def test_without_a_terminal_nothing_that_waits_is_answered(
+    reviewed, judge, served, waiting, deepwork, history, action
+):
     session_id = await failed(reviewed, judge, served)
-    assert "Nothing waits under the id 'nope'" in await deepwork("inbox", "answer", "nope", "abort", code=1)
-    text = await deepwork("inbox", "answer", session_id, "retri", code=1)
-    assert "did you mean 'retry'?" in text
-    text = await deepwork("inbox", "answer", session_id, "retry", code=1)
-    assert "'retry' needs a text, the reason" in text
-    assert "--text" in text
+    text = await deepwork("inbox", "answer", session_id, action, "--text", "fine", code=1)
+    assert "Only a person may answer what waits in the inbox" in text
+    assert "`deepwork dashboard --open`" in text
+    assert "failed-gate" in await waiting()
+    assert history("override") == history("reopened") == []
 
 
-async def test_a_beginning_of_several_ids_is_refused_with_the_ids(project, judge, served, deepwork):
+async def test_without_a_terminal_no_failed_step_gets_its_attempts_again(
+    reviewed, judge, served, deepwork, at_terminal, stored
+):
+    session_id = await failed(reviewed, judge, served)
+    for words in (("reopen", session_id, "a"), ("undo", session_id)):
+        assert "Only a person may" in await deepwork("sessions", *words, "--reason", "again", code=1)
+    assert stored()["step_progress"]["a"]["quality_attempts"] == 3
+    assert (await at_terminal("sessions", "reopen", session_id, "a", "--reason", "again"))[1] == 0
+    assert stored()["step_progress"]["a"]["quality_attempts"] == 0
+
+
+async def test_what_cannot_be_answered_is_told_with_what_can(reviewed, judge, served, at_terminal):
+    session_id = await failed(reviewed, judge, served)
+
+    async def refused(*words):
+        shown, code = await at_terminal("inbox", "answer", *words)
+        assert code == 1
+        return " ".join(shown.split())
+
+    assert "Nothing waits under the id 'nope'" in await refused("nope", "abort")
+    assert "did you mean 'retry'?" in await refused(session_id, "retri")
+    assert "'retry' needs a text, the reason" in await refused(session_id, "retry", "--text", " ")
+
+
+async def test_a_beginning_of_several_ids_is_refused_with_the_ids(project, judge, served, at_terminal):
     project.write_job(steps=[step("a", reviews=[review()])])
     project.write("a.md")
     first = await failed(project, judge, served)
     second = await failed(project, judge, served)
-    text = await deepwork("inbox", "answer", "sessions:", "abort", "--text", "x", code=1)
+    text, code = await at_terminal("inbox", "answer", "sessions:", "abort", "--text", "x")
+    assert code == 1
     assert "is the beginning of 2 ids" in text
     assert first in text
     assert second in text
@@ -258,7 +288,7 @@ async def test_status_counts_what_waits(reviewed, judge, served, deepwork):
     assert "demo/main @ a (waits for you)" in await deepwork("status", "--statusline")
 
 
-async def test_watching_shows_what_comes_and_goes_until_ctrl_c(reviewed, judge, served, deepwork):
+async def test_watching_shows_what_comes_and_goes_until_ctrl_c(reviewed, judge, served, at_terminal):
     command = [sys.executable, "-m", "deepwork", "inbox", "--watch", "--path", str(reviewed.root)]
     primary, secondary = pty.openpty()
     tty = {"stdin": secondary, "stdout": secondary, "stderr": secondary}
@@ -268,7 +298,7 @@ async def test_watching_shows_what_comes_and_goes_until_ctrl_c(reviewed, judge, 
         await screen.shows("0 things wait")
         session_id = await failed(reviewed, judge, served)
         await screen.shows(f"sessions:{session_id[:8]}")
-        await deepwork("inbox", "answer", session_id, "abort", "--text", "Nobody needs it")
+        await at_terminal("inbox", "answer", session_id, "abort", "--text", "Nobody needs it")
         await screen.shows("0 things wait")
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
@@ -389,7 +419,7 @@ async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):
     assert sorted(errors) == ["broken", "declared", "hanging", "textless", "twice", "urgent", "wrong"]
     assert "no database" in errors["broken"]
     assert "did not answer within 0.2 s" in errors["hanging"]
-    assert await inbox.answer("good:1", "reply", "Green", Answerer()) == "reply done"
+    assert await inbox.answer("good:1", "reply", "Green", PERSON) == "reply done"
 
 
 async def test_a_long_list_is_cut_after_what_is_urgent_and_what_is_old_and_the_rest_is_counted(inbox_of):
@@ -424,9 +454,9 @@ async def test_what_is_not_listed_yet_can_be_answered_and_is_counted_by_its_sour
     inbox = inbox_of(acme=source, beta=Source(InboxContents(items=(question(),), more=7)))
     contents = await inbox.items(Answerer())
     assert (contents.total, contents.more) == (1009, 8)
-    assert await inbox.answer("acme:1000", "reply", "Green", Answerer()) == "reply done"
+    assert await inbox.answer("acme:1000", "reply", "Green", PERSON) == "reply done"
     with pytest.raises(UnknownItem) as error:
-        await inbox.answer("beta:2", "reply", "Green", Answerer())
+        await inbox.answer("beta:2", "reply", "Green", PERSON)
     assert "7 more wait that are not listed yet" in error.value.hint
 
 
@@ -502,9 +532,28 @@ async def test_an_item_that_has_changed_since_it_was_seen_is_not_answered(inbox_
     source = Source([question(state="second")])
     inbox = inbox_of(acme=source)
     with pytest.raises(ArgumentError, match="has changed since"):
-        await inbox.answer("acme:1", "reply", "Green", Answerer(), state="first")
-    await inbox.answer("acme:1", "reply", "Green", Answerer(), state="second")
+        await inbox.answer("acme:1", "reply", "Green", PERSON, state="first")
+    await inbox.answer("acme:1", "reply", "Green", PERSON, state="second")
     assert len(source.answers) == 1
+
+
+async def test_an_answer_to_a_source_of_a_plugin_needs_a_person_too(inbox_of):
+    source = Source([question()])
+    with pytest.raises(PersonNeeded, match="nothing was changed"):
+        await inbox_of(acme=source).answer("acme:1", "reply", "Green", Answerer(principal="ada", user="ada"))
+    assert source.answers == []
+
+
+def test_a_terminal_of_another_user_is_no_evidence_of_a_person(monkeypatch):
+    """Root may use any terminal; others use their own."""
+    primary, secondary = pty.openpty()
+    with open(primary, "rb"), open(secondary) as terminal:
+        owner = os.fstat(secondary).st_uid
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(sys, "stderr", terminal)
+        for user, is_person in ((owner, True), (0, True), (owner + 12345, False)):
+            monkeypatch.setattr(os, "getuid", lambda user=user: user)
+            assert terminal_user().is_person is is_person
 
 
 async def test_long_and_hostile_texts_are_shortened_and_made_visible(inbox_of):

@@ -6,7 +6,9 @@ import gzip
 import http.client
 import json
 import os
+import pty
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -64,6 +66,7 @@ class Dash:
         self.netloc = urlsplit(url).netloc
         self.origin = f"http://{self.netloc}"
         self.mount = urlsplit(url).path
+        self.log = []
 
     def ask(self, path, method="GET", *, body=None, token=True, **headers):
         """Send a request; `token=True` sends the own token, other texts are sent instead, None sends none."""
@@ -155,26 +158,50 @@ class Project(DeepworkProject):
 
     @contextmanager
     def dashboard(self, *options, env=None):
-        """Start `deepwork dashboard`."""
-        command = ["dashboard", "--path", str(self.root), *(() if "--port" in options else ("--port", "0")), *options]
-        with self._process(command, env) as process:
-            line = process.stdout.readline()
-            url, _, token = line.removeprefix("Dashboard: ").strip().partition("#token=")
+        """Start `deepwork dashboard`; a person logs in with a token, if the test names no other and opens no browser."""
+        port, (tokens, token) = () if "--port" in options else ("--port", "0"), self._tokens(options)
+        with self._process(["dashboard", "--path", str(self.root), *port, *tokens, *options], env) as process:
+            url = process.stdout.readline().removeprefix("Dashboard: ").strip()
             yield Dash(process, url, token)
 
     @contextmanager
-    def server(self, *options, env=None):
-        """Start `deepwork serve --transport http`."""
-        command = ["serve", "--transport", "http", "--path", str(self.root), "--port", "0", *options]
+    def server(self, *options, env=None, tokens=True):
+        """Start `deepwork serve --transport http`, likewise."""
+        tokens, token = self._tokens(options) if tokens else ((), "")
+        command = ["serve", "--transport", "http", "--path", str(self.root), "--port", "0", *tokens, *options]
         with self._process(command, env) as process:
             lines = iter(process.stderr.readline, "")
             address = next(match[1] for line in lines if (match := re.search(r"listening on (http://[^/]+)", line)))
-            token = None
-            if "--token-file" not in options:
-                token = next(match[1] for line in lines if (match := re.search(r"open \S+#token=(\S+)", line)))
+            dash = Dash(process, f"{address}/plugins/dashboard/", token)
             # Or the server would wait for somebody who reads its log.
-            threading.Thread(target=process.stderr.read, daemon=True).start()
-            yield Dash(process, f"{address}/plugins/dashboard/", token)
+            dash.reader = threading.Thread(target=lambda: dash.log.extend(process.stderr), daemon=True)
+            dash.reader.start()
+            yield dash
+
+    @contextmanager
+    def shown_in_terminal(self, *command):
+        """Run a command at a terminal, and give the first lines that it shows, up to one with an address."""
+        primary, secondary = pty.openpty()
+        whole = [sys.executable, "-m", "deepwork", *command, "--path", str(self.root), "--port", "0"]
+        stream = {"stdin": secondary, "stdout": secondary, "stderr": secondary}
+        with subprocess.Popen(whole, env=self.env, **stream) as process, open(primary, closefd=True) as terminal:
+            os.close(secondary)
+            try:
+                lines = []
+                while not lines or "#token=" not in lines[-1]:
+                    lines.append(terminal.readline())
+                yield lines
+            finally:
+                process.terminate()
+
+    def _tokens(self, options):
+        if {"--token-file", "--open"} & {*options}:
+            return (), ""
+        token = secrets.token_urlsafe(32)
+        file = self.root.parent / "own-tokens"
+        file.touch(mode=0o600)
+        file.write_text(f"local {token} person\n")
+        return ("--token-file", str(file)), token
 
     @contextmanager
     def _process(self, command, env):
@@ -186,6 +213,12 @@ class Project(DeepworkProject):
             finally:
                 if process.poll() is None:
                     process.terminate()
+
+
+@pytest.fixture
+def dash_at():
+    """Reach a dashboard that the test has started itself."""
+    return lambda url, token: Dash(None, url, token)
 
 
 @pytest.fixture

@@ -69,6 +69,8 @@ async def plan(agent):
     await agent.call(
         "message_send", sender_id=worker["id"], recipient_id=lead["id"], message_type="query", body={"deep": MARKUP}
     )
+    to_person = {"recipient_id": "person", "message_type": "query", "body": "Which?"}
+    await agent.call("message_send", sender_id=worker["id"], **to_person)
     return {"plan": created["id"], "tasks": ids, "worker": worker["id"], "lead": lead["id"]}
 
 
@@ -90,9 +92,25 @@ async def track(project, agent):
 def test_the_session_says_who_is_there_and_which_views_there_are(filled):
     dash, _ = filled
     session = dash.get("api/session")
-    assert (session["principal"], session["csrf"]) == ("local", None)
+    assert (session["principal"], session["person"], session["csrf"]) == ("local", False, None)
     assert session["views"] == ["inbox", "overview", "runs", "plans", "work", "agents", "reviews", "events"]
     assert session["database"] == {"dialect": "sqlite", "problem": None}
+
+
+def test_a_program_with_a_token_reads_what_waits_and_answers_none_of_it(filled):
+    """Also the token of a person is a program's when a program sends it."""
+    dash, _ = filled
+    items = dash.get("api/inbox")["items"]
+    assert {item["kind"] for item in items} == {"failed-gate", "human-task", "message", "blocker"}
+    for item in items:
+        for action in item["actions"]:
+            body = {"id": item["id"], "action": action["name"], "text": "I allow it", "state": item["state"]}
+            answer = dash.ask("api/inbox/answer", "POST", body=body, Origin=dash.origin)
+            assert (item["kind"], action["name"], answer.status) == (item["kind"], action["name"], 403)
+            error = answer.json()["error"]
+            assert "nothing was changed" in error["message"]
+            assert "`deepwork inbox`" in error["hint"]
+    assert dash.get("api/inbox")["items"] == items
 
 
 def test_runs_are_listed_the_last_changed_first_and_found_by_status_job_and_words(filled):
@@ -158,7 +176,7 @@ def test_the_overview_counts_everything(filled):
     assert overview["counts"]["runs"] == {"active": 1, "completed": 1, "aborted": 0, "damaged": 0}
     assert overview["counts"]["plans"] == {"in_progress": 1}
     assert overview["counts"]["tasks"] == {"planning": 1, "blocked": 2, "pending": 1}
-    assert overview["counts"]["agents"] == {"busy": 1, "online": 1}
+    assert overview["counts"]["agents"] == {"busy": 1, "online": 2}  # the user, to whom a message was sent, is one
     assert overview["counts"]["work"] == {"IN_PROGRESS": 1}
     assert overview["counts"]["inbox"] == len(dash.get("api/inbox")["items"])
     assert [row["id"] for row in overview["runs"]] == [made["run"]]

@@ -9,13 +9,15 @@ import stat
 import sys
 import time
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 
-def test_the_command_prints_an_address_with_the_token_in_its_fragment(project):
+def test_the_command_prints_an_address_without_a_token_where_nobody_looks(project):
     with project.dashboard() as dash:
         assert dash.url.startswith("http://127.0.0.1:")
+        assert "token" not in dash.url
         assert dash.get("api/session")["project"] == project.root.name
         assert dash.end() == 0
 
@@ -44,24 +46,47 @@ def test_off_loopback_it_wants_tokens_and_names(project):
     assert "--token-file and --allowed-host" in refused.stderr
 
 
-def test_open_opens_an_address_that_logs_in_once(project, tmp_path):
-    """The command line of a browser can be read by others of the machine, so it has no token that lasts."""
-    seen = tmp_path / "seen"
-    browser = tmp_path / "browser"
-    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(seen)!r}, 'w').write(sys.argv[1])\n")
-    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
-    with project.dashboard("--open", env={"BROWSER": f"{browser} %s"}) as dash:
+@pytest.fixture
+def browser(tmp_path):
+    """A browser that notes its argument; calling it waits for that, and gives the file that it was told to open."""
+    seen, program = tmp_path / "seen", tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\nprintf %s "$*" > {seen}.part && mv {seen}.part {seen}\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def opened():
         deadline = time.monotonic() + 30
-        while not (seen.exists() and seen.read_text()):
+        while not seen.exists():
             assert time.monotonic() < deadline, "no browser was started"
             time.sleep(0.05)
-        url, _, code = seen.read_text().partition("#token=")
-        assert (url, code != dash.token) == (dash.url, True)
+        return seen.read_text(), Path(unquote(seen.read_text().removeprefix("file://")))
+
+    opened.environment = {"BROWSER": f"{program} %s"}
+    return opened
+
+
+def test_open_gives_the_browser_a_file_of_the_user_that_logs_in_once(project, browser):
+    """Everybody on the machine can read the command line of a browser, so it has no code."""
+    with project.dashboard("--open", env=browser.environment) as dash:
+        argument, file = browser()
+        assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
+        url, _, code = file.read_text().partition("url=")[2].partition('"')[0].partition("#token=")
+        assert (url, bool(code), code in argument + dash.url) == (dash.url, True, False)
         assert dash.ask("api/session", token=code).status == 401
         page, _ = dash.log_in(code)
-        assert dash.ask("api/session", **page).status == 200
+        assert dash.ask("api/session", **page).json()["person"] is True
+        assert not file.exists()
         again = dash.ask("login", "POST", body={"token": code}, token=None, Origin=dash.origin)
         assert again.status == 401
+        assert dash.end() == 0
+        assert code not in dash.process.stderr.read()
+
+
+def test_a_file_that_no_browser_has_used_is_gone_when_the_dashboard_is(project, browser):
+    with project.dashboard("--open", env=browser.environment) as dash:
+        _, file = browser()
+        assert file.exists()
+        assert dash.end() == 0
+        assert not file.exists()
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="there is no xdg-open")
@@ -86,7 +111,6 @@ def test_open_takes_the_browser_of_the_user_and_none_of_the_project(project, tmp
 def test_of_a_token_file_nothing_is_printed(project, tokens, number):
     names = ("alice alices-token-for-tests", "bob bobs-token-for-tests")
     with project.dashboard("--token-file", tokens("\n".join(names[:number]) + "\n")) as dash:
-        assert dash.token == ""
         assert dash.get("api/session", token="alices-token-for-tests")["principal"] == "alice"
 
 

@@ -131,12 +131,13 @@ def test_an_action_needs_what_only_the_page_knows(dash):
         assert dash.ask("api/inbox/answer", "POST", body=answer, **headers).status == status, headers
 
 
-def test_logging_out_takes_the_cookie_away(dash):
+def test_logging_out_ends_the_login_also_for_who_has_copied_the_cookie(dash):
     page, action = dash.log_in()
     assert dash.ask("logout", "POST", **page, Origin=dash.origin).status == 403
     answer = dash.ask("logout", "POST", **action)
     assert answer.status == 204
     assert "max-age=0" in answer.cookies[0].lower()
+    assert dash.ask("api/session", **page).status == 401
 
 
 def test_without_login_there_are_the_pages_and_nothing_else(dash):
@@ -147,35 +148,40 @@ def test_without_login_there_are_the_pages_and_nothing_else(dash):
         assert dash.ask(path, token=None).status == 401, path
 
 
-def test_a_cookie_is_good_as_long_as_its_token(project, tokens):
+def test_a_login_ends_with_its_server_though_the_token_is_the_same(project, tokens):
     file = tokens()
     with project.dashboard("--token-file", file) as dash:
-        assert dash.token == ""
         page, _ = dash.log_in("alices-token-for-tests")
-        assert dash.ask("api/session", **page).json()["principal"] == "alice"
-    port = dash.netloc.partition(":")[2]
-    with project.dashboard("--token-file", file, "--port", port) as dash:
-        assert dash.ask("api/session", **page).json()["principal"] == "alice"
+        session = dash.ask("api/session", **page).json()
+        assert (session["principal"], session["person"]) == ("alice", False)
         dash.end()
-    tokens("alice another-token-for-tests\n")
-    with project.dashboard("--token-file", file, "--port", port) as dash:
+    with project.dashboard("--token-file", file, "--port", dash.netloc.partition(":")[2]) as dash:
         assert dash.ask("api/session", **page).status == 401
 
 
-def test_a_random_token_is_another_one_at_each_start(project):
-    with project.dashboard() as dash:
-        page, _ = dash.log_in()
-        first = dash.token
-    with project.dashboard() as dash:
-        assert dash.token != first
-        assert len(dash.token) >= 40
-        assert dash.ask("api/session", token=first).status == 401
-        assert dash.ask("api/session", **page).status == 401
+@pytest.mark.parametrize("command", [("dashboard",), ("serve", "--transport", "http")], ids=["dashboard", "server"])
+def test_a_terminal_is_shown_a_token_of_its_own_at_each_start(project, dash_at, command):
+    tokens = []
+    for _ in range(2):
+        with project.shown_in_terminal(*command) as lines:
+            url, _, token = lines[-1].split()[-1].partition("#token=")
+            dash = dash_at(url, token)
+            assert dash.ask("api/session", token=token).json()["person"] is False
+            page, _ = dash.log_in()
+            assert dash.ask("api/session", **page).json()["person"] is True
+        tokens.append(token)
+    assert len({*tokens}) == 2
+    assert min(map(len, tokens)) >= 40
 
 
-def test_a_server_without_tokens_wants_one_for_the_pages_alone(project):
-    with project.server() as dash:
+def test_a_server_without_tokens_wants_one_for_the_pages_alone_and_its_log_has_none(project):
+    with project.server(tokens=False) as dash:
         assert dash.ask("api/session", token=None).status == 401
-        assert dash.get("api/session")["principal"] == "local"
         with HttpWire(f"{dash.origin}/mcp", mode="modern") as wire:
             assert "tools" in wire.request("tools/list")["result"]
+        assert dash.end() == 0
+        dash.reader.join(100)
+    log = "".join(dash.log)
+    assert "pages: http" in log
+    assert "deepwork dashboard --open" in log
+    assert "token=" not in log

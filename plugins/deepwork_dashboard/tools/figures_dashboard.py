@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import secrets
 import statistics
 import subprocess
 import sys
@@ -104,13 +105,18 @@ class Server(NamedTuple):
 
 @contextmanager
 def dashboard(at: Place, *command: str) -> Iterator[Server]:
-    """Start a server with pages."""
-    whole = [sys.executable, "-m", "deepwork", *command, "--path", str(at.project.root), "--port", "0"]
+    """Start a server with pages, to which the principal of agents on stdio logs in."""
+    token, file = secrets.token_urlsafe(32), at.project.root.parent / "tokens"
+    file.touch(mode=0o600)
+    file.write_text(f"local {token} person\n")
+    place = ["--path", str(at.project.root), "--port", "0", "--token-file", str(file)]
+    whole = [sys.executable, "-m", "deepwork", *command, *place]
     with subprocess.Popen(whole, text=True, env=at.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout
         try:
-            match = next(filter(None, (re.search(r"(http://\S+)#token=(\S+)", line) for line in process.stdout)))
-            yield Server(process.pid, match[1], match[2])
+            match = next(filter(None, (re.search(r"(http://[^/\s]+)", line) for line in process.stdout)))
+            mount = "/" if command[0] == "dashboard" else "/plugins/dashboard/"
+            yield Server(process.pid, f"{match[1]}{mount}", token)
         finally:
             process.terminate()
 

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import secrets
 import statistics
 import subprocess
 import sys
@@ -62,10 +63,17 @@ WEIGHTS = """() => [...performance.getEntriesByType('navigation'), ...performanc
     .filter(({name}) => !name.includes('/api/')).map(({encodedBodySize}) => encodedBodySize)"""
 
 
+TOKEN = secrets.token_urlsafe(32)
+
+
 @contextmanager
 def dashboard(root: Path, **env: str) -> Iterator[str]:
     """Start `deepwork dashboard` and give its address with the token."""
+    tokens = root.parent / "tokens"
+    tokens.touch(mode=0o600)
+    tokens.write_text(f"local {TOKEN} person\n")
     command = [sys.executable, "-m", "deepwork", "dashboard", "--port", "0", "--path", str(root)]
+    command += ["--token-file", str(tokens)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **env}
     )
@@ -73,7 +81,7 @@ def dashboard(root: Path, **env: str) -> Iterator[str]:
     match = re.search(r"http\S+", process.stdout.readline())
     assert match, "the dashboard does not start"
     try:
-        yield match[0]
+        yield f"{match[0]}#token={TOKEN}"
     finally:
         process.terminate()
         process.wait(30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -54,17 +56,27 @@ async def test_an_agent_is_offered_what_it_can_do(agent, make_task):
     assert await offered(general, workflow_id=first, limit=1) == ["any"]
 
 
-async def test_what_a_person_must_do_is_handed_to_no_one_else(agent, make_task):
-    workflow_id, tasks = await agent.workflow(make_task("sign", required_capabilities=["human"]))
-    robot, liar = await agent.worker(), await agent.worker(capabilities=["human"])
-    person = await agent.worker(metadata={"human": True})
-    for other in (robot, liar):
+async def test_what_a_person_must_do_is_done_by_no_tool_whatever_an_agent_says_of_itself(agent, make_task):
+    _, tasks = await agent.workflow(make_task("sign", required_capabilities=["human"]))
+    robot, able = await agent.worker(), await agent.worker(capabilities=["human"])
+    liar = await agent.worker(metadata={"human": True})
+    coordinator = await agent.worker(role="coordinator", metadata={"human": True})
+    for other in (robot, able, liar, coordinator):
         assert (await agent.call("task_get_available", agent_id=other))["tasks"] == []
         refusal = await agent.refusal("task_claim", task_id=tasks["sign"], agent_id=other)
-        assert refusal["code"] == "INVALID_STATE"
-    assert [task["name"] for task in (await agent.call("task_get_available", agent_id=person))["tasks"]] == ["sign"]
-    assert (await agent.call("task_claim", task_id=tasks["sign"], agent_id=person))["success"] is True
-    assert (await agent.call("workflow_next_tasks", workflow_id=workflow_id))["running_count"] == 1
+        assert (refusal["code"], "is for a person" in refusal["message"]) == ("INVALID_STATE", True)
+        assert "metadata" not in json.dumps(refusal)
+    for caller in ({}, {"agent_id": liar}, {"agent_id": coordinator}):
+        for status in ("planning", "failed"):
+            more = {"error": "no"} if status == "failed" else {}
+            refusal = await agent.refusal("task_update_status", id=tasks["sign"], status=status, **more, **caller)
+            assert "is for a person" in refusal["message"]
+    assert await agent.status(tasks["sign"]) == "pending"
+
+
+async def test_no_agent_takes_the_name_of_a_person(agent):
+    refusal = await agent.refusal("agent_register", name="person:local", runtime="custom")
+    assert "is a name of a person" in refusal["message"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pty
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -92,6 +93,20 @@ class Repo(DeepworkProject):
         command = [sys.executable, "-m", "deepwork", *arguments]
         environment = {**os.environ, "COLUMNS": "100", **(env or {})}
         return subprocess.run(command, cwd=self.root, capture_output=True, text=True, env=environment, timeout=240)
+
+    def run_at_terminal(self, *arguments):
+        """Run it as a person does: stdin and stderr are a terminal."""
+        primary, secondary = pty.openpty()
+        command = [sys.executable, "-m", "deepwork", *arguments]
+        try:
+            streams = {"stdin": secondary, "stdout": subprocess.PIPE, "stderr": secondary}
+            result = subprocess.run(command, cwd=self.root, text=True, env={**os.environ}, timeout=240, **streams)
+            os.write(secondary, b"\n")  # or there may be nothing to read
+            result.stderr = " ".join(os.read(primary, 65536).decode().split())
+            return result
+        finally:
+            os.close(primary)
+            os.close(secondary)
 
 
 @pytest.fixture

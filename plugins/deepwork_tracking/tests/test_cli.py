@@ -49,10 +49,10 @@ async def test_workflows_are_listed_shown_and_their_blockers_resolved(shared, re
     blockers = shared.run("track", "blockers").stdout
     assert f"{issue_id}  UNCLEAR_REQUIREMENT" in blockers
     assert "tried: guessed" in blockers
-    resolved = shared.run("track", "resolve", issue_id, "--note", "the red one")
+    resolved = shared.run_at_terminal("track", "resolve", issue_id, "--note", "the red one")
     assert resolved.stdout == f"{issue_id} is resolved by {getpass.getuser()}.\n"
     assert shared.run("track", "blockers").stderr == "No blockers.\n"
-    again = shared.run("track", "resolve", issue_id)
+    again = shared.run_at_terminal("track", "resolve", issue_id)
     assert again.returncode == 1
     assert f"Error: issue {issue_id!r} was resolved by {getpass.getuser()} at " in again.stderr
     async with shared.tracker() as agent:
@@ -75,7 +75,7 @@ async def test_every_command_prints_json_for_programs(repo, recorded):
     assert report["tasks"][0]["files_changed"]["added"] == ["src/a`b.py"]
     assert report["tasks"][0]["verification"]["unexpected_files"] == ["README.md"]
     assert report["metrics"]["files_changed"] == 2
-    resolved = json.loads(repo.run("track", "resolve", issue_id, "--by", "Eve", "--json").stdout)
+    resolved = json.loads(repo.run_at_terminal("track", "resolve", issue_id, "--by", "Eve", "--json").stdout)
     assert resolved["resolved_by"] == "Eve"
 
 
@@ -97,7 +97,7 @@ async def test_a_report_has_all_that_was_recorded_and_no_markup_of_agents(repo, 
 async def test_an_unknown_id_is_an_error_in_words_for_people(repo):
     cases = [("workflow", "show", "tw_0"), ("workflow", "export", "tw_0"), ("issue", "resolve", "iss_0")]
     for kind, *arguments in cases:
-        result = repo.run("track", *arguments)
+        result = repo.run_at_terminal("track", *arguments)
         assert result.returncode == 1
         assert result.stdout == ""
         assert f"Error: there is no {kind} {arguments[1]!r}" in result.stderr

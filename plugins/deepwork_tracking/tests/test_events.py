@@ -93,7 +93,7 @@ async def test_what_agents_do_in_other_processes_is_heard_in_order(shared, servi
             await agent.complete(task_id)
             await agent.call("complete_phase", phase_id=phase_id, status="completed")
             await agent.end(workflow_id)
-            assert shared.run("track", "resolve", issue_id, "--by", "me").returncode == 0
+            assert shared.run_at_terminal("track", "resolve", issue_id, "--by", "me").returncode == 0
             messages = await hear(socket, 12)
             shown = await agent.context(workflow_id, "tasks", "phase_summary", "decisions", "milestones")
     assert names(messages) == [

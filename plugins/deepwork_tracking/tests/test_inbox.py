@@ -22,7 +22,15 @@ async def test_a_blocker_waits_until_a_person_resolves_it(shared):
     assert item["id"] == f"tracking:{logged['issue_id']}"
     assert (item["kind"], item["who"], item["what"]) == ("blocker", "ann", "write: Which key?")
     assert item["reference"] == {"kind": "tracked-workflow", "id": workflow_id, "issue_id": logged["issue_id"]}
-    done = shared.run("inbox", "answer", item["id"], "resolve", "--text", "the red one")
+    for words in (
+        ("inbox", "answer", item["id"], "resolve", "--text", "the red one"),
+        ("track", "resolve", logged["issue_id"], "--note", "the red one", "--by", "ann"),
+    ):
+        refused = shared.run(*words)
+        assert (refused.returncode, "Only a person may" in refused.stderr) == (1, True)
+    [same] = json.loads(shared.run("inbox", "--json").stdout)["items"]
+    assert same == item
+    done = shared.run_at_terminal("inbox", "answer", item["id"], "resolve", "--text", "the red one")
     assert done.stdout == f"{logged['issue_id']} is resolved by {getpass.getuser()}\n"
     assert json.loads(shared.run("inbox", "--json").stdout)["items"] == []
     assert json.loads(shared.run("track", "blockers", "--json").stdout)["blockers"] == []

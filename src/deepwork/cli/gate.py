@@ -248,9 +248,9 @@ def _say_entry(entry: HistoryEntry) -> None:
 
 def _event(detail: history.Detail | history.Unknown) -> str:
     """Return in words what has become of a review."""
-    if is_of_person(detail):
-        return Passage.PERMITTED
     match detail:
+        case history.Override() if is_of_person(detail):
+            return f"{Passage.PERMITTED}, asked by {detail.asked_by}" if detail.asked_by else Passage.PERMITTED
         case history.Override():
             return "overridden before any review" if detail.before_review else "overridden"
         case history.SelfReview():

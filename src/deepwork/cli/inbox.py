@@ -20,13 +20,13 @@ from click.shell_completion import CompletionItem
 
 from deepwork.cli.groups import CommandGroup
 from deepwork.cli.options import json_option, path_option
-from deepwork.cli.person import at_terminal
 from deepwork.cli.terminal import Styled, redraw, say, say_json, say_json_line, say_notices, say_text
 from deepwork.errors import ArgumentError, ConfigError, UnknownItem
 from deepwork.inbox.notifier import Notifier
 from deepwork.loading.faults import stdout_on_stderr
 from deepwork.ports.inbox import Answerer, InboxAction, InboxContents, InboxFailure, InboxItem
 from deepwork.project.config import user_config_file
+from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
 from deepwork.text.age import age
 from deepwork.text.escape import visible
@@ -141,9 +141,10 @@ def show(item_id: str, root: str, as_json: bool) -> None:
 def answer(item_id: str, action: str, text: str | None, root: str, as_json: bool) -> None:
     """Answer what waits: ACTION is one of those that `deepwork inbox` lists for it.
 
-    The beginning of an id is enough. An override needs a terminal, because only a person may give it.
+    The beginning of an id is enough. It needs a terminal, because only a person may answer.
     """
     project, by = Project(root), at_terminal()
+    by.check_person("answer what waits in the inbox")
 
     async def carry_out() -> tuple[InboxItem, str]:
         item = _named(await _look(project, by), item_id)
@@ -322,9 +323,9 @@ def _named(contents: InboxContents, text: str) -> InboxItem:
 
 
 def _asked(item: InboxItem, name: str) -> str | None:
-    """Ask for the text of an action, if somebody is there to answer."""
+    """Ask for the text of an action."""
     action = next((action for action in item.actions if action.name == name), None)
-    if action is None or action.text is None or not at_terminal().is_person:
+    if action is None or action.text is None:
         return None
     return str(click.prompt(action.text.capitalize(), err=True))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from deepwork.cli.options import json_option, path_option, session_id_argument
-from deepwork.cli.person import at_terminal
 from deepwork.cli.stores import change_session
 from deepwork.cli.terminal import say, say_json
-from deepwork.errors import ArgumentError, StrictRefusal
+from deepwork.errors import ArgumentError
+from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
 from deepwork.text.blank import is_blank
 
@@ -23,17 +23,11 @@ def override(session_id: str, step_id: str, reason: str, root: str, as_json: boo
     """Let a step pass without a review when it is reported next. For people: it needs a terminal."""
     if is_blank(reason):
         raise ArgumentError("--reason is empty; nothing was changed", hint="Say why no review is needed.")
-    person = at_terminal()
-    if not person.is_person:
-        raise StrictRefusal(
-            "An override needs a person at a terminal, and stdin and stderr are none; nothing was changed",
-            hint="Run the command in a terminal yourself.",
-        )
-    permission = person.recorded()
+    by = at_terminal()
     session = change_session(
-        Project(root), session_id, lambda changes, session: changes.override(session, step_id, reason, permission)
+        Project(root), session_id, lambda changes, session: changes.override(session, step_id, reason, by)
     )
     if as_json:
-        say_json({"session_id": session.session_id, "step_id": step_id, "reason": reason.strip(), **permission})
+        say_json({"session_id": session.session_id, "step_id": step_id, "reason": reason.strip(), **by.recorded()})
         return
     say(f"overridden  {session.session_id}  {session.workflow}, step {step_id}: the agent may report it now")

@@ -91,7 +91,8 @@ def option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], Co
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Lines NAME TOKEN: who may call over http and sse, each seeing only sessions of their own.",
+    help="Lines NAME TOKEN: who may call over http and sse, each seeing only sessions of their own; a line NAME TOKEN "
+    "person is of a person, who may answer on pages.",
 )
 @option("--stateless", is_flag=True, help="For http: keep nothing between requests, for many replicas.")
 @option("--external-runner", metavar="NAME", help="Review runner for the quality gate (default: none, self-review).")

@@ -19,6 +19,7 @@ from deepwork.engine.resume import resume_call, resume_text
 from deepwork.models.history import EventKind
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
+from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
 from deepwork.sessions.standing import StepState, is_unreported, position, reason_of_passage, step_state
 from deepwork.sessions.upgrade import upgraded
@@ -161,7 +162,10 @@ def _how_reviewed(session: Session, step_id: str) -> str:
 
 
 def _going_back(root: str, session_id: str, step_id: str | None, reason: str) -> Session:
-    return change_session(Project(root), session_id, lambda changes, session: changes.go_back(session, step_id, reason))
+    by = at_terminal()
+    return change_session(
+        Project(root), session_id, lambda changes, session: changes.go_back(session, step_id, reason, by)
+    )
 
 
 def _say_back(session: Session, as_json: bool) -> None:

@@ -21,7 +21,7 @@ from deepwork.engine.outputs import check_outputs
 from deepwork.engine.replies import AsRead, Replies, recorded_step, session_over
 from deepwork.engine.reports import Reading, Report
 from deepwork.engine.steps import begin_step
-from deepwork.engine.strict import PersonNeeded, StrictRules
+from deepwork.engine.strict import OverrideWaits, StrictRules
 from deepwork.errors import StateError, StorageError, ToolError
 from deepwork.files.process_end import PendingRecord
 from deepwork.files.workspace import Workspace
@@ -35,6 +35,7 @@ from deepwork.gate.shared import SharedReviews
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
+from deepwork.models.history import OverrideAsked
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
@@ -273,11 +274,11 @@ class Engine:
         """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""
         try:
             return await self.strict.admitted(call, session, completion)
-        except PersonNeeded:
+        except OverrideWaits as waits:
+            asked = OverrideAsked(reason=completion.override or "", **waits.answer)
 
             def ask(current: Session) -> tuple[Session, None]:
-                reason = completion.override or ""
-                return transitions.ask_override(current, completion.step_id, reason, now=self._now()), None
+                return transitions.ask_override(current, completion.step_id, asked, now=self._now()), None
 
             await self._update(session, ask)
             raise

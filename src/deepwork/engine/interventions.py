@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 from deepwork.engine.replies import session_over
 from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
+from deepwork.ports.inbox import Answerer
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.reopen import reopen
-from deepwork.sessions.standing import is_open, last_completed, open_steps
+from deepwork.sessions.standing import is_open, last_completed, open_steps, waiting_steps
 
 Upgrade = Callable[[Session], Session]
 
@@ -31,16 +31,18 @@ class Interventions:
         self._sessions = sessions
         self._upgrade = upgrade
 
-    async def override(self, session: Session, step_id: str, reason: str, permission: Mapping[str, Any]) -> Session:
+    async def override(self, session: Session, step_id: str, reason: str, by: Answerer) -> Session:
         """Let a step pass without a review when it is reported next.
 
         Raises:
+            PersonNeeded: No person does it.
             StateError: The session is over, or the step is not open.
         """
+        by.check_person("override a review")
 
         def permit(current: Session) -> Session:
             _check_open(current, step_id)
-            return transitions.permit_override(current, step_id, reason.strip(), permission, now=_now())
+            return transitions.permit_override(current, step_id, reason.strip(), by.recorded(), now=_now())
 
         return await self._sessions.update(session.session_id, permit, session=session)
 
@@ -59,16 +61,20 @@ class Interventions:
 
         return await self._sessions.update(session.session_id, end, session=session)
 
-    async def go_back(self, session: Session, step_id: str | None, reason: str) -> Session:
+    async def go_back(self, session: Session, step_id: str | None, reason: str, by: Answerer) -> Session:
         """Make a step, or the one completed last, the current one again; attempts are counted anew.
 
         Raises:
+            PersonNeeded: A step of the session waits for a person, and no person does it.
             StateError: A session that nests in this one is active, or there is no such step.
         """
         await self._check_no_child(session)
 
         def reopened(current: Session) -> Session:
             upgraded_session = self._upgrade(current)
+            # Otherwise an agent with a shell would have all attempts at a failed review again.
+            if current.is_active and any(waiting_steps(upgraded_session)):
+                by.check_person("begin a step again in a session that waits for a person")
             return reopen(upgraded_session, step_id or _last_step(upgraded_session), reason, now=_now())
 
         return await self._sessions.update(session.session_id, reopened, session=session)

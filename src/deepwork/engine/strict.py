@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from deepwork.errors import RunnerUnavailable, StrictRefusal
@@ -11,15 +12,22 @@ from deepwork.gate.gate import QualityGate
 from deepwork.models.jobs import Step
 from deepwork.models.sessions import Session
 from deepwork.ports.call import ToolCall
-from deepwork.sessions.standing import Passage, passage, permitted_override
+from deepwork.ports.inbox import Answerer
+from deepwork.sessions.standing import CLIENT, Passage, passage, permitted_override
 from deepwork.sessions.transitions import Completion
 from deepwork.text.shorten import one_line
 
 GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
 
 
-class PersonNeeded(StrictRefusal):
-    """An override that only a person can allow, when none could be asked."""
+class OverrideWaits(StrictRefusal):
+    """An override that only a person can allow, when none could be asked.
+
+    Attributes:
+        answer: Who has said yes to it that is not seen to be a person; it is kept with the request.
+    """
+
+    answer: Mapping[str, Any] = MappingProxyType({})
 
 
 class StrictRules:
@@ -60,7 +68,7 @@ class StrictRules:
         """Check a report, and ask a person about an override that an agent asks for.
 
         Raises:
-            PersonNeeded: It asks for an override, and nobody can be asked.
+            OverrideWaits: It asks for an override, and no person can be asked.
             StrictRefusal: The report is not accepted; nothing was changed.
         """
         step = session.pinned.steps[completion.step_id]
@@ -98,35 +106,48 @@ class StrictRules:
             )
 
     async def _permitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
-        step_id = completion.step_id
-        in_terminal = f"deepwork sessions override {session.session_id} {step_id} --reason '...'"
+        step_id, by = completion.step_id, _answerer(call)
         if not call.can_elicit:
-            raise PersonNeeded(
-                f"The quality gate is strict: only a person can let step {step_id!r} pass without a review; it waits "
-                "in `deepwork inbox` for their answer",
-                hint=f"Ask the user to run `{in_terminal}` in a terminal, then call finished_step again; or call it "
-                "without quality_review_override_reason to have the work reviewed.",
-            )
-        if not await call.elicit(_question(session, completion)):
+            raise _override_waits(session, step_id)
+        if not await call.elicit(_question(session, completion, is_of_person=by.is_person)):
             raise StrictRefusal(
                 f"The quality gate is strict, and the person who was asked has not let step {step_id!r} pass without a "
                 "review; nothing was changed",
                 hint="Call finished_step without quality_review_override_reason to have the work reviewed.",
             )
-        return replace(completion, permission=_asked_in(call))
+        if not by.is_person:
+            error = _override_waits(session, step_id, "; the client's yes is noted, but over HTTP it shows no person")
+            error.answer = {"by": CLIENT, "client": _client(call), "principal": call.principal}
+            raise error
+        return replace(completion, permission=by.recorded())
 
 
 def _has_gate(step: Step) -> bool:
     return bool(step.reviews) or any(output.required for output in step.outputs.values())
 
 
-def _question(session: Session, completion: Completion) -> str:
-    return (
-        f"An agent wants to complete step {completion.step_id!r} of {one_line(session.workflow)} without a review. "
-        f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?"
+def _override_waits(session: Session, step_id: str, noted: str = "") -> OverrideWaits:
+    in_terminal = f"deepwork sessions override {session.session_id} {step_id} --reason '...'"
+    return OverrideWaits(
+        f"The quality gate is strict: only a person can let step {step_id!r} pass without a review; it waits in "
+        f"`deepwork inbox` for their answer{noted}",
+        hint=f"Ask the user to run `{in_terminal}` in a terminal, then call finished_step again; or call it "
+        "without quality_review_override_reason to have the work reviewed.",
     )
 
 
-def _asked_in(call: ToolCall) -> Mapping[str, Any]:
-    client = f"{call.client.name} {call.client.version}" if call.client else None
-    return {"terminal": None, "process": None, "client": client and one_line(client)}
+def _question(session: Session, completion: Completion, *, is_of_person: bool) -> str:
+    noted = "" if is_of_person else " Over HTTP your answer is only noted, for whoever answers in `deepwork inbox`."
+    return (
+        f"An agent wants to complete step {completion.step_id!r} of {one_line(session.workflow)} without a review. "
+        f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?{noted}"
+    )
+
+
+def _answerer(call: ToolCall) -> Answerer:
+    """Return who answers a question that the client shows."""
+    return Answerer(asked_by=_client(call) if call.asks_person else None)
+
+
+def _client(call: ToolCall) -> str:
+    return one_line(f"{call.client.name} {call.client.version}") if call.client else "an unnamed client"

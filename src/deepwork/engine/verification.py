@@ -113,6 +113,9 @@ def _judge(verdict: Verdict) -> str:
 
 def _with_reason(session: Session, step_id: str, how: Passage) -> str:
     entries = last_report(session, step_id)
-    details = [entry.detail for entry in entries]
-    reasons = [one_line(str(detail.reason)) for detail in details if isinstance(detail, Override | SelfReview)]
-    return f"{how}: {reasons[0]}" if reasons else str(how)
+    details = [entry.detail for entry in entries if isinstance(entry.detail, Override | SelfReview)]
+    if not details:
+        return str(how)
+    asked_by = getattr(details[0], "asked_by", None)
+    asked = f", asked by {one_line(asked_by)}" if asked_by else ""
+    return f"{how}{asked}: {one_line(str(details[0].reason))}"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from deepwork.engine.interventions import Interventions
-from deepwork.errors import CorruptSession, StrictRefusal, UnknownItem
+from deepwork.errors import CorruptSession, UnknownItem
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.call import LOCAL
 from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
@@ -74,15 +74,10 @@ class SessionInbox(InboxSource):
             raise UnknownItem(f"Session {session_id!r} is gone; nothing was changed")
         reason = text or ""
         if action == OVERRIDE.name:
-            if not by.is_person:
-                raise StrictRefusal(
-                    "An override needs a person at a terminal; nothing was changed",
-                    hint="Answer in a terminal yourself.",
-                )
-            await self._interventions.override(session, step_id, reason, by.recorded())
+            await self._interventions.override(session, step_id, reason, by)
             return f"Step {step_id!r} of {session.workflow} passes without a review when the agent reports it next"
         if action == RETRY.name:
-            await self._interventions.go_back(session, step_id, reason)
+            await self._interventions.go_back(session, step_id, reason, by)
             return (
                 f"Step {step_id!r} of {session.workflow} has begun again, with all its attempts; tell the agent to go "
                 f"on with session {session_id}"

@@ -154,6 +154,10 @@ class OverrideAsked(Detail):
 
     kind = EventKind.OVERRIDE_ASKED
     reason: str | None = None
+    # Who has said yes to it over HTTP, where no person is seen.
+    by: str | None = None
+    client: str | None = None
+    principal: str | None = None
 
 
 class Override(Detail):
@@ -168,6 +172,7 @@ class Override(Detail):
     client: str | None = None
     terminal: str | None = None
     process: list[str] | None = None
+    asked_by: str | None = None
 
 
 class GateOff(Detail):

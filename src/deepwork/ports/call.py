@@ -49,6 +49,8 @@ class ToolCall:
         client: The client's program, if it has named itself.
         report: Sends what `progress` is called with.
         ask: Puts a question to the person at the client; None where the client does not offer that.
+        asks_person: Whether an answer to it counts as that of a person. So it is on stdio, where the user has started
+            the client that shows the form; over HTTP any program that has a token can answer.
     """
 
     connection: Connection = field(default_factory=Connection)
@@ -57,6 +59,7 @@ class ToolCall:
     client: ClientInfo | None = None
     report: Report = field(default=_report_nothing, repr=False, compare=False)
     ask: Ask | None = field(default=None, repr=False, compare=False)
+    asks_person: bool = True
 
     async def progress(self, completed: float, total: float | None = None, text: str | None = None) -> None:
         """Tell the client how far the work is, if it wants to know. Never fails; `completed` has to grow.

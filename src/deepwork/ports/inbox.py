@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from deepwork.errors import PersonNeeded
+
 
 @dataclass(frozen=True, kw_only=True)
 class InboxAction:
@@ -70,9 +72,10 @@ class Answerer:
         principal: Whose items they may see and answer, besides those of nobody; None at a terminal of this machine,
             whose user can read everything anyhow.
         user: Their name on this machine.
-        terminal: The terminal at which they are.
+        terminal: The terminal at which they are; it belongs to the user.
         process: The program that they use, and those above it.
-        client: The program in which they are seen to be a person, such as a page; None at a terminal.
+        client: The pages to which they have logged in as a person, by the name of their plugin.
+        asked_by: The client on stdio, with its version, that has shown them a form.
     """
 
     principal: str | None = None
@@ -80,11 +83,29 @@ class Answerer:
     terminal: str | None = None
     process: tuple[str, ...] = ()
     client: str | None = None
+    asked_by: str | None = None
 
     @property
     def is_person(self) -> bool:
-        """Whether a person is there: some answers must not be given by a program."""
-        return self.terminal is not None or self.client is not None
+        """Whether a person is there: what waits for one must not be answered by a program."""
+        return any(evidence is not None for evidence in (self.terminal, self.client, self.asked_by))
+
+    def check_person(self, act: str) -> None:
+        """Refuse an act that only a person may do. Every way to what waits for a person asks here.
+
+        Args:
+            act: What is to be done, such as `answer what waits in the inbox`.
+
+        Raises:
+            PersonNeeded: No person is seen to be there.
+        """
+        if not self.is_person:
+            raise PersonNeeded(
+                f"Only a person may {act}, and none is there: this comes neither from a terminal of the user nor from "
+                "a page to which a person has logged in; nothing was changed",
+                hint="It waits for the user, who answers with `deepwork inbox` in a terminal, or on the pages that "
+                "`deepwork dashboard --open` opens.",
+            )
 
     def may_see(self, item: InboxItem) -> bool:
         """Say whether an item is theirs, or everybody's."""
@@ -93,7 +114,7 @@ class Answerer:
     def recorded(self) -> dict[str, Any]:
         """Give what is kept with an answer."""
         known = {"terminal": self.terminal, "process": [*self.process] or None, "client": self.client}
-        return known | {name: value for name in ("user", "principal") if (value := getattr(self, name))}
+        return known | {name: value for name in ("user", "principal", "asked_by") if (value := getattr(self, name))}
 
 
 class InboxSource(ABC):
@@ -114,7 +135,8 @@ class InboxSource(ABC):
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Carry out an action, by the same function as the command that exists for it.
 
-        The inbox has just seen that the item waits, that it has the action, and that there is a text if it needs one.
+        The inbox has just seen that a person answers, that the item waits, that it has the action, and that there is a
+        text if it needs one.
         Others may have answered meanwhile.
 
         Returns:
@@ -175,6 +197,7 @@ class Inbox(ABC):
             state: The state in which they have seen it; an item that has changed since is not answered.
 
         Raises:
+            PersonNeeded: They are not seen to be a person.
             UnknownItem: Nothing waits under this id, or it is not theirs.
             ArgumentError: It has no such action, the text is missing, or it has changed.
             DeepWorkError: The source has refused; nothing was changed.

@@ -200,9 +200,10 @@ class HttpApp:
 
     An application with `public` paths has pages that people open in a browser. They are served to everybody, so they
     hold no data. Everything else below the mount always needs a token, also where the server has none for agents; the
-    host then makes one and prints the address. A page posts the token to `login`, and gets a cookie that counts for it
-    in requests of our own pages; a request that is not GET or HEAD then needs the header `X-CSRF-Token` with what
-    `scope["state"]["csrf_token"]` has. `logout` takes the cookie away. Both paths are the host's.
+    host then makes one and shows the address in the terminal. A page posts the token to `login`, and gets a cookie for
+    a login that counts in requests of our own pages; a request that is not GET or HEAD then needs the header
+    `X-CSRF-Token` with what `scope["state"]["csrf_token"]` has. `logout` ends the login. Both paths are the host's.
+    `scope["state"]["answerer"]` is the `Answerer` of the request: only a login of a person is one.
 
     Attributes:
         app: Makes the application; called in a thread at its first request, so that it may import what it needs.
@@ -221,10 +222,12 @@ class PageAddress:
 
     Attributes:
         url: The address.
-        with_token: With the token in its fragment, where the server has made one; else the same as `url`.
-        with_code: With a code that logs in once, for a command line, which others may see; else the same as `url`.
+        with_token: With the token in its fragment, where the server has made one; else the same as `url`. For a
+            terminal alone: whoever has it is taken for the user.
+        for_browser: Returns the address for the command line of a browser, which others of the machine can read: that
+            of a file which logs in once and which only the user can read; `url` where it is open who would log in.
     """
 
     url: str
     with_token: str
-    with_code: str
+    for_browser: Callable[[], str]

@@ -101,6 +101,7 @@ class ProjectInbox(Inbox):
         self, item_id: str, action: str, text: str | None, by: Answerer, *, state: str | None = None
     ) -> str:
         """Look at the item as it is now, then have its source carry the action out."""
+        by.check_person("answer what waits in the inbox")
         name, _, own_id = item_id.partition(":")
         source = self._sources.get(name)
         contents = await self._contents(name, source) if source else InboxContents(items=())

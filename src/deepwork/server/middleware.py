@@ -56,6 +56,7 @@ class CallMiddleware(Middleware):
             client=_client(caller),
             report=_reporter(caller),
             ask=asker(caller),
+            asks_person=not _is_http(caller),
         )
         token = self._current.set(call)
         try:

@@ -36,6 +36,8 @@ from deepwork.text.shorten import one_line
 
 # Who has overridden a review, as far as this machine can tell; without this an agent has.
 PERSON = "person"
+# Who has said yes to an override over HTTP, where no person is seen.
+CLIENT = "client"
 
 # What a standing may take of the head of a document, as it is written there.
 MAX_STANDING = 2048
@@ -244,10 +246,10 @@ def last_review(session: Session, step_id: str) -> Detail | None:
     return None
 
 
-def is_asked(session: Session, step_id: str, reason: str) -> bool:
-    """True if the last that happened to a step is that its agent asked for an override with this reason."""
+def is_asked(session: Session, step_id: str, asked: OverrideAsked) -> bool:
+    """True if the last that happened to a step is that its agent asked for an override in the same way."""
     last = next((entry.detail for entry in reversed(session.history) if entry.step_id == step_id), None)
-    return isinstance(last, OverrideAsked) and last.reason == reason
+    return last == asked
 
 
 # How a step has passed its gate
@@ -360,6 +362,8 @@ def _text(detail: Detail | Unknown) -> str:
     match detail:
         case NoVerdict():
             return detail.error
+        case OverrideAsked(by="client"):
+            return f"{detail.reason}\nThe client {detail.client} has answered yes; over HTTP that shows no person."
         case OverrideAsked():
             return detail.reason or ""
         case Verdict(passed=False):

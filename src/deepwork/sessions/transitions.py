@@ -134,11 +134,11 @@ def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Ses
     return record(session, now, history.HandedBack(feedback=feedback), step_id)
 
 
-def ask_override(session: Session, step_id: str, reason: str, *, now: str) -> Session:
+def ask_override(session: Session, step_id: str, asked: history.OverrideAsked, *, now: str) -> Session:
     """Note that an agent wants a person to let a step pass; asking the same again is not noted."""
-    if is_asked(session, step_id, reason) or not is_open(session, step_id):
+    if is_asked(session, step_id, asked) or not is_open(session, step_id):
         return session
-    return record(session, now, history.OverrideAsked(reason=reason), step_id)
+    return record(session, now, asked, step_id)
 
 
 def permit_override(session: Session, step_id: str, reason: str, permission: Mapping[str, Any], *, now: str) -> Session:

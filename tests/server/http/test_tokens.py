@@ -85,6 +85,9 @@ def test_it_names_somebody(refusal, token_file, text):
         "alice",
         TOKEN,
         f"alice {TOKEN} # hers",
+        f"alice {TOKEN} people",
+        f"alice {TOKEN} person person",
+        f"alice person {TOKEN}",
         f"alice: {TOKEN} x",
         f"alice,{TOKEN}",
         f"alice:{TOKEN}",
@@ -101,7 +104,7 @@ def test_it_names_somebody(refusal, token_file, text):
 def test_a_line_that_is_no_name_and_token_is_named_by_its_number(refusal, token_file, line):
     path = token_file(f"# who may call\n\n{line}\n")
     assert refusal(path) == (
-        f"Error: token file {path!r}, line 3: not of the form NAME TOKEN\n"
+        f"Error: token file {path!r}, line 3: not of the form NAME TOKEN, or NAME TOKEN person\n"
         "Hint: NAME may contain letters, digits and . _ @ -; for TOKEN use what `openssl rand -hex 32` prints.\n"
     )
 
@@ -117,7 +120,7 @@ def test_comments_blank_lines_and_spaces_do_not_count_and_a_name_may_have_two_to
     listen_with_routes, token_file, dial
 ):
     path = token_file(
-        f"# now\r\n\r\n\t alice\t{TOKEN}  \r\nalice alices-next-token==\n  # bob\nb.o_b@x-1 a+token/of~bob_1"
+        f"# now\r\n\r\n\t alice\t{TOKEN}   person \r\nalice alices-next-token==\n  # bob\nb.o_b@x-1 a+token/of~bob_1"
     )
     _, url = listen_with_routes("http", "--token-file", path)
     answers = {}

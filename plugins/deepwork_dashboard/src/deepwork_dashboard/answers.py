@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deepwork.api import ArgumentError, DeepWorkError, StateError, StorageError, UnknownSession
+from deepwork.api import ArgumentError, DeepWorkError, PersonNeeded, StateError, StorageError, UnknownSession
 
 Mapped = dict[str, Any]
 
@@ -41,6 +41,8 @@ def status_of(error: DeepWorkError) -> int:
     """Give the status with which an error is answered."""
     if isinstance(error, NotThere | UnknownSession) or getattr(error, "code", "").endswith("NOT_FOUND"):
         return 404
+    if isinstance(error, PersonNeeded):
+        return 403
     if isinstance(error, StorageError) or getattr(error, "code", "") == "DATABASE_ERROR":
         return 503
     if isinstance(error, Conflict | StateError):

@@ -38,6 +38,7 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     async def session(request: Request) -> Mapped:
         return {
             "principal": principal_of(request),
+            "person": request.state.answerer.is_person,
             "csrf": getattr(request.state, "csrf_token", None),
             "version": __version__,
             "project": context.project_root.name,

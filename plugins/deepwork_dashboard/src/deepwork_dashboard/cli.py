@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -34,7 +35,8 @@ PORT = 8787
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Lines NAME TOKEN: who may log in, each seeing runs of their own (default: a random token for `local`).",
+    help="Lines NAME TOKEN, of people NAME TOKEN person: who may log in, each seeing runs of their own; people may "
+    "answer (default: a random token for you).",
 )
 @click.option(
     "--allowed-host",
@@ -62,17 +64,21 @@ def dashboard(
 ) -> None:
     """Show in a browser what agents do, what waits for a person, and why something is stuck.
 
-    It reads what servers of the project store, and runs until it is interrupted. The address that it prints has the
-    token with which to log in, so show it to nobody.
+    It reads what servers of the project store, and runs until it is interrupted. In a terminal the address that it
+    prints has the token with which you log in, so show it to nobody.
     """
     logging.getLogger("deepwork").setLevel(logging.WARNING)
 
     def listening(address: PageAddress) -> None:
-        click.echo(f"Dashboard: {address.with_token}")
+        # A stream that is no terminal may be kept as a log, or be read by an agent.
+        is_terminal = sys.stdout.isatty()
+        click.echo(f"Dashboard: {address.with_token if is_terminal else address.url}")
         if token_file:
             click.echo(f"Log in with a token of {token_file}.", err=True)
+        elif not is_terminal and not is_opened:
+            click.echo("To log in, start it in a terminal, with --open, or with --token-file.", err=True)
         click.echo("Ctrl-C ends it.", err=True)
-        if is_opened and not open_browser(address.with_code, project=Path(root), environment=os.environ):
+        if is_opened and not open_browser(address.for_browser(), project=Path(root), environment=os.environ):
             click.echo("No browser could be started: open the address yourself, or name one in BROWSER.", err=True)
 
     serve_apps(

@@ -14,6 +14,7 @@ from deepwork.api import (
     DeepWorkError,
     InboxContents,
     InboxItem,
+    PersonNeeded,
     StorageError,
     UnknownItem,
 )
@@ -52,7 +53,7 @@ class InboxPages:
         body = await _body(request)
         try:
             done = await self._dashboard.context.inbox().answer(
-                body["id"], body["action"], body["text"], _answerer(request), state=body["state"]
+                body["id"], body["action"], body["text"], request.state.answerer, state=body["state"]
             )
         except UnknownItem as error:
             raise NotThere(error.message, hint=error.hint) from None
@@ -60,7 +61,7 @@ class InboxPages:
             if await self._has_changed(request, body):
                 raise Conflict(error.message, hint=error.hint) from None
             raise
-        except StorageError:
+        except (PersonNeeded, StorageError):
             raise
         except DeepWorkError as error:
             raise Conflict(error.message, hint=error.hint) from None
@@ -71,12 +72,6 @@ class InboxPages:
         return body["state"] is not None and body["state"] not in [
             item.state for item in items if item.id == body["id"]
         ]
-
-
-def _answerer(request: Request) -> Answerer:
-    """Say who answers. A program with a token is no person, but whoever has logged in to the pages is taken for one."""
-    is_page = "csrf_token" in request.scope.get("state", {})
-    return Answerer(principal=principal_of(request), client="dashboard" if is_page else None)
 
 
 async def _body(request: Request) -> Mapped:

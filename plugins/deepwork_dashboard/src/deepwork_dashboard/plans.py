@@ -152,7 +152,18 @@ def _checkpoint(row: Mapped) -> Mapped:
 def _agent(row: Mapped) -> Mapped:
     tasks: Iterable[Mapped] = row["tasks"]
     ends = [task["lease_until"] for task in tasks if task["lease_until"]]
-    names = ("id", "name", "runtime", "role", "status", "human", "capabilities", "workspace_path", "unread")
+    names = (
+        "id",
+        "name",
+        "runtime",
+        "role",
+        "status",
+        "human",
+        "says_human",
+        "capabilities",
+        "workspace_path",
+        "unread",
+    )
     return {
         **chosen(row, *names),
         "thing": f"agent:{row['id']}",

@@ -86,7 +86,7 @@ class Dashboard:
         self.command = command
         self.mount = mount
         self.token_file = folder / "tokens"
-        self.token_file.write_text(f"local {self.TOKEN}\n")
+        self.token_file.write_text(f"local {self.TOKEN} person\n")
         self.token_file.chmod(0o600)
         self.log = folder / "dashboard.log"
         self.port = 0
@@ -126,6 +126,12 @@ class Dashboard:
         page.goto(f"{self.url}#token={self.TOKEN}")
         page.get_by_role("heading", level=1, name="Inbox").wait_for()
         self.open(page, address)
+
+    def enter_again(self, page):
+        """Log in on the page that says that the login has ended, as after every start of the server."""
+        page.get_by_role("heading", name="Your login has ended").wait_for()
+        page.get_by_label("Or paste the token").fill(self.TOKEN)
+        page.get_by_role("button", name="Log in").click()
 
     def open(self, page, address):
         page.goto(f"{self.url}{address}")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -83,6 +88,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(team, agent, se
 
     team.finish(agent, session_id, 0)
     dashboard.start()
+    dashboard.enter_again(page)
     page.get_by_role("heading", name="Draft the report").wait_for()
     page.get_by_text("Live", exact=True).wait_for()
     assert page.get_by_text("Not connected since").count() == 0
@@ -98,6 +104,7 @@ def test_every_event_of_an_outage_is_in_the_log_once(team, planner, new_task, se
     for number in range(30):
         team.plan(planner, f"Plan {number} of the outage", [new_task("Only")])
     dashboard.start()
+    dashboard.enter_again(page)
     page.get_by_text("Live", exact=True).wait_for()
     page.get_by_text("Plan 29 of the outage").first.wait_for()
     page.get_by_label("Filter by event or text").fill("workflow:created outage")
@@ -118,6 +125,7 @@ def test_a_page_without_network_says_so_and_comes_back(team, agent, serve, page)
     team.finish(agent, session_id, 0)
     dashboard.start()
     page.context.set_offline(False)
+    dashboard.enter_again(page)
     page.get_by_role("heading", name="Draft the report").wait_for()
     assert is_same(page)
 
@@ -127,7 +135,7 @@ def test_a_login_that_has_ended_says_how_to_come_back_and_the_view_is_still_ther
     dashboard = serve(team.root)
     dashboard.enter(page, f"#/runs/{session_id}")
     dashboard.kill()
-    dashboard.token_file.write_text("local another-token-0123456789abcdef\n")
+    dashboard.token_file.write_text("local another-token-0123456789abcdef person\n")
     dashboard.start()
     page.get_by_role("heading", name="Your login has ended").wait_for()
     page.get_by_text("deepwork dashboard --open").wait_for()
@@ -151,3 +159,46 @@ def test_pages_of_a_server_over_http_are_live_too(team, agent, serve, page):
     dashboard.enter(page, "#/runs")
     team.start(agent, "A run beside a server over HTTP")
     page.get_by_role("link", name="A run beside a server over HTTP").wait_for()
+
+
+def test_a_link_with_somebody_elses_token_does_not_take_the_place_of_the_login(team, serve, page):
+    dashboard = serve(team.root)
+    dashboard.kill()
+    dashboard.token_file.write_text(f"ann {dashboard.TOKEN} person\nmallory mallorys-token-for-tests person\n")
+    dashboard.start()
+    dashboard.enter(page)
+    for _ in range(2):
+        page.goto(f"{dashboard.url}#token=mallorys-token-for-tests")
+        page.get_by_text("· ann").wait_for()
+        assert "token" not in page.url
+        page.goto("about:blank")
+
+
+def test_who_logs_out_is_logged_out_and_logs_in_again(team, serve, page):
+    dashboard = serve(team.root)
+    dashboard.enter(page)
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("heading", name="Log in").wait_for()
+    page.reload()
+    page.get_by_role("heading", name="Log in").wait_for()
+    dashboard.enter(page)
+
+
+def test_the_file_that_is_opened_in_the_browser_logs_in(team, page, tmp_path):
+    opened = tmp_path / "opened"
+    script = tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    script.chmod(0o700)
+    command = [sys.executable, "-m", "deepwork", "dashboard", "--open", "--port", "0", "--path", str(team.root)]
+    environment = {**os.environ, "BROWSER": f"{script} %s"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert b"#token" not in process.stdout.readline()
+            while not opened.exists():
+                assert process.poll() is None
+                time.sleep(0.02)
+            page.goto(opened.read_text())
+            page.get_by_role("heading", level=1, name="Inbox").wait_for()
+            assert "token" not in page.url
+        finally:
+            process.terminate()

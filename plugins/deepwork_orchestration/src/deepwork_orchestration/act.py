@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deepwork_orchestration.bindings import ConnectionBindings
+from deepwork_orchestration.states import PERSON
 
 if TYPE_CHECKING:
     from deepwork_orchestration.records import Records
@@ -47,6 +48,11 @@ class Act:
     @property
     def now(self) -> int:
         return self.transaction.now
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person does this, in the inbox, on a page or in a terminal; no call of a tool is."""
+        return self.principal.startswith(PERSON)
 
     def emit(self, event: str, workflow_id: str | None, data: Mapping[str, Any]) -> None:
         """Write an event into the feed, in the same transaction."""

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from deepwork_orchestration import claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Object, Role, Runtime, Text, Texts
-from deepwork_orchestration.errors import OrchestrationError, some
+from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
 from deepwork_orchestration.limits import fitting, omitted
 from deepwork_orchestration.models import Agent, Mapped
 from deepwork_orchestration.repositories import normalized
-from deepwork_orchestration.states import HUMAN, AgentStatus
+from deepwork_orchestration.states import HUMAN, PERSON, AgentStatus
 
 MAX_HEARTBEAT_MS = 30_000
 
@@ -26,7 +26,9 @@ def agent_register(
     workspace_path: Text | None = None,
     metadata: Object | None = None,
 ) -> Mapped:
-    """Register an agent, once at its start. metadata.human: true for a person."""
+    """Register an agent, once at its start."""
+    if name.startswith(PERSON):
+        raise invalid_input("name", f"{name!r} is a name of a person", "Choose one that tells what you do.")
     agent_id = act.records.add(
         Agent,
         name=name,
@@ -50,7 +52,7 @@ def agent_heartbeat(
     status: Literal["online", "busy"] | None = None,
 ) -> Mapped:
     """Keep an agent online and its claims alive. Any call that names the agent does too."""
-    agent = act.records.agent(agent_id)
+    agent = claims.actor(act, agent_id)
     check_online(agent)
     values: Mapped = {} if status is None else {"status": status}
     if current_task_id is not None:
@@ -70,7 +72,7 @@ def agent_update(
     metadata: Object | None = None,
 ) -> Mapped:
     """Change an agent; online brings one back that was lost. metadata is merged."""
-    agent = act.records.agent(id)
+    agent = claims.actor(act, id)
     values: Mapped = {}
     if current_task_id is not KEEP:
         values["current_task_id"] = act.records.task(current_task_id).id if current_task_id is not None else None
@@ -103,13 +105,13 @@ def agent_list(
 
 def agent_unregister(act: Act, id: Id) -> Mapped:  # noqa: A002
     """Sign an agent off; its unfinished tasks are pending again."""
-    released = claims.take_offline(act, act.records.agent(id), "the agent has signed off")
+    released = claims.take_offline(act, claims.actor(act, id), "the agent has signed off")
     return {"success": True, "tasks_released": len(released)}
 
 
 def task_release(act: Act, task_id: Id, agent_id: Id, reason: Text | None = None, fence: Fence | None = None) -> Mapped:
     """Give a claimed task back; it is pending again."""
-    task, agent = act.records.task(task_id), act.records.agent(agent_id)
+    task, agent = act.records.task(task_id), claims.actor(act, agent_id)
     claims.guard_release(act, task, agent, fence=fence)
     claims.release(act, task, reason or f"by agent {agent.name!r}")
     return {"success": True}
@@ -130,7 +132,7 @@ def task_get_available(act: Act, agent_id: Id, workflow_id: Id | None = None, li
 def fits(task: Any, agent: Agent) -> bool:
     """Say whether an agent is offered a task: people alone get what only they can do."""
     required = set(task.required_capabilities or ())
-    if HUMAN in required and not agent.is_human:
+    if HUMAN in required and not agent.is_person:
         return False
     return not agent.capabilities or required - {HUMAN} <= set(agent.capabilities)
 
@@ -146,14 +148,9 @@ def claim(act: Act, task_id: str, agent_id: str) -> Mapped:
     claims.check_claimable(task, workflow)
     if task.assigned_agent_id not in (None, agent_id):
         return {"success": False, "already_claimed_by": task.assigned_agent_id}
-    agent = act.records.agent(agent_id)
+    agent = claims.actor(act, agent_id)
     check_online(agent)
-    if HUMAN in (task.required_capabilities or ()) and not agent.is_human:
-        raise OrchestrationError(
-            "INVALID_STATE",
-            f"task {task_id} is for a person, and agent {agent_id} is not registered with metadata.human: true",
-            "Send a message to an agent with metadata.human, and take another task.",
-        )
+    claims.check_for_whom(act, task)
     claims.beat(act, agent)
     fence = task.fence if task.assigned_agent_id == agent_id else claims.take(act, task, agent).fence
     wants_workspace = workflow.auto_create_workspaces and task.parallel_group is not None
@@ -163,6 +160,28 @@ def claim(act: Act, task_id: str, agent_id: str) -> Mapped:
         "lease_expires_at": act.now + act.lease,
         **({"wants_workspace": True} if wants_workspace else {}),
     }
+
+
+def person(act: Act, principal: str) -> Agent:
+    """Find the agent that stands for a person, or make it."""
+    known = next((agent for agent in act.records.people() if agent.principal == principal), None)
+    if known is None:
+        values: Mapped = {"name": principal, "runtime": "custom", "role": "worker"}
+        known = act.records.add(
+            Agent,
+            **values,
+            status="online",
+            capabilities=None,
+            workspace_path=None,
+            metadata={HUMAN: True},
+            last_heartbeat=act.now,
+            principal=principal,
+        )
+        act.emit("agent:registered", None, {"id": known.id, **values})
+    elif known.status == "offline":
+        known = act.records.change(Agent, known.id, status="online", lost_task_ids=None, last_heartbeat=act.now)
+        act.emit("agent:updated", None, _event(known))
+    return known
 
 
 def check_online(agent: Agent) -> None:

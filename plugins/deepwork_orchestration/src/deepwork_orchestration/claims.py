@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deepwork_orchestration.errors import OrchestrationError, some
 from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
-from deepwork_orchestration.states import BEGUN, CLOSED, DONE
+from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
 
 if TYPE_CHECKING:
     from deepwork_orchestration.act import Act
@@ -99,6 +99,31 @@ def _bound_agent_id(act: Act, task: Task) -> str | None:
 # Whose call may change a task.
 
 
+def actor(act: Act, agent_id: str, kind: str = "agent") -> Agent:
+    """Return the agent in whose name a call acts.
+
+    Raises:
+        OrchestrationError: AGENT_NOT_FOUND; INVALID_STATE for one that stands for a person, if no person acts.
+    """
+    agent = act.records.agent(agent_id, kind)
+    if agent.is_person and not act.is_person:
+        text = f"agent {agent_id} stands for a person, and no tool acts for people"
+        raise OrchestrationError("INVALID_STATE", text, "Name the id that agent_register has given you.")
+    return agent
+
+
+def check_for_whom(act: Act, task: Task) -> None:
+    """Refuse what anybody but a person does to a task for people.
+
+    Raises:
+        OrchestrationError: INVALID_STATE.
+    """
+    if HUMAN in (task.required_capabilities or ()) and not act.is_person:
+        text = f"task {task.id} is for a person, who does it in `deepwork inbox` or on the pages; nothing was changed"
+        suggestion = 'Take another task. message_send with recipient_id "person" asks your user something.'
+        raise OrchestrationError("INVALID_STATE", text, suggestion)
+
+
 def guard(act: Act, task: Task, tool: str, *, fence: int | None, agent_id: str | None) -> None:
     """Refuse a call about a task that somebody else holds, or that the caller has lost.
 
@@ -110,9 +135,10 @@ def guard(act: Act, task: Task, tool: str, *, fence: int | None, agent_id: str |
         agent_id: The agent that the call names.
 
     Raises:
-        OrchestrationError: CLAIM_LOST, or AGENT_NOT_FOUND.
+        OrchestrationError: CLAIM_LOST, AGENT_NOT_FOUND, or INVALID_STATE where only a person may.
     """
-    agent = act.records.agent(agent_id) if agent_id is not None else None
+    check_for_whom(act, task)
+    agent = actor(act, agent_id) if agent_id is not None else None
     presented = fence if fence is not None else act.bindings.fence(task.id, agent_id)
     is_coordinator = agent is not None and agent.role == "coordinator"
     if presented is not None and presented != task.fence:

@@ -12,10 +12,10 @@ import anyio
 import click
 
 from deepwork.api import ConfigError, ToolCall, open_context, visible, visible_lines
-from deepwork_orchestration import agents, mermaid, orchestration, plan_file, removed, tasks, workflows
+from deepwork_orchestration import mermaid, orchestration, plan_file, removed, tasks, workflows
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.desk import open_desk
-from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.models import Agent, Mapped
 
 MAX_DEPTH = 100
 
@@ -163,15 +163,23 @@ def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
 @_json
 def list_agents(root: str, *, as_json: bool) -> None:
     """List the agents and what each works on."""
-    answer = _read(root, agents.agent_list)
+    answer = _read(root, lambda act: [{**agent.reply(), **_who(agent)} for agent in act.records.agents()])
     if as_json:
-        _say_json(answer)
+        _say_json({"agents": answer})
         return
     rows = [
-        (row["id"], row["status"], row["role"], _ago(row["last_heartbeat"]), row["current_task_id"] or "", row["name"])
-        for row in answer["agents"]
+        (row["id"], row["status"], row["role"], _ago(row["last_heartbeat"]), row["current_task_id"] or "", _named(row))
+        for row in answer
     ]
     _table(("agent", "status", "role", "heard of", "task", "name"), rows, "No agents.")
+
+
+def _who(agent: Agent) -> Mapped:
+    return {"person": agent.is_person, "says_person": agent.says_person}
+
+
+def _named(agent: Mapped) -> str:
+    return f"{agent['name']} (says that it is a person)" if agent["says_person"] else str(agent["name"])
 
 
 @plan.command("messages")

@@ -18,13 +18,13 @@ from deepwork.api import (
     ToolCall,
     UnknownItem,
 )
-from deepwork_orchestration import agents, messages, tasks
+from deepwork_orchestration import agents, claims, messages, tasks
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import Desk, check_storable, open_desk
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Agent, Message, Task
-from deepwork_orchestration.states import BEGUN, HUMAN
+from deepwork_orchestration.states import BEGUN, PERSON
 
 # People send no heartbeats, and may take days.
 PERSON_LEASE_MS = 7 * 24 * 3600 * 1000
@@ -45,7 +45,10 @@ _TASK, _MESSAGE = "task", "message"
 
 
 class PlanInbox(InboxSource):
-    """The tasks with `required_capabilities: ["human"]` that are ready, and the unread messages to people."""
+    """The tasks with `required_capabilities: ["human"]` that are ready, and the unread messages to people.
+
+    A person acts as `person:PRINCIPAL`, a name that no call of a tool has.
+    """
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context
@@ -60,7 +63,8 @@ class PlanInbox(InboxSource):
         """Do what the tools `task_claim`, `task_update_status`, `task_release` and `message_send` do."""
         kind, _, row_id = item_id.partition(".")
         check_storable({"text": text})
-        call = ToolCall(principal=by.principal) if by.principal else ToolCall()
+        by.check_person("answer what waits for people in plans")
+        call = ToolCall(principal=f"{PERSON}{by.principal or ToolCall.principal}")
         if kind == _MESSAGE:
             return await self._desk().write(call, lambda act: _answer_message(act, row_id, action, text))
         return await self._desk().write(call, lambda act: _answer_task(act, row_id, action, text, by))
@@ -89,16 +93,15 @@ def _items(act: Act) -> InboxContents:
     tasks_, task_count = act.records.tasks_for_people(MAX_LISTED, MAX_DETAIL)
     unread, unread_count = act.records.waiting_messages([*people], MAX_LISTED, MAX_DETAIL)
     items = [
-        *(item for task in tasks_ if (item := _task_item(task, people))),
+        *(_task_item(task, people) for task in tasks_),
         *(_message_item(act, message, people[message.recipient_id]) for message in unread),
     ]
     return InboxContents(items=tuple(items), more=task_count - len(tasks_) + unread_count - len(unread))
 
 
-def _task_item(task: Any, people: dict[str, Agent]) -> InboxItem | None:
+def _task_item(task: Any, people: dict[str, Agent]) -> InboxItem:
+    # An agent that only said that it was a person may hold it since an earlier release; people may take it back.
     holder = people.get(task.assigned_agent_id or "")
-    if task.assigned_agent_id is not None and holder is None:
-        return None  # an agent holds it that was a person's when it claimed it
     return InboxItem(
         id=f"{_TASK}.{task.id}",
         kind="human-task",
@@ -159,18 +162,15 @@ def _answer_message(act: Act, message_id: str, action: str, text: str | None) ->
 
 def _answer_task(act: Act, task_id: str, action: str, text: str | None, by: Answerer) -> str:
     task = act.records.task(task_id)
-    if not by.is_person:
-        raise OrchestrationError(
-            "INVALID_STATE",
-            f"task {task_id} is for a person, and nobody is at a terminal here; nothing was changed",
-            "Answer in a terminal yourself.",
-        )
+    if task.assigned_agent_id is not None and not act.records.agent(task.assigned_agent_id).is_person:
+        claims.release(act, task, "an agent held it, and it is for people")
+        task = act.records.task(task_id)
     if action == RELEASE.name:
         holder_id = _holder(task)
         agents.task_release(act, task_id, holder_id, reason=f"by {_name(by)}")
         return f"{task.name!r} is given back"
     if action == CLAIM.name or task.assigned_agent_id is None:
-        person = _person(act, _name(by))
+        person = agents.person(act, act.principal)
         claim = agents.claim(act, task_id, person.id)
         if not claim["success"]:
             raise UnknownItem(f"Task {task_id!r} was taken meanwhile; nothing was changed")
@@ -200,17 +200,6 @@ def _holder(task: Task) -> str:
         text = f"nobody holds task {task.id} any more; nothing was changed"
         raise OrchestrationError("NOT_CLAIMED", text, "`deepwork inbox` lists what waits.")
     return task.assigned_agent_id
-
-
-def _person(act: Act, name: str) -> Agent:
-    """Find the agent that a person is in the plans, or register it."""
-    known = next((person for person in act.records.people() if person.name == name), None)
-    if known is None:
-        reply = agents.agent_register(act, name, "custom", metadata={HUMAN: True})
-        return act.records.agent(reply["id"])
-    if known.status == "offline":
-        agents.agent_update(act, known.id, status="online")
-    return act.records.agent(known.id)
 
 
 def _name(by: Answerer) -> str:

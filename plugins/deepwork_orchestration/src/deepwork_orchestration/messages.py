@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from deepwork_orchestration import claims
+from deepwork_orchestration import agents, claims
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import (
     Body,
@@ -20,14 +21,17 @@ from deepwork_orchestration.arguments import (
     Texts,
     Timestamp,
 )
-from deepwork_orchestration.errors import invalid_input
+from deepwork_orchestration.errors import OrchestrationError, invalid_input
 from deepwork_orchestration.limits import omitted, size_of
-from deepwork_orchestration.models import Mapped, Message
+from deepwork_orchestration.models import Agent, Mapped, Message
+from deepwork_orchestration.states import PERSON
 
 # So many bytes are stored by one broadcast: others wait meanwhile.
 MAX_BROADCAST = 32 * 1024 * 1024
 # A time below this is in seconds: in milliseconds it would be in 1973.
 SECONDS_BELOW = 10**11
+# Stands for the person whose agent sends a message.
+TO_PERSON = "person"
 
 
 def message_send(
@@ -43,9 +47,9 @@ def message_send(
     reply_to_id: Id | None = None,
     expires_in: Seconds | None = None,
 ) -> Mapped:
-    """Send a message to an agent."""
-    act.records.agent(recipient_id, "recipient")
-    sender = act.records.agent(sender_id, "sender")
+    """Send a message to an agent, or to your user: recipient_id person."""
+    recipient = _recipient(act, recipient_id)
+    sender = claims.actor(act, sender_id, "sender")
     parent = act.records.message(reply_to_id) if reply_to_id is not None else None
     if workflow_id is not None:
         act.records.workflow(workflow_id)
@@ -55,7 +59,7 @@ def message_send(
     message_id, thread_id = deliver(
         act,
         sender_id=sender_id,
-        recipient_id=recipient_id,
+        recipient_id=recipient.id,
         message_type=message_type,
         body=body,
         subject=subject,
@@ -81,7 +85,7 @@ def message_broadcast(
     expires_in: Seconds | None = None,
 ) -> Mapped:
     """Send a message to all other agents, or those that fit the filter."""
-    sender = act.records.agent(sender_id, "sender")
+    sender = claims.actor(act, sender_id, "sender")
     if workflow_id is not None:
         act.records.workflow(workflow_id)
     claims.beat(act, sender)
@@ -149,19 +153,21 @@ def message_list(
 def message_get(act: Act, id: Id, *, mark_read: Flag = True) -> Mapped:  # noqa: A002
     """Read a message."""
     message = act.records.message(id)
-    if mark_read and message.status == "unread":
+    if mark_read and message.status == "unread" and _may_settle(act, message):
         message = act.records.change(Message, id, status="read", read_at=act.now)
     return message.reply()
 
 
 def message_mark_read(act: Act, message_ids: Texts) -> Mapped:
     """Mark messages as read."""
+    _check_settled_by(act, message_ids)
     act.records.mark(message_ids, ["unread"], status="read", read_at=act.now)
     return {"success": True}
 
 
 def message_archive(act: Act, message_ids: Texts) -> Mapped:
     """Archive messages."""
+    _check_settled_by(act, message_ids)
     act.records.mark(message_ids, ["unread", "read"], status="archived")
     return {"success": True}
 
@@ -202,6 +208,32 @@ def deliver(
     )
     act.emit("message:sent", message.workflow_id, message.event())
     return message.id, message.thread_id
+
+
+def _recipient(act: Act, recipient_id: str) -> Agent:
+    """Return to whom a message goes: `person` is the person whose agent calls."""
+    if recipient_id != TO_PERSON:
+        return act.records.agent(recipient_id, "recipient")
+    return agents.person(act, act.principal if act.is_person else f"{PERSON}{act.principal}")
+
+
+def _may_settle(act: Act, message: Message) -> bool:
+    """True unless the message waits for a person, and somebody else reads it."""
+    return act.is_person or not act.records.agent(message.recipient_id).is_person
+
+
+def _check_settled_by(act: Act, message_ids: Sequence[str]) -> None:
+    """Refuse to take messages to people off their inbox; unknown ids are ignored.
+
+    Raises:
+        OrchestrationError: INVALID_STATE.
+    """
+    if act.is_person:
+        return
+    to_people = act.records.of_people(message_ids)
+    if to_people:
+        text = f"messages to people are theirs to settle: {', '.join(to_people)}; nothing was changed"
+        raise OrchestrationError("INVALID_STATE", text, "Leave them out.")
 
 
 def _milliseconds(time: float) -> int:

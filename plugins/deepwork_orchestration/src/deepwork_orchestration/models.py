@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from deepwork_orchestration.states import HUMAN
+from deepwork_orchestration.states import HUMAN, PERSON
 
 Mapped = dict[str, Any]
 
@@ -173,17 +173,23 @@ class Agent(Row):
     last_heartbeat: int
     metadata: Mapped | None
     lost_task_ids: list[str] | None
+    principal: str
     created_at: int
     updated_at: int
 
     @property
-    def is_human(self) -> bool:
-        """Whether a person stands behind it, who gets the tasks that need one."""
-        return (self.metadata or {}).get(HUMAN) is True
+    def is_person(self) -> bool:
+        """Whether it stands for a person, who gets the tasks that need one."""
+        return self.principal.startswith(PERSON)
+
+    @property
+    def says_person(self) -> bool:
+        """Whether it only says in its metadata that it is a person."""
+        return not self.is_person and (self.metadata or {}).get(HUMAN) is True
 
     def reply(self) -> Mapped:
         reply = super().reply()
-        del reply["lost_task_ids"]
+        del reply["lost_task_ids"], reply["principal"]
         return reply
 
 

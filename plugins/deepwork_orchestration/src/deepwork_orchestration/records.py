@@ -28,6 +28,7 @@ from deepwork_orchestration.models import (
     Workflow,
     Workspace,
 )
+from deepwork_orchestration.states import PERSON
 from deepwork_sql import Transaction, new_id
 
 RowT = TypeVar("RowT", bound=Row)
@@ -337,8 +338,8 @@ class Records:
     # What is for people.
 
     def people(self) -> list[Agent]:
-        """Give the agents that are registered with `metadata.human: true`."""
-        return [agent for agent in self._all(Agent, st.PERHAPS_PEOPLE) if agent.is_human]
+        """Return the agents that stand for people."""
+        return self._all(Agent, st.PEOPLE)
 
     def tasks_for_people(self, limit: int, characters: int = 0) -> tuple[Sequence[Any], int]:
         """Return tasks that only a person can do and that wait for no other task, and how many there are in all.
@@ -426,6 +427,13 @@ class Records:
         """Count the unread messages of an agent."""
         statement = st.unread_by_priority(st.words(priorities))
         return dict(self._transaction.rows(statement, agent_id=agent_id, now=self._transaction.now))
+
+    def of_people(self, message_ids: Sequence[str]) -> list[str]:
+        """Return those of the messages that are to people."""
+        c, a = t.messages.c, t.agents.c
+        to_people = sa.select(c.id).join(t.agents, a.id == c.recipient_id).where(a.principal.startswith(PERSON))
+        batches = (message_ids[start : start + BATCH] for start in range(0, len(message_ids), BATCH))
+        return [row[0] for batch in batches for row in self._transaction.execute(to_people.where(c.id.in_(batch)))]
 
     def mark(self, message_ids: Sequence[str], statuses: Collection[str], **values: Any) -> None:
         """Change those of the messages that have one of these statuses; unknown ids are ignored."""

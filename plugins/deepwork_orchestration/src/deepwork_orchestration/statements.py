@@ -24,7 +24,7 @@ from deepwork_orchestration.models import (
     Workflow,
     Workspace,
 )
-from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
+from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN, PERSON
 from deepwork_sql.columns import JSON
 from deepwork_sql.prepared import Prepared
 from deepwork_sql.shares import in_turns
@@ -360,7 +360,7 @@ NEWEST_SUMMARIES = _newest_summaries()
 # Agents.
 
 _A = t.agents.c
-PERHAPS_PEOPLE = Prepared(_select(Agent).where(_mentions(_A.metadata, HUMAN)).order_by(_A.number))
+PEOPLE = Prepared(_select(Agent).where(_A.principal.startswith(PERSON, autoescape=True)).order_by(_A.number))
 
 
 @lru_cache(_REMEMBERED)

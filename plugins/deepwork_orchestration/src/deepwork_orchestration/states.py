@@ -38,8 +38,10 @@ WORKSPACE_TRANSITIONS: dict[str, tuple[str, ...]] = {
     "abandoned": ("active",),
 }
 
-# The capability, and the key of an agent's metadata, that only people have.
+# The capability that a task for people needs. An agent may say so of itself in its metadata, which counts for nothing.
 HUMAN = "human"
+# Before the principal of a person. No token has such a name, so no call of a tool has such a principal.
+PERSON = "person:"
 
 # A task in one of these satisfies those that depend on it, and never changes again.
 DONE = ("completed", "skipped")

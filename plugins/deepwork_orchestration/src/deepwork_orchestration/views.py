@@ -16,7 +16,7 @@ from deepwork_orchestration import tables as t
 from deepwork_orchestration.claims import PREFIX
 from deepwork_orchestration.errors import not_found
 from deepwork_orchestration.models import Mapped
-from deepwork_orchestration.states import CLOSED, DONE, HUMAN
+from deepwork_orchestration.states import CLOSED, DONE, HUMAN, PERSON
 from deepwork_sql import Transaction
 from deepwork_sql.tables import leases
 
@@ -209,7 +209,8 @@ def agents(
         [
             {
                 **{name: row[name] for name in names},
-                "human": (row["metadata"] or {}).get("human") is True,
+                "human": row["principal"].startswith(PERSON),
+                "says_human": not row["principal"].startswith(PERSON) and (row["metadata"] or {}).get(HUMAN) is True,
                 "tasks": held.get(row["id"], []),
                 "unread": unread.get(row["id"], 0),
             }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import open_context, visible, visible_lines
+from deepwork.api import at_terminal, open_context, visible, visible_lines
 
 if TYPE_CHECKING:
     from deepwork_sql import Transaction
@@ -119,7 +118,9 @@ def resolve(issue_id: str, by: str | None, note: str | None, root: str, *, as_js
     """Say that a blocker is resolved. It is no longer listed, and its workflow keeps who has resolved it and when."""
     from deepwork_tracking.log import resolve_issue
 
-    who = by or getpass.getuser()
+    person = at_terminal()
+    person.check_person("resolve a blocker")
+    who = by or person.user or "a person"
     issue = _write(
         root, {"by": who, "note": note}, lambda transaction: resolve_issue(transaction, issue_id, by=who, note=note)
     )

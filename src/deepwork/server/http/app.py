@@ -239,11 +239,14 @@ def _run(
     log.info("listening on %s%s", _address(host, port), application.path)
     # No browser can open the address that means all of them.
     address = _address(options.allowed_hosts[0] if ip_address(host).is_unspecified else host, port)
-    if listening:
-        listening(_page_address(address, application.pages))
-    else:
-        _show_pages(address, application.pages)
-    anyio.run(_serve, web_server, application, listener)
+    try:
+        if listening:
+            listening(_page_address(address, application.pages))
+        else:
+            _show_pages(address, application.pages)
+        anyio.run(_serve, web_server, application, listener)
+    finally:
+        application.pages.close()
 
 
 async def _serve(web_server: _WebServer, application: HttpApplication, listener: socket.socket) -> None:
@@ -259,18 +262,27 @@ def _address(host: str, port: int) -> str:
 
 def _page_address(address: str, pages: Pages) -> PageAddress:
     url = f"{address}{pages.mounts[0].path}" if pages.mounts else address
-    token, code = pages.random_token, pages.one_time_code()
+    token = pages.random_token
     return PageAddress(
-        url, with_token=f"{url}#token={token}" if token else url, with_code=f"{url}#token={code}" if code else url
+        url,
+        with_token=f"{url}#token={token}" if token else url,
+        for_browser=lambda: pages.address_for_browser(url),
     )
 
 
 def _show_pages(address: str, pages: Pages) -> None:
-    """Say how to open pages for which there is no other token: on stderr, because a log that is kept holds no token."""
-    if pages.random_token:
-        for mount in pages.mounts:
+    """Tell where pages are for which there is no other token. Only a terminal is shown the token: logs are kept."""
+    if not pages.random_token:
+        return
+    for mount in pages.mounts:
+        if sys.stderr.isatty():
             sys.stderr.write(f"open {address}{mount.path}#token={pages.random_token}\n")
-        sys.stderr.flush()
+        else:
+            sys.stderr.write(
+                f"pages: {address}{mount.path} To log in there, start this server in a terminal or with --token-file; "
+                "or run `deepwork dashboard --open` instead.\n"
+            )
+    sys.stderr.flush()
 
 
 def _listen(options: ListenOptions) -> socket.socket:

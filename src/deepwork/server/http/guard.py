@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deepwork.server.http.pages import CookieLogin, Mount, Pages, is_allowed_to_change, is_own_page
+from deepwork.ports.inbox import Answerer
+from deepwork.server.http.logins import Login
+from deepwork.server.http.pages import Mount, Pages, is_allowed_to_change, is_own_page
 from deepwork.server.http.tokens import Tokens
 
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK_ADDRESSES = frozenset({"127.0.0.1", "::1"})
+LOOPBACK_NAMES = LOOPBACK_ADDRESSES | {"localhost"}
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOGIN_ENDED = 1008
 
 log = logging.getLogger("deepwork.server")
 
@@ -51,19 +56,24 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        admitted = self._admit(scope)
+        mount = self._pages.at(scope["path"])
+        admitted = self._admit(scope, mount)
         if isinstance(admitted, Refusal):
             log.info("refused a request: %s", admitted.text)
             await refuse(scope, receive, send, admitted)
             return
-        if isinstance(admitted, CookieLogin):
-            scope = {**scope, "state": {**scope.get("state", {}), "csrf_token": admitted.csrf_token}}
-            admitted = admitted.principal
-        if admitted is not None:
-            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=admitted, scopes=[]))
-        await self._app(scope, receive, send)
+        login = admitted if isinstance(admitted, Login) else None
+        principal = login.principal if login else admitted
+        if login:
+            send = _while_logged_in(login, send)
+        if principal is not None:
+            scope = {**scope, "user": AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))}
+            if mount:
+                scope["state"] = {**scope.get("state", {}), **_state(mount, principal, login)}
+        with suppress(_LoginEnded):
+            await self._app(scope, receive, send)
 
-    def _admit(self, scope: Scope) -> str | CookieLogin | Refusal | None:
+    def _admit(self, scope: Scope, mount: Mount | None) -> str | Login | Refusal | None:
         """Return the principal of a request (None where no token is required), or why the request is refused."""
         hosts, origins = _headers(scope, b"host"), _headers(scope, b"origin")
         host = _split(f"//{hosts[0]}") if len(hosts) == 1 else None
@@ -73,7 +83,7 @@ class Guard:
             )
         if origins and not (len(origins) == 1 and self._is_ours(origins[0], host, scope)):
             return Refusal(403, "Forbidden: requests of foreign web pages are refused.")
-        if mount := self._pages.at(scope["path"]):
+        if mount:
             return self._admit_to_pages(scope, mount, is_own=is_own_page(scope, has_own_origin=bool(origins)))
         if self._tokens is None:
             if scope["type"] == "websocket" and not origins:
@@ -81,14 +91,14 @@ class Guard:
             return None
         return _bearer(scope, self._tokens) or _UNAUTHORIZED
 
-    def _admit_to_pages(self, scope: Scope, mount: Mount, *, is_own: bool) -> str | CookieLogin | Refusal | None:
+    def _admit_to_pages(self, scope: Scope, mount: Mount, *, is_own: bool) -> str | Login | Refusal | None:
         if mount.is_public(scope):
             return None
         if mount.is_login(scope):
             return None if is_own else Refusal(403, "Forbidden: people log in from our own page, with its Origin.")
         if _headers(scope, b"authorization"):
             return _bearer(scope, self._pages.tokens) or _UNAUTHORIZED
-        login = self._pages.cookie_login(scope)
+        login = self._pages.login_of(scope)
         if login is None:
             return _UNAUTHORIZED
         if not is_own:
@@ -98,9 +108,14 @@ class Guard:
         return login
 
     def _is_ours(self, origin: str, host: _Address, scope: Scope) -> bool:
-        """True if the Origin's host is allowed and its port is the Host header's or our own listening port."""
+        """True if the Origin's host is allowed and its port is the Host header's or our own listening port.
+
+        127.0.0.1 and ::1 are different pages: another user's server may have the same port of the other address.
+        """
         page = _split(origin)
         if page is None or page.scheme not in _DEFAULT_PORTS or page.name not in self._hosts:
+            return False
+        if {page.name, host.name} == LOOPBACK_ADDRESSES:
             return False
         default = _DEFAULT_PORTS[page.scheme]
         ports = {host.port or default, (scope.get("server") or ("", None))[1]}
@@ -129,10 +144,33 @@ def _split(address: str) -> _Address | None:
 
 
 def _bearer(scope: Scope, tokens: Tokens) -> str | None:
-    """Give the owner of the token that a request has; None if it has none, or more than one."""
+    """Return the owner of the token that a request has; None if it has none, or more than one."""
     credentials = _headers(scope, b"authorization")
     scheme, _, token = credentials[0].partition(" ") if len(credentials) == 1 else ("", "", "")
-    return tokens.principal_of(token.strip().encode("latin-1")) if scheme.lower() == "bearer" else None
+    owner = tokens.owner_of(token.strip().encode("latin-1")) if scheme.lower() == "bearer" else None
+    return owner.principal if owner else None
+
+
+class _LoginEnded(OSError):
+    """Raised to the application of a plugin, as ASGI has it where the other side is gone."""
+
+
+def _state(mount: Mount, principal: str, login: Login | None) -> dict[str, Any]:
+    """Return what the application of a plugin is told of a request. A program with a token is never a person."""
+    by = Answerer(principal=principal, client=mount.plugin if login and login.is_person else None)
+    return {"answerer": by, **({"csrf_token": login.csrf_token} if login else {})}
+
+
+def _while_logged_in(login: Login, send: Send) -> Send:
+    """End a WebSocket once its login has: whoever has copied the cookie would listen on after the logout."""
+
+    async def send_message(message: Message) -> None:
+        if message["type"] == "websocket.send" and not login.is_open:
+            await send({"type": "websocket.close", "code": _LOGIN_ENDED, "reason": "the login has ended"})
+            raise _LoginEnded
+        await send(message)
+
+    return send_message
 
 
 def _headers(scope: Scope, header: bytes) -> list[str]:

@@ -1,36 +1,29 @@
-"""Pages of plugins, which people open in a browser: they log in with a token, and get a cookie that counts for it."""
+"""Pages of plugins, which people open in a browser: they log in with a token, and get a cookie for their login."""
 
 from __future__ import annotations
 
 import hmac
 import json
 import secrets
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from deepwork.ports.call import LOCAL
-from deepwork.server.http.tokens import Tokens
+from deepwork.server.http.login_file import LoginFile
+from deepwork.server.http.logins import Login, Logins
+from deepwork.server.http.tokens import Owner, Tokens
 
 LOGIN = "login"
 LOGOUT = "logout"
-CODE_SECONDS = 600.0
 
 _SAFE = ("GET", "HEAD")
 _OWN_SITE = (None, "same-origin", "none")
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-class CookieLogin(NamedTuple):
-    """Who has logged in, and what a request that changes something has to carry besides the cookie."""
-
-    principal: str
-    csrf_token: str
 
 
 @dataclass(frozen=True)
@@ -39,10 +32,12 @@ class Mount:
 
     Attributes:
         path: It begins and ends with `/`.
+        plugin: Whose it is.
         public: The paths below it that need no login; one that ends with `/` stands for all that begin with it.
     """
 
     path: str
+    plugin: str
     public: tuple[str, ...]
 
     def is_public(self, scope: Scope) -> bool:
@@ -68,12 +63,12 @@ def _covers(below: str) -> Any:
 class Pages:
     """The pages of a server, and who has logged in to them.
 
-    They always want a token, because every process of the machine reaches the loopback address. A cookie holds what
-    only the owner of a token can compute, so it counts until the token does not, also when the server starts anew.
+    They always want a token, because every process of the machine reaches the loopback address. A cookie names a login
+    that this process holds, so it ends with it.
 
     Args:
         mounts: Where they are.
-        tokens: Who may log in; without them a random token is made, of the principal `local`.
+        tokens: Who may log in; without them a random token is made, of the person at this machine.
 
     Attributes:
         random_token: That token; None if there are others.
@@ -82,52 +77,66 @@ class Pages:
     def __init__(self, mounts: Iterable[Mount], tokens: Tokens | None) -> None:
         self.mounts = tuple(mounts)
         self.random_token = None if tokens else secrets.token_urlsafe(32)
-        self.tokens = tokens or Tokens({self.random_token or "": LOCAL})
-        self._cookies = self.tokens.derived(_cookie_value)
-        self._codes: dict[str, tuple[str, float]] = {}
+        self.tokens = tokens or Tokens({self.random_token or "": Owner(LOCAL, is_person=True)})
+        self.logins = Logins()
+        self._login_file: LoginFile | None = None
 
     def at(self, path: str) -> Mount | None:
         """Give the pages to which a path belongs."""
         return next((mount for mount in self.mounts if path.startswith(mount.path)), None)
 
-    def one_time_code(self) -> str | None:
-        """Make a code that logs in once, for an address that others may see; None if it is open as whom."""
-        token = self.tokens.only()
-        if token is None:
-            return None
-        code = secrets.token_urlsafe(32)
-        self._codes[code] = token, time.monotonic() + CODE_SECONDS
-        return code
+    def address_for_browser(self, url: str) -> str:
+        """Return the address to open in a browser: a file that logs in once, and that only the user can read.
 
-    def cookie_login(self, scope: Scope) -> CookieLogin | None:
-        """Read who has logged in with the browser that sends a request."""
-        value = _cookies(scope).get(_cookie_name(scope))
-        principal = self._cookies.principal_of(value.encode()) if value else None
-        return CookieLogin(principal, _csrf_token(value)) if principal and value else None
+        The arguments of a browser can be read by every user of the machine, so they hold no secret. Without an only
+        person to log in it is the address of the pages.
+
+        Raises:
+            ConfigError: The user's state folder is not to be used, or the file cannot be written.
+        """
+        owner = self.tokens.only()
+        if owner is None:
+            return url
+        self.close()
+        self._login_file = LoginFile(f"{url}#token={self.logins.code(owner)}")
+        return self._login_file.address
+
+    def close(self) -> None:
+        """Remove the file of a login that nobody has begun."""
+        if self._login_file:
+            self._login_file.remove()
+            self._login_file = None
+
+    def login_of(self, scope: Scope) -> Login | None:
+        """Return the login of the browser that sends a request."""
+        return self.logins.find(_cookies(scope, _cookie_name(scope)))
 
     async def log_in(self, mount: Mount, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a login: the cookie, or 401."""
-        token = self._valid_token(await _token_in(Request(scope, receive)))
-        if token is None:
-            text = "this token is not valid; take it from where the dashboard was started"
-            error = {"error": {"message": text, "hint": None}}
+        owner = self._owner_of(await _token_in(Request(scope, receive)))
+        if owner is None:
+            text = "this token is not valid; it may have been used, or be of a server that has ended"
+            error = {"error": {"message": text, "hint": "In a terminal: deepwork dashboard --open"}}
             await JSONResponse(error, 401, headers=_HEADERS)(scope, receive, send)
             return
         response = Response(status_code=204, headers=_HEADERS)
-        set_cookie(response, mount, scope, _cookie_value(token.encode()))
+        set_cookie(response, mount, scope, self.logins.begin(owner))
         await response(scope, receive, send)
 
     async def log_out(self, mount: Mount, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a logout: the browser forgets the cookie."""
+        """Answer a logout: the login ends, and the browser forgets the cookie."""
+        if login := self.login_of(scope):
+            login.end()
         response = Response(status_code=204, headers=_HEADERS)
         set_cookie(response, mount, scope, "", max_age=0)
         await response(scope, receive, send)
 
-    def _valid_token(self, text: str) -> str | None:
-        """Give the token for a token or for a code, which is then used up."""
-        token, until = self._codes.pop(text, (text, float("inf")))
-        is_valid = time.monotonic() < until and self.tokens.principal_of(token.encode())
-        return token if is_valid else None
+    def _owner_of(self, text: str) -> Owner | None:
+        """Return who logs in with a token, or with a code, which is then used up."""
+        if owner := self.logins.use_code(text):
+            self.close()
+            return owner
+        return self.tokens.owner_of(text.encode())
 
 
 def is_own_page(scope: Scope, *, has_own_origin: bool) -> bool:
@@ -143,7 +152,7 @@ def is_own_page(scope: Scope, *, has_own_origin: bool) -> bool:
     return scope["type"] == "http" and scope["method"] in _SAFE and (site and site.decode("latin-1")) in _OWN_SITE
 
 
-def is_allowed_to_change(scope: Scope, login: CookieLogin) -> bool:
+def is_allowed_to_change(scope: Scope, login: Login) -> bool:
     """Say whether a request reads only, or has what no foreign page can know."""
     if scope["type"] != "http" or scope["method"] in _SAFE:
         return True
@@ -180,19 +189,8 @@ def _cookie_name(scope: Scope) -> str:
     return f"deepwork_{port if port.isdecimal() else 'default'}"
 
 
-def _cookies(scope: Scope) -> dict[str, str]:
-    cookies: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        if name == b"cookie":
-            for pair in value.decode("latin-1").split(";"):
-                key, _, text = pair.strip().partition("=")
-                cookies.setdefault(key, text)
-    return cookies
-
-
-def _cookie_value(token: bytes) -> str:
-    return hmac.new(token, b"deepwork cookie", "sha256").hexdigest()
-
-
-def _csrf_token(cookie: str) -> str:
-    return hmac.new(cookie.encode(), b"deepwork csrf", "sha256").hexdigest()
+def _cookies(scope: Scope, wanted: str) -> list[str]:
+    """Return the values of all cookies of a name: a page of another port can add one that stands before ours."""
+    values = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
+    pairs = [pair.strip().partition("=") for value in values for pair in value.split(";")]
+    return [text for name, _, text in pairs if name == wanted]

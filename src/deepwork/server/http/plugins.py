@@ -47,7 +47,9 @@ class PluginApps:
                 raise PluginLoadError(f"{app.by} offers more than one HttpApp", hint="A plugin has one; mount in it.")
             if alone in (None, app.by.name):
                 self._offers[path] = app
-        mounts = (Mount(path, offer.item.public) for path, offer in self._offers.items() if offer.item.public)
+        mounts = (
+            Mount(path, offer.by.name, offer.item.public) for path, offer in self._offers.items() if offer.item.public
+        )
         self.pages = Pages(mounts, tokens)
         self._apps: dict[str, ASGIApp] = {}
         self._making = anyio.Lock()

@@ -1,7 +1,7 @@
 // Answering what waits for a person, wherever it is shown: in the inbox, on a run, in the overview.
 
 import {html, nothing} from '../vendor/lit-html/lit-html.js';
-import {act} from './api.js';
+import {act, isPerson} from './api.js';
 import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
 import {words} from './format.js';
@@ -51,18 +51,12 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
       ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
       ${prose(item.text)}
       <div class="actions">
-        ${item.actions.map(
-          (offered) =>
-            html` <button
-              type="button"
-              class=${buttonClass(offered, item, open)}
-              aria-expanded=${String(offered === action)}
-              ?disabled=${Boolean(open?.busy)}
-              @click=${() => choose(item, offered)}
-            >
-              ${offered.label}
-            </button>`,
-        )}
+        ${isPerson() ? buttons(item, action, open) : nothing}
+        ${
+          !isPerson() && item.actions.length
+            ? html`<p class="quiet">Only a person can answer, and you have logged in with a token of a program.</p>`
+            : nothing
+        }
         ${
           item.command
             ? html`<details class="in-terminal">
@@ -76,6 +70,21 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
       ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
     </div>
   </article>`;
+}
+
+function buttons(item, action, open) {
+  return item.actions.map(
+    (offered) =>
+      html` <button
+        type="button"
+        class=${buttonClass(offered, item, open)}
+        aria-expanded=${String(offered === action)}
+        ?disabled=${Boolean(open?.busy)}
+        @click=${() => choose(item, offered)}
+      >
+        ${offered.label}
+      </button>`,
+  );
 }
 
 // What waits for a person and is about one thing, on the page of that thing.

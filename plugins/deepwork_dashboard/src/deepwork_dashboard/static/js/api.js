@@ -17,6 +17,7 @@ export class ApiError extends Error {
 export class SignedOut extends ApiError {}
 
 let csrf = '';
+let isOfPerson = false;
 let onSignedOut = () => {};
 
 export function whenSignedOut(callback) {
@@ -43,9 +44,19 @@ export async function login(token) {
   });
 }
 
+export async function logout() {
+  return act('logout', {});
+}
+
+// Whether this login is a person's: a program's may look, and answers nothing.
+export function isPerson() {
+  return isOfPerson;
+}
+
 export async function session() {
   const answer = await read('api/session');
   csrf = answer.csrf;
+  isOfPerson = answer.person;
   setServerClock(toMilliseconds(answer.now));
   return answer;
 }

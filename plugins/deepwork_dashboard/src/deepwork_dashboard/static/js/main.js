@@ -3,7 +3,7 @@
 import {html, nothing, render} from '../vendor/lit-html/lit-html.js';
 import {keyed} from '../vendor/lit-html/directives/keyed.js';
 import {doneNotice} from './answers.js';
-import {login, session, whenSignedOut} from './api.js';
+import {login, logout, session, whenSignedOut} from './api.js';
 import {icon} from './icons.js';
 import {startKeys, helpDialog} from './keyboard.js';
 import {connectionMark, staleNotice, startLive, stopLive} from './live_marks.js';
@@ -83,6 +83,7 @@ function sidebar(parts, waiting) {
         <button type="button" class="nav-link" @click=${openHelp}>
           ${icon('keyboard')}<span>Shortcuts</span><kbd>?</kbd>
         </button>
+        <button type="button" class="nav-link" @click=${leave}>${icon('cross')}<span>Log out</span></button>
         <p class="quiet version">${page.session.version} · ${page.session.principal}</p>
       </div>
     </aside>
@@ -164,6 +165,19 @@ async function enter(token) {
   redraw();
 }
 
+// Any site can link to this page with a token of its owner. It must not take the place of the user's own login.
+async function enterByAddress(token) {
+  if (!page.session || page.signedOut) await enter('');
+  if (token && page.signedOut) await enter(token);
+}
+
+async function leave() {
+  await logout().catch(() => {});
+  stopLive();
+  page.signedOut = {error: null, hadSession: false};
+  redraw();
+}
+
 // The token comes in the fragment, which no server sees. It is taken out of the address before anything else happens.
 function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
@@ -184,7 +198,7 @@ function focusHeading(place, attempt = 0) {
 
 function onAddress() {
   const token = takeToken();
-  if (token) enter(token);
+  if (token) enterByAddress(token);
   const {parts} = current();
   const place = parts.join('/');
   if (place !== lastView) {
@@ -208,4 +222,4 @@ addEventListener('hashchange', onAddress);
 setInterval(() => document.visibilityState === 'visible' && redraw(), TICK_MS);
 const firstToken = takeToken();
 lastView = current().parts.join('/');
-enter(firstToken);
+enterByAddress(firstToken);

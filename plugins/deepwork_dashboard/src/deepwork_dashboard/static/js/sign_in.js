@@ -26,8 +26,8 @@ export function signIn({error, hadSession}, enter) {
         isAway
           ? html`<p><button type="button" class="button primary" @click=${() => enter('')}>Try again</button></p>`
           : html` <p>
-                ${hadSession ? 'The dashboard was started anew, or its token has changed. ' : ''}Open the address that
-                the terminal shows when the dashboard starts. It has the token in it.
+                ${hadSession ? 'The dashboard was started anew, or was not used for 12 hours. ' : ''}Open the address that
+                the terminal shows when the dashboard starts: it has a token in it. Or let the dashboard open the browser:
               </p>
               <p>${copyable('deepwork dashboard --open', {label: 'Copy the command'})}</p>
               <form @submit=${submit}>

@@ -85,7 +85,7 @@ export function agentCard(agent, {level = 3} = {}) {
       >
     </div>
     <p class="item-detail">
-      <span>${agent.human ? 'person' : agent.runtime}</span
+      <span>${kindOf(agent)}</span
       ><span>${agent.role}</span
       >${agent.unread ? html`<span>${countOf(agent.unread, 'unread message')}</span>` : nothing}
     </p>
@@ -103,6 +103,12 @@ function lease(agent) {
     : html`<span class="tone-warn" title=${exact(agent.lease_until)}>lease ran out ${duration(-left)} ago</span>`;
 }
 
+// Whoever registers an agent can call it a person, which counts for nothing.
+function kindOf(agent) {
+  if (agent.human) return 'person';
+  return agent.says_human ? `${agent.runtime}, says that it is a person` : agent.runtime;
+}
+
 export function agentView({parts, query}) {
   return html`<a class="up" href="#/agents">${icon('chevron')}Agents</a> ${shown(
       use(apiPath(['agents', parts[1]])),
@@ -112,7 +118,7 @@ export function agentView({parts, query}) {
               <h1 tabindex="-1">${agent.name}</h1>
               <p class="meta">
                 ${pill(agent.status)}${idMark(agent.id)}<span class="quiet"
-                  >${agent.human ? 'person' : agent.runtime} · ${agent.role}</span
+                  >${kindOf(agent)} · ${agent.role}</span
                 >
               </p>
             </div>

@@ -14,13 +14,25 @@ MAX_ANCESTORS = 20
 
 
 def at_terminal() -> Answerer:
-    """Say at which terminal and under which programs this runs; without a terminal nobody can be there."""
-    is_there = sys.stdin.isatty() and sys.stderr.isatty()
-    return Answerer(
-        user=getpass.getuser(),
-        terminal=os.ttyname(sys.stdin.fileno()) if is_there else None,
-        process=tuple(_ancestors(os.getpid())),
-    )
+    """Return who uses this terminal, and under which programs this runs; without a terminal no person is there."""
+    return Answerer(user=_user(), terminal=_own_terminal(), process=tuple(_ancestors(os.getpid())))
+
+
+def _user() -> str | None:
+    """Return the user's name; None in a container that runs as a user without one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
+
+
+def _own_terminal() -> str | None:
+    """Return the terminal to which stdin and stderr lead, if it belongs to the user; root may use any."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    terminal = sys.stdin.fileno()
+    is_own = os.getuid() in (0, os.fstat(terminal).st_uid)
+    return os.ttyname(terminal) if is_own else None
 
 
 def _ancestors(pid: int) -> list[str]:
