@@ -158,7 +158,7 @@ class Project(DeepworkProject):
 
     @contextmanager
     def dashboard(self, *options, env=None):
-        """Start `deepwork dashboard`; a person logs in with a token, if the test names no other and opens no browser."""
+        """Start `deepwork dashboard`; a person logs in with a token, if the test names none and opens no browser."""
         port, (tokens, token) = () if "--port" in options else ("--port", "0"), self._tokens(options)
         with self._process(["dashboard", "--path", str(self.root), *port, *tokens, *options], env) as process:
             url = process.stdout.readline().removeprefix("Dashboard: ").strip()

@@ -101,8 +101,7 @@ class Answerer:
         """
         if not self.is_person:
             raise PersonNeeded(
-                f"Only a person may {act}, and none is there: this comes neither from a terminal of the user nor from "
-                "a page to which a person has logged in; nothing was changed",
+                f"Only a person may {act}, and no person is seen to do this; nothing was changed",
                 hint="It waits for the user, who answers with `deepwork inbox` in a terminal, or on the pages that "
                 "`deepwork dashboard --open` opens.",
             )

@@ -62,10 +62,11 @@ class Guard:
             log.info("refused a request: %s", admitted.text)
             await refuse(scope, receive, send, admitted)
             return
-        login = admitted if isinstance(admitted, Login) else None
-        principal = login.principal if login else admitted
-        if login:
+        if isinstance(admitted, Login):
+            login, principal = admitted, admitted.principal
             send = _while_logged_in(login, send)
+        else:
+            login, principal = None, admitted
         if principal is not None:
             scope = {**scope, "user": AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))}
             if mount:
