@@ -62,11 +62,13 @@ class Guard:
             log.info("refused a request: %s", admitted.text)
             await refuse(scope, receive, send, admitted)
             return
+        login: Login | None = None
+        principal: str | None
         if isinstance(admitted, Login):
             login, principal = admitted, admitted.principal
             send = _while_logged_in(login, send)
         else:
-            login, principal = None, admitted
+            principal = admitted
         if principal is not None:
             scope = {**scope, "user": AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))}
             if mount:
