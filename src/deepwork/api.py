@@ -126,7 +126,7 @@ from deepwork.project.settings import NeedsTrust, at_most, same
 from deepwork.project.stores import open_store
 from deepwork.sessions.manager import standing_in
 from deepwork.sessions.standing import standing_of, step_state
-from deepwork.text.escape import visible, visible_lines
+from deepwork.text.foreign import one_line, quoted, quoted_lines, visible, visible_lines
 
 if TYPE_CHECKING:
     from deepwork.server.apps import serve_apps
@@ -248,12 +248,15 @@ __all__ = [
     "find_program",
     "history",
     "is_utf8",
+    "one_line",
     "open_browser",
     "open_context",
     "open_regular",
     "open_store",
     "parse_job",
     "private_folder",
+    "quoted",
+    "quoted_lines",
     "read_document",
     "read_head",
     "read_regular",

@@ -21,7 +21,7 @@ import yaml
 import deepwork.cli
 from deepwork.cli.logs import ForPeople
 from deepwork.testing import DeepworkProject, review, step
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line, quoted_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -201,7 +201,7 @@ async def test_programs_get_everything_exactly_and_in_ascii(look, hostile, sessi
     assert report["step_progress"]["a"]["outputs"] == {"a.md": [FILE]}
     assert f"Because {EVIL}" in [entry["detail"].get("reason") for entry in read("sessions", "history", session)]
     assert f"Because {EVIL}" in [entry["detail"].get("reason") for entry in read("gate", "show", session)]
-    assert GOAL in read("sessions", "resume-text", session)["text"]
+    assert quoted_lines(GOAL) in read("sessions", "resume-text", session)["text"]
     assert str(hostile.root) in " ".join(item["text"] for item in read("doctor")["findings"])
     assert json.loads(look("jobs", "get-stack")[0])["active_sessions"][0]["goal"] == one_line(GOAL)
 

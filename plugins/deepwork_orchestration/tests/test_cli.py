@@ -57,7 +57,10 @@ async def test_people_see_what_agents_do(deepwork, plan):
     agents = deepwork("agents").stdout
     assert plan["b"] in agents
     assert "\x1b" not in agents
-    assert "    hi\n    there\n" in deepwork("messages").stdout
+    messages = deepwork("messages").stdout
+    worker = f"agent {plan['worker']} ('ada\\x1b[31m')"
+    assert f"{worker} -> {worker}" in messages
+    assert messages.endswith("    | hi\n    | there\n")
     why = deepwork("why-blocked", plan["c"]).stdout.splitlines()
     assert why == [
         f"c  ({plan['c']})  blocked",

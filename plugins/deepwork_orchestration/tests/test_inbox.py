@@ -106,7 +106,8 @@ async def test_a_message_to_a_person_waits_and_the_reply_reaches_its_sender(agen
     )
     item_id = f"orchestration:message.{sent['id']}"
     item = (await inbox.items())[item_id]
-    assert (item.who, item.what, item.detail) == ("worker", "To person:local: Ports", "Which?")
+    sender = f"agent {worker} ('worker')"
+    assert (item.who, item.what, item.detail) == (sender, "To person:local: Ports", "Which?")
     await inbox.answer(item_id, "reply", "Port 80")
     assert await inbox.items() == {}
     [reply] = (await agent.call("message_list", agent_id=worker))["messages"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deepwork import hookimpl
-from deepwork.api import Job, JobLoadError, JobReader, JobSource, PluginContext
+from deepwork.api import Job, JobLoadError, JobReader, JobSource, PluginContext, visible
 
 EXTRA_FOLDERS = "DEEPWORK_ADDITIONAL_JOBS_FOLDERS"
 PACKAGED = Path(__file__).parent.parent / "packaged_jobs"
@@ -37,7 +37,8 @@ class FolderJobs(JobSource):
                 if isinstance(item, JobLoadError) or owners.setdefault(item.name, item.job_dir) == item.job_dir:
                     yield item
                 else:
-                    text = f"its job is named {item.name!r}, as that of {owners[item.name]}, which comes first"
+                    owner = visible(str(owners[item.name]))
+                    text = f"its job is named {item.name!r}, as that of {owner}, which comes first"
                     yield JobLoadError(text, job_name=item.job_dir.name, job_dir=item.job_dir)
 
     def holds(self, job_dir: Path) -> bool:

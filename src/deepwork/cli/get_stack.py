@@ -13,7 +13,7 @@ from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
 from deepwork.sessions.upgrade import upgraded
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 MAX_STEPS = 100
 

@@ -29,7 +29,7 @@ from deepwork.project.config import user_config_file
 from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
 from deepwork.text.age import age
-from deepwork.text.escape import visible
+from deepwork.text.foreign import visible
 
 LOOK_SECONDS = 1.0
 # The beginning of an id that is shown has at least so much of what follows its source.

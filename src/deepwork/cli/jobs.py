@@ -18,7 +18,6 @@ from deepwork.loading.faults import stdout_on_stderr
 from deepwork.models.jobs import Job
 from deepwork.project.config import resolve_root
 from deepwork.project.project import Project
-from deepwork.text.escape import visible
 
 
 @click.group(cls=CommandGroup, epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
@@ -54,7 +53,7 @@ def list_jobs(root: str, as_json: bool) -> None:
     for hidden in listing.shadowed:
         say(f"{hidden.job.name}  ({hidden.source})  hidden by the job of the same name in {hidden.by}")
     for _, error in listing.errors:
-        first, *more_lines = _message(error).split("\n")
+        first, *more_lines = error.message.split("\n")
         say(Styled("broken", "red"), "  ", first)
         for line in more_lines:
             say(line)
@@ -93,7 +92,7 @@ def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
         say_json(report)
         return 1 if errors else 0
     for error in errors:
-        say_text(_message(error).removeprefix("Failed to load: "))
+        say_text(error.message.removeprefix("Failed to load: "))
     for warning in warnings:
         say(f"{warning} (warning)")
     failed = len({error.job_dir for error in errors})
@@ -156,9 +155,3 @@ def _facts(job: Job) -> dict[str, Any]:
 
 def _failure(error: JobLoadError) -> dict[str, str]:
     return {"job_name": error.job_name, "job_dir": str(error.job_dir), "error": error.message}
-
-
-def _message(error: JobLoadError) -> str:
-    """Return the lines of an error, with the folder's name escaped, which may contain a line end."""
-    folder = str(error.job_dir)
-    return error.message.replace(folder, visible(folder))

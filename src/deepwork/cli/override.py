@@ -10,7 +10,7 @@ from deepwork.cli.terminal import say, say_json
 from deepwork.errors import ArgumentError
 from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
-from deepwork.text.blank import is_blank
+from deepwork.text.foreign import is_blank
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from deepwork.errors import DeepWorkError
-from deepwork.text.escape import visible, visible_lines
+from deepwork.text.foreign import visible, visible_lines
 
 
 class Styled(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Location, Problem, inside, keys_at, location_in
-from deepwork.text.shorten import quoted
+from deepwork.text.foreign import quoted
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

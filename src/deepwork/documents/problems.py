@@ -10,8 +10,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deepwork.text.escape import visible
-from deepwork.text.shorten import shorten
+from deepwork.text.foreign import shorten, visible
 from deepwork.text.suggest import nearest
 
 if TYPE_CHECKING:  # documents that nobody validates are read without models, and at once
@@ -35,7 +34,7 @@ class Problem:
 
     def at(self, file: object) -> str:
         """Write `file:line: message`, which editors can jump to: one line, whatever the document holds."""
-        place = f"{file}:{self.line}" if self.line else str(file)
+        place = f"{visible(str(file))}:{self.line}" if self.line else visible(str(file))
         message = self.message + (nearest(*self.unknown_name) if self.unknown_name else "")
         return f"{place}: {visible(shorten(message, MAX_MESSAGE))}"
 
@@ -52,7 +51,7 @@ class DocumentError(Exception):
         """Every problem on a line of its own."""
         lines = [problem.at(file) for problem in self.problems]
         if self.more:
-            lines.append(f"{file}: and {self.more:,} more")
+            lines.append(f"{visible(str(file))}: and {self.more:,} more")
         return "\n".join(lines)
 
 

@@ -8,11 +8,12 @@ import sys
 
 from anyio import from_thread
 
-from deepwork.engine.resume import first_words, resume_call
+from deepwork.engine.resume import GOAL_LENGTH, resume_call
 from deepwork.models.replies import ActiveSession
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.manager import StateManager
+from deepwork.text.foreign import one_line
 
 MAX_LISTED = 10
 MAX_LOOKUPS = 8
@@ -53,9 +54,9 @@ class ActiveSessions:
             if summary.workflow == session.workflow and summary.session_id != session.session_id:
                 return [
                     f"{session.workflow} is active already: session {summary.session_id!r}, step {summary.step_id!r}: "
-                    f"{first_words(summary.goal)!r}. To go on with that one, call {resume_call(summary.session_id)}, "
-                    f"and abort_workflow(session_id={session.session_id!r}, explanation=...) for this new one. "
-                    "Otherwise go on with this one."
+                    f"{one_line(summary.goal, GOAL_LENGTH)!r}. To go on with that one, call "
+                    f"{resume_call(summary.session_id)}, and abort_workflow(session_id={session.session_id!r}, "
+                    "explanation=...) for this new one. Otherwise go on with this one."
                 ]
         return []
 
@@ -93,7 +94,7 @@ def _info(summary: SessionSummary) -> ActiveSession:
         session_id=summary.session_id,
         workflow=summary.workflow,
         step=summary.step_id,
-        goal=first_words(summary.goal),
+        goal=one_line(summary.goal, GOAL_LENGTH),
         updated_at=summary.updated_at,
         resume=resume_call(summary.session_id),
     )

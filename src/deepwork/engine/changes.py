@@ -14,6 +14,7 @@ from deepwork.files.workspace import Workspace
 from deepwork.gate.fingerprints import fingerprint, take_fingerprints
 from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import GitPlace, Session
+from deepwork.text.foreign import visible
 
 # Of more files than these, and of larger ones, nothing is noted: a call must not wait for them.
 MAX_FILES = 50
@@ -51,7 +52,8 @@ def _git_changes(then: GitPlace | None, now: GitPlace | None) -> Iterator[str]:
     if then is None or now is None:
         return
     if then.branch != now.branch:
-        yield f"- The branch is {now.branch or 'none: HEAD is detached'}; it was {then.branch or 'none'}."
+        branch = visible(now.branch or "none: HEAD is detached")
+        yield f"- The branch is {branch}; it was {visible(then.branch or 'none')}."
     if then.commit != now.commit:
         yield f"- The commit is {_short(now.commit)}; it was {_short(then.commit)}."
 
@@ -67,7 +69,7 @@ def _file_changes(session: Session, workspace: Workspace) -> Iterator[str]:
     changed = [(path, digests[path][0]) for path in now if now[path].digest != digests[path][1]]
     for path, step_id in changed[:LISTED]:
         state = "is gone" if now[path].digest == "not found" else "is not what was completed"
-        yield f"- {path} of step {step_id!r} {state}."
+        yield f"- {visible(path)} of step {step_id!r} {state}."
     if len(changed) > LISTED:
         yield f"- and {len(changed) - LISTED} more files"
 

@@ -8,7 +8,7 @@ from deepwork.errors import UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import alternatives
 from deepwork.ports.call import ToolCall
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 from deepwork.text.suggest import MAX_LISTED
 
 

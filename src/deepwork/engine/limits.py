@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deepwork.errors import ArgumentError
-from deepwork.text.blank import is_blank
+from deepwork.text.foreign import is_blank
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_BYTES = 1024

@@ -13,6 +13,9 @@ from deepwork.files.paths import is_utf8, open_regular
 from deepwork.files.workspace import Workspace
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
+from deepwork.text.foreign import quoted
+
+MAX_PATH = 200
 
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 # What is often given for a path: its form, what it is, and the cure.
@@ -102,12 +105,12 @@ def _resolve(name: str, path: str, workspace: Workspace) -> _File:
     except FileNotFoundError:
         raise _not_found(name, path, workspace) from None
     except PathRefused as error:
-        raise OutputError(f"Output {name!r}: {_short(path)} {_reason(error, path, workspace)}") from None
+        raise OutputError(f"Output {name!r}: {quoted(path, MAX_PATH)} {_reason(error, path, workspace)}") from None
 
 
 def _not_found(name: str, path: str, workspace: Workspace) -> OutputError:
     """Say what a path is that names no file, and the cure: only a plain path is cured by writing the file."""
-    message = f"Output {name!r}: file not found at {_short(path)}"
+    message = f"Output {name!r}: file not found at {quoted(path, MAX_PATH)}"
     reason, cure = next(((reason, cure) for form, reason, cure in _FORMS if form.search(path)), (None, None))
     meant = next((similar for similar in _similar(path) if similar != path and _exists(similar, workspace)), None)
     if meant:
@@ -150,7 +153,3 @@ def _exists(path: str, workspace: Workspace) -> bool:
             return True
     except (PathRefused, OSError):
         return False
-
-
-def _short(path: str) -> str:
-    return repr(path if len(path) <= 200 else f"{path[:199]}…")

@@ -9,7 +9,7 @@ from typing import Any
 from deepwork.errors import StateError, ToolError
 from deepwork.models.sessions import Session
 from deepwork.sessions.transitions import Completion
-from deepwork.text.blank import is_blank
+from deepwork.text.foreign import is_blank
 
 
 @dataclass(frozen=True)

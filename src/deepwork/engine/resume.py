@@ -13,9 +13,11 @@ from deepwork.models.replies import ExpectedOutput, ReviewInfo, StepInputInfo
 from deepwork.models.sessions import Session, SessionSummary
 from deepwork.sessions.standing import handed_back, position
 from deepwork.text.age import age
+from deepwork.text.foreign import labelled, one_line, visible
 
 MAX_CHARACTERS = 8000
 LISTED_SESSIONS = 10
+GOAL_LENGTH = 80
 
 UNLISTED = (
     "Without a token no sessions are listed here. If you have a session_id, name it: "
@@ -50,7 +52,7 @@ def whole_text(session: Session, changes: str = "") -> str:
         f"Now at step {step.step_id!r} ({position(session)}). When its outputs are there, call "
         f"{report_call(session.session_id, step.step_id)}.",
         group_text(session, step.step_id),
-        f"Goal: {session.goal}",
+        labelled("Goal", session.goal),
         changes,
         _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
         _criteria(step.step_id, step.step_reviews),
@@ -71,7 +73,7 @@ def whole_text(session: Session, changes: str = "") -> str:
         ]
     lines = "\n".join(f"- {progress.step_id}: {json.dumps(progress.outputs)}" for progress in completed)
     parts.append(f"## Done\n\n{lines or 'nothing yet'}")
-    parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {step.job_dir}")
+    parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {visible(step.job_dir)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -96,7 +98,7 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
     newest = summaries[:LISTED_SESSIONS]
     lines = [
         f"- {summary.session_id}  {summary.job_name}/{summary.workflow_name}, step {summary.step_id!r}, "
-        f"{age(summary.updated_at, now)} ago: {first_words(summary.goal)}"
+        f"{age(summary.updated_at, now)} ago: {one_line(summary.goal, GOAL_LENGTH)}"
         for summary in newest
     ]
     if len(summaries) > len(newest):
@@ -114,24 +116,22 @@ def _review(session: Session, step_id: str) -> str:
 
 def _outputs(title: str, outputs: list[ExpectedOutput]) -> str:
     lines = [
-        f"- {output.name} ({output.syntax_for_finished_step_tool}, {'required' if output.required else 'optional'}): "
-        f"{output.description}"
+        _item(f"{output.name} ({output.syntax_for_finished_step_tool}, {need})", output.description)
         for output in outputs
+        for need in ["required" if output.required else "optional"]
     ]
     return "\n".join([f"## {title}", "", *(lines or ["none: outputs={}"])])
 
 
 def _criteria(step_id: str, reviews: list[ReviewInfo]) -> str:
-    lines = [f"- {name}: {question}" for review in reviews for name, question in review.quality_criteria.items()]
+    lines = [_item(name, question) for review in reviews for name, question in review.quality_criteria.items()]
     return "\n".join([f"## Reviews of {step_id!r} ask", "", *lines]) if lines else ""
 
 
 def _inputs(inputs: list[StepInputInfo]) -> str:
-    lines = [f"- {item.name}: {item.path if item.from_step else item.description}" for item in inputs]
+    lines = [_item(item.name, str(item.path if item.from_step else item.description)) for item in inputs]
     return "\n".join(["## Inputs", "", *lines]) if lines else ""
 
 
-def first_words(text: str, limit: int = 80) -> str:
-    """Shorten a text to a line."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+def _item(name: str, text: str) -> str:
+    return f"- {visible(name)}: {visible(' '.join(text.splitlines()))}"

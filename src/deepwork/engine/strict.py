@@ -15,7 +15,7 @@ from deepwork.ports.call import ToolCall
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions.standing import CLIENT, Passage, passage, permitted_override
 from deepwork.sessions.transitions import Completion
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
 

@@ -13,7 +13,7 @@ from deepwork.models.history import Override, SelfReview, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.sessions.standing import Passage, last_report, passage
 from deepwork.sessions.transitions import outputs_by_step
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 
 @dataclass(frozen=True)

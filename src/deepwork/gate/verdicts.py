@@ -9,12 +9,12 @@ from typing import Any
 
 from deepwork.errors import BadVerdict
 from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, Usage, Verdict
-from deepwork.text.escape import visible, visible_lines
-from deepwork.text.shorten import shorten
+from deepwork.text.foreign import quoted, shorten, visible, visible_lines
 
 NO_FEEDBACK = "No feedback provided"
 MAX_FEEDBACK = 32 * 1024
 MAX_MODEL = 200
+MAX_NAME = 100
 MAX_COUNT = 10**12
 
 
@@ -138,7 +138,11 @@ def _compare(judged: list[str], criteria: list[str]) -> None:
         "unknown": [name for name in counts if name not in criteria],
         "more than once": [name for name, count in counts.items() if count > 1],
     }
-    problems = [f"{problem}: {', '.join(map(_short, names[:5]))}" for problem, names in differences.items() if names]
+    problems = [
+        f"{problem}: {', '.join(quoted(name, MAX_NAME) for name in names[:5])}"
+        for problem, names in differences.items()
+        if names
+    ]
     if problems:
         raise BadVerdict(f"the verdict's criteria are not those of the review; {'; '.join(problems)}")
 
@@ -165,10 +169,6 @@ def _bounded(text: str) -> str:
 def _decoded(text: str) -> str:
     # A lone surrogate is not text: JSON can write one, but no store can keep it.
     return text.encode("utf-8", "replace").decode()
-
-
-def _short(name: str) -> str:
-    return repr(name if len(name) <= 100 else f"{name[:99]}…")
 
 
 def _type_name(value: object) -> str:

@@ -16,7 +16,7 @@ from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.ports.state_store import StateStore
 from deepwork.sessions.manager import StateManager, standing_in
 from deepwork.sessions.standing import WaitingStep, WaitKind, waiting_steps
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 OVERRIDE = InboxAction(name="override", label="Let it pass", text="reason")
 RETRY = InboxAction(name="retry", label="Begin the step again", text="reason")

@@ -17,7 +17,7 @@ from anyio.abc import ByteStream
 
 from deepwork.errors import DeepWorkError, ProgramError
 from deepwork.files.processes import run_program
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 SECONDS = 10.0
 COMMAND_SECONDS = 30.0

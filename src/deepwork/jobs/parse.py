@@ -16,6 +16,7 @@ from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Problem, re
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.files.paths import describe, read_regular, resolve_inside
 from deepwork.models.jobs import PATTERNS, FileInput, Job, JobFile, Step
+from deepwork.text.foreign import visible
 
 FILE_NAME = "job.yml"
 
@@ -30,7 +31,7 @@ def parse_job(path: Path) -> Job | JobLoadError:
     """
     job_dir = path.parent if path.name == FILE_NAME else path
     if not os.path.isdir(job_dir):
-        return load_error(job_dir, f"{job_dir} is not a directory")
+        return load_error(job_dir, f"{visible(str(job_dir))} is not a directory")
     try:
         content = read_regular(FILE_NAME, [job_dir], limit=MAX_BYTES)
     except (PathRefused, OSError) as error:
@@ -63,7 +64,8 @@ def load_error(job_dir: Path, message: str) -> JobLoadError:
 def unreadable(job_dir: Path, error: PathRefused | OSError) -> JobLoadError:
     """Make the error of a job whose file cannot be read."""
     reason = f"not found{_other_name(job_dir)}" if isinstance(error, FileNotFoundError) else describe(error)
-    return load_error(job_dir, f"{job_dir / FILE_NAME} {reason.replace('the project', 'the folder of its job')}")
+    file = visible(str(job_dir / FILE_NAME))
+    return load_error(job_dir, f"{file} {reason.replace('the project', 'the folder of its job')}")
 
 
 def _other_name(job_dir: Path) -> str:

@@ -13,7 +13,7 @@ from deepwork.models.history import HistoryEntry, StoredModel
 from deepwork.models.jobs import Step, Workflow
 from deepwork.models.outputs import Outputs
 from deepwork.models.standing import Standing
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 SCHEMA_VERSION = 1
 MAX_PARENTS = 1000

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 # A reader needs so many bytes of a document; where its goal is longer, the whole of it.
 MAX_HEAD = 8 * 1024

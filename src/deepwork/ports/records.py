@@ -162,10 +162,17 @@ class ToolSet:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentMessage:
-    """A message to an agent; `text` is all that its client is shown, with who has sent it."""
+    """A message to an agent.
+
+    Attributes:
+        text: What its sender wrote. The client shows it quoted, so that no line of it looks like one of ours.
+        about: What the plugin knows of the message, in a line: who has sent it, and how urgent it is. It stands before
+            the text, outside of the quotation, so nothing but what the plugin vouches for belongs here.
+    """
 
     id: str
     text: str
+    about: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from deepwork.files.workspace import Workspace
 from deepwork.ports.context import CommandFolder, CommandVerdict
 from deepwork.project.settings import NeedsTrust, at_most, join, trusted_part
 from deepwork.project.trust import Trust
+from deepwork.text.foreign import visible
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 
@@ -203,7 +204,7 @@ def _read(file: Path, *, inside: Path | None = None) -> Config:
     except FileNotFoundError:
         return Config()
     except (PathRefused, OSError) as error:
-        raise ConfigError(f"{file} {describe(error)}") from None
+        raise ConfigError(f"{visible(str(file))} {describe(error)}") from None
     except DocumentError as error:
         raise ConfigError(error.at(file)) from None
 

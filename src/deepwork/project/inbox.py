@@ -26,8 +26,7 @@ from deepwork.ports.inbox import (
     InboxItem,
     InboxSource,
 )
-from deepwork.text.blank import is_blank
-from deepwork.text.shorten import one_line, shorten
+from deepwork.text.foreign import is_blank, one_line, shorten
 from deepwork.text.suggest import nearest
 
 # A source that takes longer is shown as one that fails; the others are not held up.

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from deepwork.ports.inbox import Answerer
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 MAX_ANCESTORS = 20
 

@@ -12,6 +12,7 @@ from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError as PydanticError
 
 from deepwork.documents.problems import location_in
+from deepwork.text.foreign import visible
 from deepwork.text.json_types import json_type
 from deepwork.text.suggest import nearest
 
@@ -184,4 +185,4 @@ def _shown(value: Any, *, is_length: bool) -> str:
 
 
 def _dotted(location: Sequence[str | int]) -> str:
-    return ".".join(map(str, location))[:200]
+    return visible(".".join(map(str, location))[:200])

@@ -21,7 +21,7 @@ from deepwork.ports.call import LOCAL, ClientInfo, Connection, Report, ToolCall
 from deepwork.server.argument_errors import params_error
 from deepwork.server.elicitation import asker
 from deepwork.sessions.manager import StateManager
-from deepwork.text.escape import visible
+from deepwork.text.foreign import visible, visible_lines
 from deepwork.text.suggest import MAX_LISTED, near
 
 log = logging.getLogger("deepwork.calls")
@@ -122,7 +122,7 @@ def translated(tool: str, error: Exception) -> ToolError:
     if isinstance(error, FastMCPError):
         return error if isinstance(error, ToolError) else ToolError(str(error), log_level=logging.DEBUG)
     if isinstance(error, DeepWorkError):
-        return ToolError(str(error), log_level=logging.DEBUG)
+        return ToolError(visible_lines(str(error)), log_level=logging.DEBUG)
     log.error("%s failed: this is a bug of DeepWork or of a plugin", tool, exc_info=error)
     return ToolError(
         f"{tool} failed with an internal error; the server's log has the details. Call again; if it fails again, tell "

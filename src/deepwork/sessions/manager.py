@@ -22,7 +22,7 @@ from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.sessions.stacks import Connections, ConnectionState
 from deepwork.sessions.standing import standing_of
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 # Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
 MAX_RACES = 20

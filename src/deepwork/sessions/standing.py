@@ -32,7 +32,7 @@ from deepwork.models.history import (
 from deepwork.models.sessions import Session, StepProgress
 from deepwork.models.standing import MAX_NAME, MAX_TEXT, MAX_WAITS, Head, Standing, Wait
 from deepwork.sessions.definition import entry_of
-from deepwork.text.shorten import one_line
+from deepwork.text.foreign import one_line
 
 # Who has overridden a review, as far as this machine can tell; without this an agent has.
 PERSON = "person"

@@ -6,6 +6,8 @@ import difflib
 import heapq
 from collections.abc import Sequence
 
+from deepwork.text.foreign import visible
+
 MAX_NAME = 100
 MAX_LISTED = 20
 # Comparing takes about a tenth of a millisecond for each valid name, and an author may have made very many.
@@ -28,5 +30,5 @@ def nearest(name: str, valid: Sequence[str]) -> str:
     close = near(name, valid)
     if close:
         return f"; did you mean {close!r}?"
-    some = [text[:MAX_NAME] for text in heapq.nsmallest(MAX_LISTED, valid)]
+    some = [visible(text[:MAX_NAME]) for text in heapq.nsmallest(MAX_LISTED, valid)]
     return f"; valid: {', '.join(some)}{', …' if len(some) < len(valid) else ''}" if valid else ""

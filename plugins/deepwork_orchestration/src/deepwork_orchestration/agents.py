@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from deepwork_orchestration import claims
 from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import KEEP, Fence, Id, Limit, Name, Object, Role, Runtime, Text, Texts
+from deepwork_orchestration.arguments import KEEP, AgentName, Fence, Id, Limit, Object, Role, Runtime, Text, Texts
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
 from deepwork_orchestration.limits import fitting, omitted
 from deepwork_orchestration.models import Agent, Mapped
@@ -19,7 +19,7 @@ MAX_HEARTBEAT_MS = 30_000
 
 def agent_register(
     act: Act,
-    name: Name,
+    name: AgentName,
     runtime: Runtime,
     role: Role = "worker",
     capabilities: Texts | None = None,

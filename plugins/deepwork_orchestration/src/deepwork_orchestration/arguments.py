@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from deepwork_orchestration.errors import OrchestrationError, invalid_input
+from deepwork_orchestration.names import is_name_of_the_system
 
 MAX_NAME = 200
 MAX_BYTES = 1024 * 1024
@@ -46,6 +47,12 @@ def _field(info: ValidationInfo) -> str:
 def _check_name(value: str, info: ValidationInfo) -> str:
     if not 1 <= len(value) <= MAX_NAME:
         raise invalid_input(_field(info), f"must have 1 to {MAX_NAME} characters, not {len(value)}")
+    return value
+
+
+def _check_agent_name(value: str, info: ValidationInfo) -> str:
+    if is_name_of_the_system(value):
+        raise invalid_input(_field(info), f"{value!r} is a name of the system", "Choose one that tells what you do.")
     return value
 
 
@@ -106,6 +113,7 @@ def _one_word(value: Any) -> Any:
 
 
 Name = Annotated[str, AfterValidator(_check_name)]
+AgentName = Annotated[Name, AfterValidator(_check_agent_name)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Id = Text
 Fence = Annotated[int, Strict(), Field(description="From task_claim; not needed on the connection that claimed")]

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ConfigError, ToolCall, open_context, visible, visible_lines
+from deepwork.api import ConfigError, ToolCall, one_line, open_context, quoted_lines, visible
 from deepwork_orchestration import mermaid, orchestration, plan_file, removed, tasks, workflows
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.models import Agent, Mapped
+from deepwork_orchestration.names import SYSTEM, body_text, shown_agent
 
 MAX_DEPTH = 100
 
@@ -195,11 +196,11 @@ def list_messages(workflow_id: str | None, agent_id: str | None, limit: int, roo
         _say_json({"messages": answer})
         return
     for message in answer:
-        sender = message["sender_id"] or "system"
-        head = f"{_ago(message['created_at'])}  {sender} -> {message['recipient_id']}  {message['status']}"
-        _say(f"{head}  {message['subject'] or message['message_type']}", bold=True)
-        body = message["body"] if isinstance(message["body"], str) else json.dumps(message["body"], ensure_ascii=False)
-        click.echo("    " + visible_lines(body).replace("\n", "\n    "))
+        sender = shown_agent(message["sender_id"], message["sender_name"]) if message["sender_id"] else SYSTEM
+        recipient = shown_agent(message["recipient_id"], message["recipient_name"])
+        head = f"{_ago(message['created_at'])}  {sender} -> {recipient}  {message['status']}"
+        _say(f"{head}  {one_line(message['subject'] or message['message_type'])}", bold=True)
+        click.echo(quoted_lines(body_text(message["body"]), "    "))
     if not answer:
         _say("No messages.", err=True)
 
@@ -210,7 +211,16 @@ def _messages(act: Act, workflow_id: str | None, agent_id: str | None, limit: in
     if agent_id is not None:
         act.records.agent(agent_id)
     messages, _ = act.records.all_messages(workflow_id, agent_id, limit)
-    return [message.reply() for message in messages]
+    ids = {message.sender_id for message in messages} | {message.recipient_id for message in messages}
+    names = {agent_id: act.records.agent(agent_id).name for agent_id in ids if agent_id}
+    return [
+        {
+            **message.reply(),
+            "sender_name": names.get(message.sender_id or ""),
+            "recipient_name": names[message.recipient_id],
+        }
+        for message in messages
+    ]
 
 
 @plan.command()

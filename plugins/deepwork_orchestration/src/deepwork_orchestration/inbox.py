@@ -24,6 +24,7 @@ from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import Desk, check_storable, open_desk
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.models import Agent, Message, Task
+from deepwork_orchestration.names import body_text, shown_sender
 from deepwork_orchestration.states import BEGUN, PERSON
 
 # People send no heartbeats, and may take days.
@@ -125,12 +126,11 @@ def _approach(plan_text: str | None) -> str | None:
 
 
 def _message_item(act: Act, message: Message, person: Agent) -> InboxItem:
-    body = message.body if isinstance(message.body, str) else json.dumps(message.body, ensure_ascii=False)
-    sender = act.records.agent(message.sender_id).name if message.sender_id else None
+    body = body_text(message.body)
     return InboxItem(
         id=f"{_MESSAGE}.{message.id}",
         kind="message",
-        who=sender or "the system",
+        who=shown_sender(act.records, message),
         what=f"To {person.name}: {message.subject or body}",
         detail=body,
         since=_iso(message.created_at),

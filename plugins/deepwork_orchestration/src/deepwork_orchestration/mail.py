@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall, visible, visible_lines
+from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall, one_line, visible_lines
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.inbox import waits_for_person
 from deepwork_orchestration.models import Message
+from deepwork_orchestration.names import body_text, shown_sender
 from deepwork_sql import database_files
 
 MAX_BODY = 1500
+MAX_SUBJECT = 200
 LOADED = 100
 
 
@@ -20,8 +21,9 @@ def agent_mail(context: PluginContext) -> AgentMail:
     """Make the record for a project."""
 
     async def unread(agent_id: str) -> list[AgentMessage]:
-        messages = await open_desk(context).read(ToolCall(), lambda act: _unread(act, agent_id))
-        return [AgentMessage(id=message.id, text=_text(message)) for message in messages]
+        return await open_desk(context).read(
+            ToolCall(), lambda act: [_shown(act, message) for message in _unread(act, agent_id)]
+        )
 
     async def mark_delivered(message_ids: Sequence[str]) -> None:
         def mark(act: Act) -> None:
@@ -49,15 +51,14 @@ def _unread(act: Act, agent_id: str) -> list[Message]:
     return messages
 
 
-def _text(message: Message) -> str:
-    sender = f"agent {message.sender_id}" if message.sender_id else "the system"
-    about = "".join(f", {name} {value}" for name, value in _about(message) if value)
-    body = message.body if isinstance(message.body, str) else json.dumps(message.body, ensure_ascii=False)
-    rest = f"\n… message_get(id={message.id!r}) gives the rest." if len(body) > MAX_BODY else ""
-    subject = f"{visible(message.subject[:200])}\n" if message.subject else ""
-    head = f"{message.id} ({message.message_type}, {message.priority}) from {sender}{about}:"
-    return f"{head}\n{subject}{visible_lines(body[:MAX_BODY])}{rest}"
-
-
-def _about(message: Message) -> tuple[tuple[str, str | None], ...]:
-    return ("workflow", message.workflow_id), ("task", message.task_id), ("reply to", message.reply_to_id)
+def _shown(act: Act, message: Message) -> AgentMessage:
+    """Return a message as the hook shows it: only what this plugin itself knows stands outside of the quotation."""
+    ids = ("workflow", message.workflow_id), ("task", message.task_id), ("reply to", message.reply_to_id)
+    body = visible_lines(body_text(message.body))
+    cut = f"; cut here, message_get(id={message.id!r}) gives all" if len(body) > MAX_BODY else ""
+    about = "".join(f", {name} {value}" for name, value in ids if value)
+    return AgentMessage(
+        id=message.id,
+        about=f"({message.message_type}, {message.priority}) from {shown_sender(act.records, message)}{about}{cut}:",
+        text="\n".join(filter(None, [one_line(message.subject or "", MAX_SUBJECT), body[:MAX_BODY]])),
+    )

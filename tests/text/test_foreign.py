@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from deepwork.text.escape import visible, visible_lines
+from deepwork.text.foreign import visible, visible_lines
 
 
 @pytest.mark.parametrize(
