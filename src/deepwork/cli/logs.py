@@ -28,7 +28,7 @@ class ForPeople(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line; the facts of a tool call have keys of their own."""
+    """One JSON object a line, in ASCII, so that every reader finds the same lines; facts of a call are keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Format one record."""
@@ -41,7 +41,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return json.dumps(entry)
 
 
 def set_up_warnings() -> None:

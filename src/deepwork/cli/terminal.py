@@ -11,7 +11,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from deepwork.errors import DeepWorkError
-from deepwork.text.foreign import visible, visible_lines
+from deepwork.text.foreign import BAR, quoted_lines, visible, visible_lines
 
 
 class Styled(NamedTuple):
@@ -28,11 +28,20 @@ def say(*parts: str | Styled, err: bool = False) -> None:
 
 
 def say_text(text: str, *before: str | Styled, err: bool = False) -> None:
-    """Print a text of one or more lines after `before`; the further lines are indented to the first."""
-    indent = " " * sum(len(part.text if isinstance(part, Styled) else part) for part in before)
-    first, *more_lines = visible_lines(text).split("\n")
-    lines = ["".join(map(_drawn, before)) + first, *(f"{indent}{line}" if line else "" for line in more_lines)]
-    click.echo("\n".join(lines), err=err)
+    """Print a text of one or more lines: as it is, or after `before`, as a text that somebody else may have written.
+
+    Then its further lines stand behind bars, below the first one, so that none looks like a line of ours; the first
+    does so too if there is nothing but an indentation before it.
+    """
+    if not before:
+        click.echo(visible_lines(text), err=err)
+        return
+    label = "".join(part.text if isinstance(part, Styled) else part for part in before)
+    first, *more_lines = text.splitlines() or [""]
+    bar = BAR if more_lines and label.isspace() else ""
+    click.echo("".join(map(_drawn, before)) + bar + visible_lines(first), err=err)
+    if more_lines:
+        click.echo(quoted_lines("\n".join(more_lines), " " * len(label)), err=err)
 
 
 def redraw(lines: Iterable[tuple[str | Styled, ...]]) -> None:
@@ -69,7 +78,7 @@ def say_misuse(error: click.ClickException) -> None:
     if isinstance(error, NoArgsIsHelpError):
         error.show()
     else:
-        click.UsageError(_indented(error.format_message()), ctx=getattr(error, "ctx", None)).show()
+        click.UsageError(visible(error.format_message()), ctx=getattr(error, "ctx", None)).show()
 
 
 def _indented(message: str) -> str:

@@ -13,7 +13,7 @@ from deepwork.files.paths import is_utf8, open_regular
 from deepwork.files.workspace import Workspace
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
-from deepwork.text.foreign import quoted
+from deepwork.text.foreign import quoted, visible
 
 MAX_PATH = 200
 
@@ -71,11 +71,11 @@ def check_outputs(
 def _checked(submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], workspace: Workspace) -> CheckedOutputs:
     unknown = sorted(set(submitted) - set(declared))
     if unknown:
-        valid = ", ".join(sorted(declared)) or "none: submit {}"
-        raise UnknownOutputs(f"Unknown outputs: {', '.join(unknown)}. Declared outputs: {valid}", unknown)
+        valid = visible(", ".join(sorted(declared))) or "none: submit {}"
+        raise UnknownOutputs(f"Unknown outputs: {visible(', '.join(unknown))}. Declared outputs: {valid}", unknown)
     missing = sorted(name for name, output in declared.items() if output.required and name not in submitted)
     if missing:
-        raise OutputError(f"Missing required outputs: {', '.join(missing)}")
+        raise OutputError(f"Missing required outputs: {visible(', '.join(missing))}")
     for name, value in submitted.items():
         KINDS[declared[name].type].check(name, value, required=declared[name].required)
     outputs: Outputs = {}

@@ -29,11 +29,12 @@ from deepwork.sessions.definition import Definitions, entry_of
 from deepwork.sessions.manager import StateManager, View
 from deepwork.sessions.standing import last_completed, open_steps
 from deepwork.sessions.transitions import Completion, back_to, merged_outputs, outputs_told_apart
+from deepwork.text.foreign import one_line
 
 
 def session_over(session: Session, *, hint: str | None = None) -> StateError:
     """Make the error for a call to a session that is over; the hint is for agents unless another one is given."""
-    reason = f" ({session.abort_reason})" if session.abort_reason else ""
+    reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
     what_came_of_it = (
         f"There is nothing left to report. To see what came of it, call {resume_call(session.session_id)}; "
         "start_workflow is for new work only."
@@ -204,7 +205,7 @@ class Replies:
                 stack=stack,
                 notices=self._take_remarks(call),
             )
-        reason = f" ({session.abort_reason})" if session.abort_reason else ""
+        reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
         return FinishedStep(
             status=StepStatus.WORKFLOW_COMPLETE,
             summary=f"Workflow {session.workflow} was {session.status}{reason}; there is nothing left to report. "

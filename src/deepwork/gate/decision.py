@@ -10,9 +10,12 @@ from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, Too
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
 from deepwork.models.reviews import NeedsWork, ReviewResult
+from deepwork.text.foreign import one_line, visible
 
 OVERRIDE = "quality_review_override_reason"
 MAX_LABELS = 3
+# Of what a runner says about its failure, which may quote a program.
+MAX_CAUSE = 4000
 PERSON_ONLY = "`deepwork sessions override`, which a person has to run in a terminal,"
 WAYS = (
     "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
@@ -141,14 +144,14 @@ def _notices(judgement: Judgement) -> Iterable[str]:
     if failed:
         yield f"Failed before and unchanged, so not reviewed again: {_names(failed)}."
     if judgement.skipped:
-        yield f"Not reviewed, because nothing was submitted for it: {', '.join(judgement.skipped)}."
+        yield f"Not reviewed, because nothing was submitted for it: {visible(', '.join(judgement.skipped))}."
     if judgement.broken and (judgement.failed or judgement.changed):
         yield "; ".join(dict.fromkeys(map(_cause, judgement.broken)))
 
 
 def _cause(outcome: Outcome) -> str:
     evaluation = outcome.evaluation
-    text = outcome.error.message if outcome.error else ""
+    text = one_line(outcome.error.message, MAX_CAUSE) if outcome.error else ""
     return f"No verdict of {evaluation.reviewer.name!r} on {printable(evaluation.name)}: {text.removesuffix('.')}"
 
 

@@ -12,7 +12,7 @@ from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError as PydanticError
 
 from deepwork.documents.problems import location_in
-from deepwork.text.foreign import visible
+from deepwork.text.foreign import quoted, visible
 from deepwork.text.json_types import json_type
 from deepwork.text.suggest import nearest
 
@@ -179,9 +179,7 @@ def _shown(value: Any, *, is_length: bool) -> str:
         return f"{len(value):,}"
     if isinstance(value, list | dict | bool) or value is None:
         return json_type(value)
-    text = str(value)
-    short = text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-    return repr(short) if isinstance(value, str) else short
+    return quoted(value, MAX_SHOWN)
 
 
 def _dotted(location: Sequence[str | int]) -> str:

@@ -14,6 +14,7 @@ from deepwork.api import (
     RunnerError,
     RunnerUnavailable,
     Usage,
+    one_line,
     read_verdict,
 )
 
@@ -121,5 +122,4 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _quoted(value: Any) -> str:
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value or "")
-    text = text.strip() or "nothing"
-    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"
+    return one_line(text.strip() or "nothing", MAX_QUOTED)

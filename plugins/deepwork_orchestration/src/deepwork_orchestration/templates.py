@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from deepwork.api import visible
 from deepwork_orchestration import workflows
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import (
@@ -81,7 +82,7 @@ def template_apply(
         auto_create_workspaces=False,
     )
     plan = {"tasks": [task.model_dump(mode="json", exclude_unset=True) for task in tasks]}
-    summary = f"Applied template: {template.name}"
+    summary = f"Applied template: {visible(template.name)}"
     workflows.set_tasks(act, workflow.id, tasks, plan_summary=summary, initial_plan={"summary": summary, **plan})
     return {"workflow_id": workflow.id}
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ConfigError, Level, open_context, visible, visible_lines
+from deepwork.api import ConfigError, Level, one_line, open_context, visible, visible_lines
 from deepwork_review.explanation import explain
 from deepwork_review.formatters import DEFAULT, FORMATTERS
 from deepwork_review.lint import lint as find_flaws
@@ -20,6 +20,9 @@ from deepwork_review.names import printable
 from deepwork_review.plan import Plan, make_plan
 from deepwork_review.replies import configured_rules, review_list
 from deepwork_review.review_folder import INSTRUCTION_DAYS, PASS_DAYS, ReviewFolder
+
+# More than any description of a rule may have.
+MAX_DESCRIPTION = 1000
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -87,7 +90,7 @@ def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
         click.echo(json.dumps(rules, indent=2))
     else:
         for rule in rules:
-            description = visible(_one_line(rule["description"]))
+            description = one_line(rule["description"], MAX_DESCRIPTION)
             click.echo(f"{_bold(rule['name'])}  ({visible(rule['defining_file'])})  {description}")
         if not rules:
             click.echo("No rules.", err=True)
@@ -183,7 +186,3 @@ def _report(plan: Plan) -> dict[str, Any]:
 
 def _bold(name: str) -> str:
     return click.style(visible(name), bold=True)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

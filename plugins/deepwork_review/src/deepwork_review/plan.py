@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import anyio
 from anyio import to_thread
 
-from deepwork.api import PluginContext, ToolError
+from deepwork.api import PluginContext, ToolError, visible
 from deepwork_review.changed import Changes, changed_files, named_files
 from deepwork_review.discover import RuleBook, find_files, find_rules
 from deepwork_review.formatters import DEFAULT, Formatter, Task, formatter_for
@@ -63,8 +63,9 @@ class Plan:
 
     @property
     def warnings(self) -> list[str]:
-        """Broken files first, then everything else."""
-        return [*(file.message for file in self.rules.broken), *self.rules.notes, *self.changes.notes, *self.notes]
+        """Broken files first, a line for each problem, then everything else."""
+        problems = [line for file in self.rules.broken for line in file.message.split("\n")]
+        return [visible(line) for line in (*problems, *self.rules.notes, *self.changes.notes, *self.notes)]
 
     def issue(self) -> None:
         """Write the instructions of all pending reviews, and remove old ones.

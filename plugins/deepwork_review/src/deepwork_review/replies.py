@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from anyio import to_thread
 
-from deepwork.api import ArgumentError, PathRefused, PluginContext, ToolError
+from deepwork.api import ArgumentError, PathRefused, PluginContext, ToolError, visible
 from deepwork_review.changed import relative_path
 from deepwork_review.discover import RuleBook, find_rules
 from deepwork_review.names import printable
@@ -38,11 +38,13 @@ def review_list(plan: Plan) -> str:
     changed_count = len(changes.files) + len(changes.deleted)
     if not plan.rules.rules:
         if plan.rules.broken:
-            raise ToolError("\n".join(["no rules could be read:", *plan.warnings]), hint="`deepwork reviews lint`")
+            raise ToolError("\n- ".join(["no rules could be read:", *plan.warnings]), hint="`deepwork reviews lint`")
         return "No .deepreview configuration files found."
     if not changed_count:
         if not changes.complete:
-            raise ToolError("\n".join(["it is not known what has changed, so a review may be due:", *changes.notes]))
+            raise ToolError(
+                "\n- ".join(["it is not known what has changed, so a review may be due:", *map(visible, changes.notes)])
+            )
         return f"No changed files detected, compared with {changes.compared}."
     if not plan.reviews:
         return f"No rules matched the {_count(changed_count, 'changed file')}, compared with {changes.compared}."

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
 
-from deepwork.api import Document, DocumentError, Problem, read_document
+from deepwork.api import Document, DocumentError, Problem, read_document, visible
 from deepwork_review.match import MAX_SECONDS, Matcher, refuse_glob
 from deepwork_review.project_files import UnusableFile, read_file, read_text
 
@@ -164,7 +164,7 @@ def read_rules(root: Path, file: str) -> list[Rule] | BrokenFile:
     except DocumentError as error:
         return BrokenFile(file, error.at(file))
     except UnusableFile as error:
-        return BrokenFile(file, f"{file}: {error}")
+        return BrokenFile(file, visible(f"{file}: {error}"))
 
 
 def _parse(content: bytes) -> tuple[Document, dict[str, RuleBody]]:

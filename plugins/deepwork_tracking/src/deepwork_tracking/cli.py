@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import at_terminal, open_context, visible, visible_lines
+from deepwork.api import at_terminal, open_context, quoted_lines, visible, visible_lines
 
 if TYPE_CHECKING:
     from deepwork_sql import Transaction
@@ -195,8 +195,11 @@ def _show_blockers(blockers: list[dict[str, Any]]) -> None:
 
 
 def _indented(text: str | None, width: int) -> None:
-    for line in visible_lines(text).split("\n") if text else ():
-        click.echo(f"{' ' * width}{line}")
+    """Print a text that an agent wrote: a line of it as it is, several behind bars, so that none looks like ours."""
+    if text and len(text.splitlines()) > 1:
+        click.echo(quoted_lines(text, " " * width))
+    elif text:
+        click.echo(f"{' ' * width}{visible(text)}")
 
 
 def _status(word: str) -> str:
