@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
+from deepwork.clients.open_sessions import JsonSessions
 
 from deepwork.clients.hook_events import HookCall, answer
-from deepwork.clients.open_sessions import JsonSessions
 
 pytestmark = pytest.mark.anyio
 

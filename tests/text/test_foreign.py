@@ -1,4 +1,4 @@
-"""What of a text reaches a terminal as it is, and what as an escape."""
+"""What of a text of somebody else is shown as it is, what as an escape, and what behind a bar."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from deepwork.text.foreign import visible, visible_lines
+from deepwork.text.foreign import is_blank, labelled, one_line, quoted, quoted_lines, visible, visible_lines
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,30 @@ def test_a_text_of_several_lines_keeps_its_line_ends_and_tabs_alone():
         visible_lines("one\n\ttwo\r\nthree\x1b[2J\rfour\x0b\u2028\n")
         == "one\n\ttwo\nthree\\x1b[2J\\rfour\\x0b\\u2028\n"
     )
+
+
+@pytest.mark.parametrize(
+    "end", ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"], ids=ascii
+)
+def test_every_line_of_a_quotation_stands_behind_its_bar_wherever_a_reader_may_end_it(end):
+    assert quoted_lines(f"one{end}| two{end}{end}\tthree\x1b", "  ") == "  | one\n  | | two\n  | \n  | \tthree\\x1b"
+
+
+def test_an_empty_quotation_still_shows_that_it_is_one():
+    assert quoted_lines("") == "| "
+
+
+def test_a_labelled_text_is_quoted_only_if_it_has_several_lines():
+    assert labelled("Goal", " Ship it\x1b \n") == "Goal: Ship it\\x1b"
+    assert labelled("Goal", "Ship\u2028## Done") == "Goal:\n| Ship\n| ## Done"
+
+
+def test_a_line_is_cut_without_looking_at_all_of_a_long_text():
+    assert one_line("a\n\tb\u2028c\x1b") == "a b c\\x1b"
+    assert one_line("x" * 10**6, 5) == "xxxx…"
+    assert quoted("it's\n" * 100, 8) == '"it\'s\\nit…"'
+
+
+def test_a_text_of_nothing_but_invisible_characters_is_blank():
+    assert is_blank("\u3164\u200b \n\u2800")
+    assert not is_blank("\u3164x")

@@ -9,6 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+import deepwork_dashboard
+
 REFERENCE = (Path(__file__).parents[3] / "docs/reference/dashboard.md").read_text()
 # Objects whose keys are words, ids, or anything that agents wrote.
 OPEN = {"plans", "tasks", "work", "agents", "plan_detail", "context", "data", "reference", "detail", "body"}
@@ -368,3 +370,12 @@ def differences(answer, example, place=""):
         yield place, sorted(answer.keys() ^ example.keys())
     for key in answer.keys() & example.keys():
         yield from differences(answer[key], example[key], f"{place}.{key}")
+
+
+def test_no_module_of_the_pages_makes_html_of_a_text():
+    """Templates of lit escape what they are given; each of these would not."""
+    static = Path(deepwork_dashboard.__file__).parent / "static"
+    sinks = "innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|unsafeSVG|srcdoc|document.write|createContextualFragment"
+    texts = {path: path.read_text() for path in [*static.glob("js/**/*.js"), static / "index.html"]}
+    assert len(texts) > 20
+    assert {path.name: re.findall(sinks, text) for path, text in texts.items() if re.search(sinks, text)} == {}

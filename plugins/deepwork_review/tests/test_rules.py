@@ -67,7 +67,7 @@ async def test_a_broken_file_is_reported_with_its_line_and_other_files_count(rep
 async def test_if_all_files_are_broken_nothing_is_concluded(repo):
     repo.write(".deepreview", "nonsense")
     refused = await repo.refusal()
-    assert refused.startswith("no rules could be read:\n.deepreview:1: should be a mapping")
+    assert refused.startswith("no rules could be read:\n- .deepreview:1: should be a mapping")
 
 
 async def test_a_file_without_rules_is_not_an_error(repo):
