@@ -6,6 +6,7 @@ can only add to it.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import resource
@@ -14,11 +15,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 sys.path.insert(0, __file__.rpartition("/")[0])
 from rows import Row, show
+
+from deepwork.testing import DeepworkProject
 
 PROGRAM = str(Path(sys.executable).parent / "deepwork")
 SESSIONS = 2200
@@ -35,28 +39,26 @@ def processor_time(command: list[str], runs: int, folder: Path, stdin: bytes = b
     return min(times) * 1000
 
 
+async def begun(folder: Path) -> dict[str, Any]:
+    """Start a workflow in a project, and give its session as the store `json` has written it."""
+    project = DeepworkProject(folder)
+    project.write_job("notes")
+    async with project.agent() as agent:
+        await agent.start("notes")
+    [file] = project.state.glob("session_*.json")
+    session: dict[str, Any] = json.loads(file.read_text())
+    file.unlink()
+    return session
+
+
 def write_sessions(folder: Path, count: int) -> None:
     """Write sessions as the store `json` does; all but the first five are over."""
-    state = folder / ".deepwork" / "tmp"
-    state.mkdir(parents=True)
+    session = asyncio.run(begun(folder))
     for number in range(count):
         at = f"2026-11-01T10:00:00.{number:06}+00:00"
-        session = {
-            "schema_version": 1,
-            "revision": 1,
-            "session_id": f"{number:032x}",
-            "status": "active" if number < 5 else "completed",
-            "job_name": "notes",
-            "workflow_name": "main",
-            "current_step_id": "a",
-            "started_at": at,
-            "updated_at": at,
-            "completed_at": None,
-            "principal": "local",
-            "goal": "a goal",
-            "instance_id": None,
-        }
-        (state / f"session_{number:032x}.json").write_text(json.dumps(session, indent=2) + "\n")
+        own = {"session_id": f"{number:032x}", "status": "active" if number < 5 else "completed"}
+        file = folder / ".deepwork" / "tmp" / f"session_{own['session_id']}.json"
+        file.write_text(json.dumps({**session, **own, "started_at": at, "updated_at": at}, indent=2) + "\n")
 
 
 def rows(runs: int) -> Iterator[Row]:
@@ -68,14 +70,18 @@ def rows(runs: int) -> Iterator[Row]:
         write_sessions(folder, SESSIONS)
         unit = processor_time([sys.executable, "-c", "import click"], runs, folder)
         version = processor_time([PROGRAM, "--version"], runs, folder)
-        event = json.dumps(
-            {"session_id": "w", "tool_name": "mcp__deepwork__finished_step", "cwd": str(folder)}
-        ).encode()
+        call = {"session_id": "w", "tool_name": "mcp__deepwork__finished_step", "cwd": str(folder)}
+        event = json.dumps(call).encode()
+        # From its first call on a session is the client's own, and comes with its resume text.
+        own = json.dumps({**call, "tool_input": {"session_id": f"{0:032x}"}, "source": "compact"}).encode()
         commands = [
             ("--version", ["--version"], 3.5, b""),
             ("status --statusline", ["status", "--statusline"], 3.5, b""),
             ("hook PostToolUse", ["hook", "PostToolUse"], 3.5, event),
             ("hook Stop", ["hook", "Stop"], 3.5, event),
+            ("hook PostToolUse, own session", ["hook", "PostToolUse"], 3.5, own),
+            ("hook SessionStart", ["hook", "SessionStart"], 3.5, own),
+            ("hook PreCompact", ["hook", "PreCompact"], 3.5, own),
             ("--help", ["--help"], 5, b""),
         ]
         for title, arguments, goal, stdin in commands:

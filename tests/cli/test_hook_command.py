@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 
+import anyio
 import pytest
 from deepwork.clients.open_sessions import JsonSessions
 
 from deepwork.clients.hook_events import HookCall, answer
+from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio
 
@@ -278,3 +280,21 @@ async def test_a_store_of_another_kind_is_asked_itself(hook, started, project):
     assert hook("SessionStart") == ""
     project.write(".deepwork/config.yml", "state:\n  store: json\n")
     assert started["session_id"] in hook("SessionStart")
+
+
+async def test_the_resume_text_of_a_hook_is_that_of_the_store_and_needs_no_models(hook, project, run):
+    steps = [step("a", reviews=[review()]), step("b", inputs=[{"name": "tone", "description": "How it sounds"}])]
+    project.write_job("pair", steps, {"main": [["a", "b"]]})
+    project.write("a.md")
+    async with project.agent() as agent:
+        begun = await agent.start("pair")
+        await agent.finish({"a.md": "a.md"})  # which is handed back to be reviewed
+    hook("PostToolUse", tool_name=TOOL, tool_input={"session_id": begun["session_id"]})
+    text = run("sessions", "resume-text", begun["session_id"]).stdout.strip()
+    assert "## Review of 'a'" in text
+    assert "## Also open in this group: 'b'" in text
+    command = [sys.executable, "-X", "importtime", "-m", "deepwork", "hook", "SessionStart"]
+    stdin = json.dumps({"session_id": "window-1", "cwd": str(project.root), "source": "compact"})
+    ended = await anyio.run_process(command, input=stdin.encode())
+    assert text in json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert b"pydantic" not in ended.stderr

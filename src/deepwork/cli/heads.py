@@ -6,6 +6,7 @@ releases, and other stores.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -62,6 +63,16 @@ class FileHeads:
         with suppress(OSError, DeepWorkError), self._folder() as folder:
             head = _head(folder, session_id) if _ID.fullmatch(session_id) else None
             return _standing(folder, head) if head and head.status == ACTIVE else None
+        return None
+
+    def document(self, session_id: str) -> Mapping[str, Any] | None:
+        """Return the JSON of one session; None if it does not say where it stands, is over, or cannot be read."""
+        with suppress(OSError, DeepWorkError, ValueError), self._folder() as folder:
+            head = _head(folder, session_id, strict=True)
+            if head and head.standing and head.status == ACTIVE:
+                content = folder.read(f"session_{session_id}.json", limit=_MAX_SESSION)
+                document = json.loads(content or b"")
+                return document if isinstance(document, dict) else None
         return None
 
     def open(self) -> list[Head]:
@@ -126,6 +137,18 @@ class StoreHeads:
             ]
 
         return with_store(Project(self._root), read)
+
+
+def plain_session(root: Path, session_id: str) -> Mapping[str, Any] | None:
+    """Return the JSON of an open session of the store `json`; None if more than its file says what it means.
+
+    Its file was written by another release, or a configuration names further folders for outputs.
+    """
+    documents = _configurations(root, os.environ) or []
+    roots = any(isinstance(document, dict) and "allowed_output_roots" in document for document in documents)
+    if roots or "DEEPWORK_ALLOWED_OUTPUT_ROOTS" in os.environ or not uses_json_store(root, os.environ):
+        return None
+    return FileHeads(root).document(session_id)
 
 
 def uses_json_store(root: Path, environment: Mapping[str, str]) -> bool:

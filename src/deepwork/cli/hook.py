@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from deepwork.cli.heads import heads_of
+from deepwork.cli.heads import heads_of, plain_session
 from deepwork.cli.mailbox import Mailbox
 from deepwork.clients.hook_events import Answer, HookCall, answer
 
@@ -73,6 +73,16 @@ def _answer(event: str, client: str, data: dict[str, Any], project: Path, mailbo
 
 def _resume_text(root: Path, session_id: str) -> str:
     """Return what an agent needs to go on with a session."""
+    with suppress(LookupError, TypeError, AttributeError):
+        if document := plain_session(root, session_id):
+            from deepwork.engine.resume import resume_text_of
+            from deepwork.files.workspace import Workspace
+
+            return resume_text_of(document, Workspace(root))
+    return _resume_text_of_store(root, session_id)
+
+
+def _resume_text_of_store(root: Path, session_id: str) -> str:
     from deepwork.cli.stores import read_session
     from deepwork.engine.resume import resume_text
     from deepwork.project.project import Project

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from deepwork.errors import OutputError, PathRefused
 from deepwork.files.git_head import read_head
@@ -13,8 +14,10 @@ from deepwork.files.paths import open_regular
 from deepwork.files.workspace import Workspace
 from deepwork.gate.fingerprints import fingerprint, take_fingerprints
 from deepwork.models.outputs import Outputs
-from deepwork.models.sessions import GitPlace, Session
 from deepwork.text.foreign import visible
+
+if TYPE_CHECKING:  # hooks tell what has changed, and import no models
+    from deepwork.models.sessions import GitPlace
 
 # Of more files than these, and of larger ones, nothing is noted: a call must not wait for them.
 MAX_FILES = 50
@@ -27,6 +30,8 @@ LISTED = 20
 
 def git_place(workspace: Workspace) -> GitPlace | None:
     """Read branch and commit of the project; None if it is in no repository."""
+    from deepwork.models.sessions import GitPlace
+
     head = read_head(workspace.root)
     return GitPlace(branch=head.branch, commit=head.commit) if head else None
 
@@ -42,28 +47,29 @@ def output_digests(outputs: Outputs, workspace: Workspace) -> dict[str, str]:
     return digests
 
 
-def changes_since(session: Session, workspace: Workspace) -> str:
-    """Tell what is no longer as it was when the session was last worked on; nothing if everything is."""
-    lines = [*_git_changes(session.git, git_place(workspace)), *_file_changes(session, workspace)]
+def changes_since(session: Mapping[str, Any], workspace: Workspace) -> str:
+    """Tell what is no longer as it was when a session, as JSON, was last worked on; nothing if everything is."""
+    lines = [*_git_changes(session["git"], workspace), *_file_changes(session["step_progress"], workspace)]
     return "\n".join(["## Changed since", "", *lines]) if lines else ""
 
 
-def _git_changes(then: GitPlace | None, now: GitPlace | None) -> Iterator[str]:
+def _git_changes(then: Mapping[str, str | None] | None, workspace: Workspace) -> Iterator[str]:
+    now = read_head(workspace.root)
     if then is None or now is None:
         return
-    if then.branch != now.branch:
+    if then["branch"] != now.branch:
         branch = visible(now.branch or "none: HEAD is detached")
-        yield f"- The branch is {branch}; it was {visible(then.branch or 'none')}."
-    if then.commit != now.commit:
-        yield f"- The commit is {_short(now.commit)}; it was {_short(then.commit)}."
+        yield f"- The branch is {branch}; it was {visible(then['branch'] or 'none')}."
+    if then["commit"] != now.commit:
+        yield f"- The commit is {_short(now.commit)}; it was {_short(then['commit'])}."
 
 
-def _file_changes(session: Session, workspace: Workspace) -> Iterator[str]:
+def _file_changes(steps: Mapping[str, Mapping[str, Any]], workspace: Workspace) -> Iterator[str]:
     digests = {
-        path: (progress.step_id, digest)
-        for progress in session.step_progress.values()
-        if progress.completed_at
-        for path, digest in progress.digests.items()
+        path: (step_id, digest)
+        for step_id, progress in steps.items()
+        if progress["completed_at"]
+        for path, digest in progress["digests"].items()
     }
     now = take_fingerprints(_comparable(digests, workspace), workspace.output_roots)
     changed = [(path, digests[path][0]) for path in now if now[path].digest != digests[path][1]]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from deepwork.engine.changes import changes_since
-from deepwork.engine.steps import begin_step, concurrent_text, group_text
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
-from deepwork.models.replies import ExpectedOutput, ReviewInfo, StepInputInfo
-from deepwork.models.sessions import Session, SessionSummary
-from deepwork.sessions.standing import handed_back, position
+from deepwork.models.outputs import KINDS
 from deepwork.text.age import age
 from deepwork.text.foreign import labelled, one_line, visible
+
+if TYPE_CHECKING:
+    from deepwork.models.sessions import Session, SessionSummary
 
 MAX_CHARACTERS = 8000
 LISTED_SESSIONS = 10
@@ -27,10 +29,24 @@ UNLISTED = (
 
 def resume_text(session: Session, workspace: Workspace) -> str:
     """Tell what is needed to go on; what is too long for a reply is written to a file, and that is named."""
+    from deepwork.sessions.standing import handed_back, open_steps
+
+    document = session.model_dump(mode="json", exclude={"history"})
+    for step_id in open_steps(session):
+        document["step_progress"][step_id]["handed_back"] = handed_back(session, step_id)
+    return resume_text_of(document, workspace)
+
+
+def resume_text_of(session: Mapping[str, Any], workspace: Workspace) -> str:
+    """Do the same for the JSON of a session, which hooks read without models.
+
+    Raises:
+        LookupError, TypeError, AttributeError: It is not as this release writes it.
+    """
     text = whole_text(session, changes_since(session, workspace))
     if len(text) <= MAX_CHARACTERS:
         return text
-    path = workspace.state_dir / f"resume_{session.session_id}.md"
+    path = workspace.state_dir / f"resume_{session['session_id']}.md"
     try:
         workspace.prepare_state_dir()
         with Folder.open(path.parent, inside=workspace.root) as folder:
@@ -43,38 +59,45 @@ def resume_text(session: Session, workspace: Workspace) -> str:
     return text[: max(text.rfind("\n", 0, room), room // 2)] + note
 
 
-def whole_text(session: Session, changes: str = "") -> str:
+def whole_text(session: Mapping[str, Any], changes: str = "") -> str:
     """Tell goal, step, changes since, expected outputs, criteria, instructions as begun, and what is completed."""
-    step = begin_step(session, session.current_step_id)
-    completed = [progress for progress in session.step_progress.values() if progress.completed_at]
+    definition, steps = session["definition"], session["step_progress"]
+    session_id, step_id = session["session_id"], session["current_step_id"]
+    entries = [[entry] if isinstance(entry, str) else entry for entry in definition["workflow"]["steps"]]
+    primary, *others = entries[session["current_entry_index"]]
+    members = [member for member in others if not steps[member]["completed_at"]]
     parts = [
-        f"# Resume {session.workflow}, session {session.session_id}",
-        f"Now at step {step.step_id!r} ({position(session)}). When its outputs are there, call "
-        f"{report_call(session.session_id, step.step_id)}.",
-        group_text(session, step.step_id),
-        labelled("Goal", session.goal),
+        visible(f"# Resume {session['job_name']}/{session['workflow_name']}, session {session_id}"),
+        f"Now at step {step_id!r} (step {session['current_entry_index'] + 1} of {len(entries)}). When its outputs are "
+        f"there, call {report_call(session_id, step_id)}.",
+        members_text(primary, members) if others else "",
+        labelled("Goal", session["goal"]),
         changes,
-        _outputs(f"Outputs of {step.step_id!r}", step.step_expected_outputs),
-        _criteria(step.step_id, step.step_reviews),
-        _review(session, step.step_id),
-        _inputs(step.step_inputs),
-        f"## Instructions for {step.step_id!r}\n\n"
-        + step.step_instructions.removesuffix(concurrent_text(session, step.step_id)),
+        *_step(session, step_id),
+        f"## Instructions for {step_id!r}\n\n{_begun(session, step_id).get('instructions', '')}",
     ]
-    for member in step.concurrent_steps:
+    for member in members:
         parts += [
-            f"## Also open in this group: {member.step_id!r}\n\n"
-            f"Report it before {step.step_id!r}: {report_call(session.session_id, member.step_id)}.",
-            _outputs(f"Outputs of {member.step_id!r}", member.step_expected_outputs),
-            _criteria(member.step_id, member.step_reviews),
-            _review(session, member.step_id),
-            _inputs(member.step_inputs),
-            f"## Instructions for {member.step_id!r}\n\n{member.step_instructions}",
+            f"## Also open in this group: {member!r}\n\n"
+            f"Report it before {step_id!r}: {report_call(session_id, member)}.",
+            *_step(session, member),
+            f"## Instructions for {member!r}\n\n{_begun(session, member).get('instructions', '')}",
         ]
-    lines = "\n".join(f"- {progress.step_id}: {json.dumps(progress.outputs)}" for progress in completed)
+    completed = {name: progress for name, progress in steps.items() if progress["completed_at"]}
+    lines = "\n".join(f"- {name}: {json.dumps(progress['outputs'])}" for name, progress in completed.items())
     parts.append(f"## Done\n\n{lines or 'nothing yet'}")
-    parts.append(f"## About the job\n\n{step.common_job_info}\n\nJob folder: {visible(step.job_dir)}")
+    parts.append(f"## About the job\n\n{definition['common_job_info']}\n\nJob folder: {visible(definition['job_dir'])}")
     return "\n\n".join(part for part in parts if part)
+
+
+def members_text(primary: str, open_members: Sequence[str]) -> str:
+    """Say which steps of a group are open, whose primary ends it."""
+    if not open_members:
+        return f"Of this group only {primary!r} is still open; reporting it ends the group."
+    return (
+        f"{len(open_members) + 1} steps are to be done at the same time: {', '.join([primary, *open_members])}. "
+        f"Reporting {primary!r} ends the group."
+    )
 
 
 def resume_call(session_id: str) -> str:
@@ -109,27 +132,38 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
     )
 
 
-def _review(session: Session, step_id: str) -> str:
-    feedback = handed_back(session, step_id)
-    return f"## Review of {step_id!r}, asked for when it was reported\n\n{feedback}" if feedback else ""
+def _step(session: Mapping[str, Any], step_id: str) -> list[str]:
+    """Tell what one step needs, all but its instructions."""
+    step = session["definition"]["steps"][step_id]
+    feedback = session["step_progress"][step_id].get("handed_back")
+    return [
+        _outputs(f"Outputs of {step_id!r}", step["outputs"]),
+        _criteria(step_id, step["reviews"]),
+        f"## Review of {step_id!r}, asked for when it was reported\n\n{feedback}" if feedback else "",
+        _inputs(_begun(session, step_id).get("inputs", [])),
+    ]
 
 
-def _outputs(title: str, outputs: list[ExpectedOutput]) -> str:
+def _begun(session: Mapping[str, Any], step_id: str) -> Mapping[str, Any]:
+    return session["step_progress"][step_id]["begun"] or {}
+
+
+def _outputs(title: str, outputs: Mapping[str, Mapping[str, Any]]) -> str:
     lines = [
-        _item(f"{output.name} ({output.syntax_for_finished_step_tool}, {need})", output.description)
-        for output in outputs
-        for need in ["required" if output.required else "optional"]
+        _item(f"{name} ({KINDS[output['type']].syntax}, {need})", output["description"])
+        for name, output in outputs.items()
+        for need in ["required" if output["required"] else "optional"]
     ]
     return "\n".join([f"## {title}", "", *(lines or ["none: outputs={}"])])
 
 
-def _criteria(step_id: str, reviews: list[ReviewInfo]) -> str:
-    lines = [_item(name, question) for review in reviews for name, question in review.quality_criteria.items()]
+def _criteria(step_id: str, reviews: Sequence[Mapping[str, Any]]) -> str:
+    lines = [_item(name, question) for review in reviews for name, question in review["quality_criteria"].items()]
     return "\n".join([f"## Reviews of {step_id!r} ask", "", *lines]) if lines else ""
 
 
-def _inputs(inputs: list[StepInputInfo]) -> str:
-    lines = [_item(item.name, str(item.path if item.from_step else item.description)) for item in inputs]
+def _inputs(inputs: Sequence[Mapping[str, Any]]) -> str:
+    lines = [_item(item["name"], str(item["path"] if item["from_step"] else item["description"])) for item in inputs]
     return "\n".join(["## Inputs", "", *lines]) if lines else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deepwork.engine.resume import members_text
 from deepwork.models.jobs import Review, StepOutput
 from deepwork.models.outputs import KINDS
 from deepwork.models.replies import BeginStep, ExpectedOutput, GroupMember, ReviewInfo, StepInputInfo
@@ -74,13 +75,7 @@ def group_text(session: Session, step_id: str, open_members: Sequence[str] | Non
         return ""
     if open_members is None:
         open_members = [member for member in members if not _is_completed(session, member)]
-    open_members = [primary, *open_members]
-    if len(open_members) == 1:
-        return f"Of this group only {primary!r} is still open; reporting it ends the group."
-    return (
-        f"{len(open_members)} steps are to be done at the same time: {', '.join(open_members)}. Reporting {primary!r} "
-        "ends the group."
-    )
+    return members_text(primary, open_members)
 
 
 def _open_others(session: Session, step_id: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -14,11 +15,12 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StringConstraints,
     Tag,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
 
-from deepwork.models.outputs import OutputType
+from deepwork.models.outputs import KINDS
 
 _NAME = r"^[a-z][a-z0-9_]*$"
 _VERSION = r"^\d+\.\d+\.\d+$"
@@ -43,6 +45,15 @@ class JobFilePart(BaseModel):
     def _with_unknown(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Dump unknown keys too: a session may have stored those of a newer release. A job file is refused before."""
         return {**dump(self), **(self.__pydantic_extra__ or {})}
+
+
+def _check_kind(name: str) -> str:
+    if name not in KINDS:
+        raise ValueError(f"should be {' or '.join(map(repr, KINDS))}")
+    return name
+
+
+OutputType = Annotated[str, AfterValidator(_check_kind), WithJsonSchema({"enum": [*KINDS], "type": "string"})]
 
 
 class StepOutput(JobFilePart):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Any, ClassVar
-
-from pydantic import AfterValidator, WithJsonSchema
+from typing import Any, ClassVar
 
 from deepwork.errors import OutputError
 from deepwork.text.json_types import json_type
@@ -91,15 +89,6 @@ class FilesKind(OutputKind):
 
 
 KINDS: dict[str, OutputKind] = {kind.name: kind for kind in (FileKind(), FilesKind())}
-
-
-def _check_kind(name: str) -> str:
-    if name not in KINDS:
-        raise ValueError(f"should be {' or '.join(map(repr, KINDS))}")
-    return name
-
-
-OutputType = Annotated[str, AfterValidator(_check_kind), WithJsonSchema({"enum": [*KINDS], "type": "string"})]
 
 
 def output_files(value: str | list[str]) -> list[str]:

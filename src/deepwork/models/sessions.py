@@ -97,7 +97,8 @@ class StepProgress(StoredModel):
     """How far one step is.
 
     `quality_attempts` counts judged attempts of external reviewers, `runner_failures` the last calls in a row in which
-    they gave no verdict. `reported` are the outputs as the agent wrote them, where their paths were resolved to others.
+    they gave no verdict. `handed_back` is what the agent was told when it had to have its work reviewed. `reported` are
+    the outputs as the agent wrote them, where their paths were resolved to others.
     """
 
     step_id: str
@@ -108,6 +109,7 @@ class StepProgress(StoredModel):
     notes: str | None = None
     quality_attempts: int = 0
     runner_failures: int = 0
+    handed_back: str | None = None
     override_reason: str | None = None
     begun: BegunStep | None = None
     reply: RecordedReply | None = None

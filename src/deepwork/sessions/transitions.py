@@ -131,6 +131,7 @@ def count_runner_failures(session: Session, step_id: str, failures: int) -> Sess
 
 def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Session:
     """Note that the agent was told to have its work reviewed, and how."""
+    session = _update_progress(session, step_id, handed_back=feedback)
     return record(session, now, history.HandedBack(feedback=feedback), step_id)
 
 
