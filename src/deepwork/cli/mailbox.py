@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-
-from deepwork.cli.quiet_mail import Stamps, is_quiet, remember, stamps_of
 
 if TYPE_CHECKING:
     from deepwork.ports.records import AgentMail, AgentMessage
     from deepwork.project.project import Project
 
 ResultT = TypeVar("ResultT")
-
-
-def _stamps(mails: Sequence[AgentMail]) -> Stamps | None:
-    """Give the stamps of all files that a message would change; None if there is mail of which no file tells."""
-    files: list[Path] = []
-    for mail in mails:
-        own = mail.files() if mail.files else None
-        if own is None:
-            return None
-        files += own
-    return stamps_of(files)
 
 
 class Mailbox:
@@ -37,17 +24,11 @@ class Mailbox:
 
     def unread(self, agent_id: str) -> list[AgentMessage]:
         """Give the unread messages to an agent; nothing of a plugin that fails."""
-        if is_quiet(self._root, agent_id):
-            return []
         with suppress(Exception):
-            mails = [provided.item for provided in self._project.agent_mail.items]
-            stamps = _stamps(mails)
-            for mail in mails:
+            for provided in self._project.agent_mail.items:
                 with suppress(Exception):
-                    messages = self._run(partial(mail.unread, agent_id))
-                    self._messages.append((mail, list(messages)))
-            if stamps and len(self._messages) == len(mails) and not any(found for _, found in self._messages):
-                remember(self._root, agent_id, stamps)
+                    messages = self._run(partial(provided.item.unread, agent_id))
+                    self._messages.append((provided.item, list(messages)))
         return [message for _, messages in self._messages for message in messages]
 
     def mark_delivered(self, message_ids: Collection[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -185,8 +184,6 @@ class AgentMail:
     Attributes:
         unread: Gives the unread messages to an agent, by its id, those first that are to be read first.
         mark_delivered: Takes the ids of messages that were handed over. Until then they are unread.
-        files: Gives files of this machine, made or not, without whose change no message can come. `deepwork hook` asks
-            for none while they are as they were when there was none. None where nothing can be told by files.
         waits_for_person: Says whether an agent, by its id, can do nothing before a person acts: it is not reminded of
             its open steps then.
     """
@@ -195,7 +192,6 @@ class AgentMail:
     unread: Callable[[str], Awaitable[Sequence[AgentMessage]]]
     mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
     waits_for_person: Callable[[str], Awaitable[bool]] | None = None
-    files: Callable[[], Sequence[Path] | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from deepwork_orchestration.desk import open_desk
 from deepwork_orchestration.inbox import waits_for_person
 from deepwork_orchestration.models import Message
 from deepwork_orchestration.names import body_text, shown_sender
-from deepwork_sql import database_files
 
 MAX_BODY = 1500
 MAX_SUBJECT = 200
@@ -39,7 +38,6 @@ def agent_mail(context: PluginContext) -> AgentMail:
         unread=unread,
         mark_delivered=mark_delivered,
         waits_for_person=waits,
-        files=lambda: database_files(context),
     )
 
 

@@ -6,8 +6,6 @@ task = await database.write(lambda transaction: claim(transaction, task_id))
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from deepwork.api import PluginContext
 from deepwork_sql.access import Database
 from deepwork_sql.errors import DatabaseError, LeaseLost, RequestConflict, UnstorableText
@@ -28,7 +26,6 @@ __all__ = [
     "check_json",
     "check_text",
     "database",
-    "database_files",
     "has_database",
     "new_id",
 ]
@@ -51,21 +48,6 @@ async def database(context: PluginContext) -> Database:
 
     own_context = context.of(PLUGIN)
     return await context.shared("deepwork_sql.database", lambda: open_database(choose_address(own_context)))
-
-
-def database_files(context: PluginContext) -> list[Path] | None:
-    """Give the files that every change of the database changes; None where it is no file of this machine.
-
-    Args:
-        context: The context of any plugin.
-
-    Raises:
-        ConfigError: The settings of the plugin `sql` name no database that can be used.
-    """
-    from deepwork_sql.address import choose_address
-
-    file = choose_address(context.of(PLUGIN)).file
-    return [file, file.with_name(f"{file.name}-wal")] if file else None
 
 
 def has_database(context: PluginContext) -> bool:
