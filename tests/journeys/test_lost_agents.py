@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -9,7 +10,7 @@ import anyio
 import pytest
 
 from deepwork import hookimpl
-from deepwork.api import StateStoreSpec
+from deepwork.api import StateStoreSpec, StorageError
 from deepwork.builtin.memory_store import MemoryStore
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
@@ -82,6 +83,24 @@ async def test_a_store_that_cannot_list_leaves_the_list_out_with_a_notice(demo):
     assert [job["name"] for job in reply["jobs"]][:1] == ["demo"]
     assert "active_sessions" not in reply
     assert "The active sessions could not be listed." in reply["notices"][0]
+
+
+@pytest.mark.parametrize("error", [StorageError("The database is away"), OSError("a bug")])
+async def test_a_listing_that_fails_as_expected_is_one_line_of_the_log_and_its_traceback_is_for_debugging(
+    demo, caplog, error
+):
+    async def fail():
+        raise error
+
+    caplog.set_level(logging.DEBUG, "deepwork")
+    async with demo.agent(demo.server(state_store="bad", plugins=with_listing(fail))) as agent:
+        await agent.call("get_workflows")
+    records = [record for record in caplog.records if "could not be listed" in record.message]
+    loud = [record for record in records if record.levelno > logging.DEBUG]
+    if isinstance(error, StorageError):
+        assert [record.message for record in loud] == ["the active sessions could not be listed: The database is away"]
+    assert [bool(record.exc_info) for record in loud] == [not isinstance(error, StorageError)]
+    assert any(record.exc_info for record in records)
 
 
 async def test_a_store_that_is_slow_to_list_holds_up_no_listing_of_jobs(demo):

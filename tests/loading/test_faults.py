@@ -97,7 +97,7 @@ def test_doctor_and_plugins_build_every_tool_and_name_each_that_fails(install, d
     assert "tool 'things_take' (bad_tool_plugin" in listed.stdout
 
 
-def test_a_check_that_gives_no_finding_or_raises_hides_no_other(install, findings):
+def test_a_check_that_gives_no_finding_or_raises_hides_no_other_and_nothing_that_it_found_before(install, findings):
     install("bad_check")
     found = findings()
     by = "deepwork-bad-check 0.21 (plugin 'bad_check')"
@@ -109,8 +109,9 @@ def test_a_check_that_gives_no_finding_or_raises_hides_no_other(install, finding
         )
     ]
     assert "not a Finding" in found["words"][0][1]
-    assert found["fails"][0][1] == (
-        f"{by}: check 'fails' failed: KeyError: 'ACME_URL' (bad_check_plugin/__init__.py, line 16)"
+    assert found["fails"][0] == ("warning", "a password stands in a file", None)
+    assert found["fails"][1][1] == (
+        f"{by}: check 'fails' failed: KeyError: 'ACME_URL' (bad_check_plugin/__init__.py, line 17)"
     )
     assert found["prints"] == [("ok", "all is really well", None)]
 

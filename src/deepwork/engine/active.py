@@ -9,6 +9,7 @@ import sys
 from anyio import from_thread
 
 from deepwork.engine.resume import GOAL_LENGTH, resume_call
+from deepwork.errors import DeepWorkError
 from deepwork.models.replies import ActiveSession
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.call import ToolCall
@@ -74,7 +75,7 @@ class ActiveSessions:
             return None
         error = lookup.exception()
         if error:
-            log.warning("the active sessions could not be listed", exc_info=error)
+            _tell(error)
             return None
         return lookup.result()
 
@@ -87,6 +88,15 @@ class ActiveSessions:
         store = await self._sessions.store()
         summaries = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
         return [summary for summary in summaries if summary.principal == call.principal]
+
+
+def _tell(error: BaseException) -> None:
+    """Log why sessions could not be listed: in a sentence, unless it is a bug."""
+    if not isinstance(error, DeepWorkError):
+        log.warning("the active sessions could not be listed", exc_info=error)
+        return
+    log.warning("the active sessions could not be listed: %s", error.message)
+    log.debug("the active sessions could not be listed", exc_info=error)
 
 
 def _info(summary: SessionSummary) -> ActiveSession:

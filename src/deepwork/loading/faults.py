@@ -138,13 +138,14 @@ def guarded_runner(spec: ReviewRunnerSpec, plugin: Candidate) -> ReviewRunnerSpe
 
 
 def findings_of(check: Check, plugin: Candidate) -> list[Finding]:
-    """Run a check of a plugin; that it fails, or gives something else than findings, is a finding too."""
+    """Run a check of a plugin; that it fails, or gives something else than findings, is a finding after the others."""
     subject = f"check {check.name!r}"
+    items: list[Finding] = []
     try:
         with stdout_on_stderr(), told_as_fault(plugin, subject):
-            items = list(check.run())
+            items.extend(check.run())  # an error leaves in the list what came before it
     except DeepWorkError as error:
-        return [Finding(Level.ERROR, error.message, error.hint)]
+        items.append(Finding(Level.ERROR, error.message, error.hint))
     wrong_items = [item for item in items if not _is_finding(item)]
     if wrong_items:
         text = f"{plugin}: {subject} gave {wrong_items[0]!r:.100}, not a Finding"

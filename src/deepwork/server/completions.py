@@ -10,6 +10,7 @@ from typing import Any
 from fastmcp import FastMCP
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
+from deepwork.errors import DeepWorkError
 from deepwork.ports.records import Complete, PromptSpec, ResourceSpec
 from deepwork.server.middleware import CallMiddleware
 
@@ -45,6 +46,9 @@ def add_completions(
         try:
             answer = function(middleware.current(), argument.value, others)
             values = await answer if inspect.isawaitable(answer) else answer
+        except DeepWorkError as error:
+            log.warning("no values for %r of %s: %s", argument.name, name, error.message)
+            return Completion(values=[])
         except Exception:
             # Whoever types can go on without a list.
             log.warning("no values for %r of %s", argument.name, name, exc_info=True)
