@@ -310,12 +310,9 @@ def judge(measured: Measured, connection: Connection, call: Call, log: Path) -> 
 
 
 def snapshot(root: Path) -> set[tuple[str, bytes]]:
-    """Give every file that a refused call may not touch: all but the log, what reviews are prepared in, and databases.
-
-    A database is made by the first call that asks it, whatever the answer is.
-    """
+    """Give every file that a refused call may not touch: all but the log, and what reviews are prepared in."""
     state = root / ".deepwork"
-    own = [root / "server.log", root / ".git", state / "tmp" / "review_instructions", state / "data"]
+    own = [root / "server.log", root / ".git", state / "tmp" / "review_instructions"]
     files = (path for path in root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in own))
     return {(str(path.relative_to(root)), path.read_bytes()) for path in files if path.suffix != ".lock"}
 

@@ -139,7 +139,7 @@ def test_looking_makes_no_database(project):
         for path in ("overview", "plans", "agents", "messages", "work", "events", "search?q=x", "session"):
             dash.get(f"api/{path}")
         assert dash.ask("api/plans/wf_x").status == 404
-    assert not (project.root / ".deepwork" / "data").exists()
+    assert list(Path(project.env["XDG_STATE_HOME"]).rglob("deepwork.db")) == []
 
 
 def test_a_database_that_does_not_answer_hides_nothing_of_the_runs(project):

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import secrets
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +23,8 @@ from deepwork_sql.testing import (  # noqa: F401 - fixtures
     postgres_server,
     project_on_database,
 )
+
+SCHEMAS = Path(__file__).parent / "data" / "schemas"
 
 
 @pytest.fixture
@@ -38,3 +49,64 @@ async def database(project_on_database):
     """An open database of each engine."""
     async with open_context("acme", project_on_database.root) as context:
         yield await deepwork_sql.database(context)
+
+
+@pytest.fixture
+def git():
+    """Run git in a folder."""
+
+    def git(folder, *arguments):
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *arguments]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+    return git
+
+
+@pytest.fixture
+def repository(tmp_path, git):
+    """A repository with a linked working tree beside it."""
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "x")
+    git(main, "worktree", "add", "-q", str(linked))
+    return main, linked
+
+
+@pytest.fixture
+def earlier(project):
+    """Make the database of a project as an earlier release did, with the two events of the dumped schema."""
+
+    def earlier(root=project.root, *, own=True):
+        folder = root / ".deepwork" / "data"
+        folder.mkdir(parents=True, mode=0o700)
+        number = secrets.token_bytes(8)
+        with closing(sqlite3.connect(folder / "deepwork.db", isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript((SCHEMAS / "0001.sqlite.sql").read_text())
+            connection.execute(f"PRAGMA user_version = {int.from_bytes(number[:4], 'big', signed=True)}")
+            connection.execute(f"PRAGMA application_id = {int.from_bytes(number[4:], 'big', signed=True)}")
+        (folder / ".gitignore").write_text("*\n")
+        if own:
+            noted = Path(os.environ["XDG_STATE_HOME"]) / "deepwork" / "databases" / number.hex()
+            noted.parent.mkdir(parents=True, exist_ok=True)
+            noted.touch()
+        return folder / "deepwork.db"
+
+    return earlier
+
+
+@pytest.fixture
+def deepwork(project, monkeypatch, capfd):
+    """Run `deepwork` in this process, as in the project."""
+    from deepwork.cli import main
+
+    def deepwork(*arguments, root=project.root):
+        monkeypatch.setattr(sys, "argv", ["deepwork", *arguments, "--path", str(root)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        capfd.readouterr()
+        with ThreadPoolExecutor(1) as thread:  # a command runs an event loop of its own
+            code = thread.submit(main._run).result()  # what `deepwork` runs, but for the end of its process
+        return SimpleNamespace(code=code, **dict(zip(("out", "err"), capfd.readouterr(), strict=True)))
+
+    return deepwork

@@ -6,14 +6,16 @@ import os
 import stat
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 import deepwork_sql
-from deepwork.api import ConfigError, PathRefused, open_context
+from deepwork.api import ConfigError, open_context
 from deepwork_sql.address import address_of, choose_address
-from deepwork_sql.settings import without_password
+from deepwork_sql.errors import DatabaseError
+from deepwork_sql.places import place_of
 
 pytestmark = pytest.mark.anyio
 
@@ -21,17 +23,14 @@ SECRET = "hunter2"
 URL = f"postgresql://ada:{SECRET}@127.0.0.1:1/work?sslmode=require"
 
 
-def git(folder, *arguments):
-    command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *arguments]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
-
 def shown(root):
     return choose_address(open_context("sql", root)).shown
 
 
-def file_of(root):
-    return f"sqlite:///{root}/.deepwork/data/deepwork.db"
+def file_of(owner):
+    """The file of a database that is named by a folder."""
+    name = sha256(os.fsencode(owner)).hexdigest()[:24]
+    return f"sqlite:///{os.environ['XDG_STATE_HOME']}/deepwork/databases/{name}/deepwork.db"
 
 
 @pytest.fixture
@@ -44,17 +43,6 @@ def run(project):
         return subprocess.run(command, cwd=project.root, capture_output=True, text=True, env=env, timeout=240)
 
     return run
-
-
-@pytest.fixture
-def repository(tmp_path):
-    """A repository with a linked working tree beside it."""
-    main, linked = tmp_path / "main", tmp_path / "linked"
-    main.mkdir()
-    git(main, "init", "-q")
-    git(main, "commit", "-q", "--allow-empty", "-m", "x")
-    git(main, "worktree", "add", "-q", str(linked))
-    return main, linked
 
 
 def test_a_folder_without_git_keeps_its_own_file(project):
@@ -98,14 +86,48 @@ def test_a_git_folder_that_pretends_to_be_of_a_repository_is_not_believed(reposi
     assert shown(liar) == file_of(liar)
 
 
-def test_a_working_tree_of_a_bare_repository_keeps_its_own_file(tmp_path):
-    bare, linked = tmp_path / "all" / ".git", tmp_path / "linked"
+@pytest.mark.parametrize("name", ["repository.git", ".git"])
+def test_all_working_trees_of_a_bare_repository_share_one_that_is_named_by_its_git_folder(tmp_path, git, name):
+    bare, linked = tmp_path / "all" / name, [tmp_path / "a", tmp_path / "b"]
     bare.mkdir(parents=True)
     git(bare, "init", "-q", "--bare")
     tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the empty one, which every repository knows
     git(bare, "update-ref", "HEAD", commit(bare, tree))
-    git(bare, "worktree", "add", "-q", "--detach", str(linked))
-    assert shown(linked) == file_of(linked)
+    for folder in linked:
+        git(bare, "worktree", "add", "-q", "--detach", str(folder))
+    assert {shown(folder) for folder in (bare, *linked)} == {file_of(bare)}
+
+
+def test_a_linked_working_tree_of_a_submodule_shares_that_of_the_submodule(repository, tmp_path, git):
+    main, _ = repository
+    parent, linked = tmp_path / "parent", tmp_path / "part-2"
+    parent.mkdir()
+    git(parent, "init", "-q")
+    git(parent, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(main), "part")
+    git(parent / "part", "worktree", "add", "-q", str(linked))
+    assert shown(parent / "part") == shown(linked) == file_of(parent / "part")
+
+
+def test_a_project_that_becomes_a_repository_later_keeps_its_database(project, git):
+    before = shown(project.root)
+    git(project.root, "init", "-q")
+    assert shown(project.root) == before
+
+
+def test_a_link_in_the_place_of_the_git_folder_opens_no_database_of_another_project(repository, tmp_path):
+    main, _ = repository
+    liar = tmp_path / "liar"
+    liar.mkdir()
+    (liar / ".git").symlink_to(main / ".git")
+    assert shown(liar) == file_of(liar)
+
+
+def test_a_git_file_that_is_a_pipe_or_endless_makes_nobody_wait(project):
+    for kind in ("pipe", "endless"):
+        path = project.root / ".git"
+        os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+        assert shown(project.root) == file_of(project.root)
+        path.unlink()
 
 
 def commit(bare, tree):
@@ -114,30 +136,71 @@ def commit(bare, tree):
     return subprocess.run(command, cwd=bare, check=True, capture_output=True, text=True).stdout.strip()
 
 
-async def test_the_file_is_private_and_keeps_itself_out_of_git(project):
+async def test_the_file_is_private_and_nothing_is_made_in_the_project(project):
     async with open_context("acme", project.root) as context:
         await deepwork_sql.database(context)
-        folder = project.root / ".deepwork" / "data"
+        folder = Path(shown(project.root).removeprefix("sqlite:///")).parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert (folder / ".gitignore").read_text() == "*\n"
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.glob("deepwork.db*")}
         assert modes == dict.fromkeys(["deepwork.db", "deepwork.db-wal", "deepwork.db-shm"], 0o600)
+    assert list(project.root.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", [".deepwork/data", ".deepwork/data/deepwork.db"])
-async def test_a_link_is_refused(project, tmp_path, place):
-    target = tmp_path / "elsewhere"
-    if place.endswith(".db"):
-        target.write_bytes(b"")
-    else:
-        target.mkdir()
-    link = project.root / place
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(target)
-    async with open_context("acme", project.root) as context:
-        with pytest.raises(PathRefused):
-            await deepwork_sql.database(context)
-    assert not any(target.iterdir()) if target.is_dir() else target.read_bytes() == b""
+@pytest.mark.parametrize("first", ["the shell", "the client"])
+async def test_a_shell_with_a_state_folder_shares_the_database_with_servers_of_clients_that_pass_no_such_variable(
+    project, monkeypatch, first
+):
+    """Whoever of them makes it."""
+    folder = os.environ["XDG_STATE_HOME"]
+    files = set()
+    for program in sorted(["the shell", "the client"], key=lambda program: program != first):
+        if program == "the shell":
+            monkeypatch.setenv("XDG_STATE_HOME", folder)
+        else:
+            monkeypatch.delenv("XDG_STATE_HOME")
+        files.add(place_of(project.root, os.environ, scope="repository").prepare())
+    assert len(files) == 1
+
+
+async def test_a_state_folder_that_is_away_is_an_error_and_no_second_database_is_made(project, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "drive"))
+    file = place_of(project.root, os.environ, scope="repository").prepare()
+    (tmp_path / "drive").rename(tmp_path / "elsewhere")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    with pytest.raises(DatabaseError, match="not there now") as error:
+        place_of(project.root, os.environ, scope="repository").prepare()
+    assert str(file.parent) in error.value.message
+    assert "remove the link" in error.value.hint
+
+
+@pytest.mark.parametrize("home", ["absent", "read-only"])
+def test_a_state_folder_that_cannot_be_written_is_a_sentence_in_every_door(
+    project, monkeypatch, tmp_path, deepwork, home
+):
+    folder = Path("/proc/nowhere")  # in which nobody can make a folder
+    if home == "read-only":
+        folder = tmp_path / "home"
+        (folder / "state" / "deepwork" / "databases").mkdir(parents=True)
+        (folder / ".local" / "state" / "deepwork" / "databases").mkdir(parents=True)
+        may = os.access  # root may write everywhere, so this stands for a disk that is mounted to be read
+        monkeypatch.setattr(os, "access", lambda path, mode: not Path(path).is_relative_to(folder) and may(path, mode))
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    for arguments in (("store", "info"), ("doctor",)):
+        done = deepwork(*arguments)
+        assert done.code == 1
+        assert "where your databases are kept, cannot be written: " in done.out + done.err
+        assert "DEEPWORK_DATABASE_URL" in done.out + done.err
+        assert "Traceback" not in done.out + done.err
+
+
+def test_a_state_folder_in_the_main_working_tree_is_refused(repository, monkeypatch):
+    """Its repository could bring what is in it."""
+    main, linked = repository
+    monkeypatch.setenv("HOME", str(main))
+    monkeypatch.setenv("XDG_STATE_HOME", str(main / "state"))
+    with pytest.raises(ConfigError, match="whose repository could bring what is in it"):
+        shown(linked)
 
 
 @pytest.mark.parametrize(
@@ -161,19 +224,17 @@ def test_a_url_that_cannot_be_used_is_refused_with_one_that_can(url):
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        (URL, "postgresql://ada@127.0.0.1:1/work?sslmode=require"),
-        ("postgresql://:x@/work", "postgresql://@/work"),
-        ("postgresql://h/d?password=x&sslpassword=y&user=u", "postgresql://h/d?user=u"),
-        ("postgresql://a:p%40@[::1]/d", "postgresql://a@[::1]/d"),
-        ("postgresql://a:p@ss@h/d", "postgresql://a@h/d"),
+        (URL, "postgresql://ada@127.0.0.1:1/work"),
+        ("postgresql://:x@/work", "postgresql:///work"),
+        ("postgres://a:p%40@[::1]/d", "postgres://a@[::1]/d"),
+        ("postgresql:///work?host=/run/postgresql&user=u&port=7", "postgresql://u@%2Frun%2Fpostgresql:7/work"),
+        ("postgresql://a%40b@h1,h2/d%20e?connect_timeout=3", "postgresql://a%40b@h1,h2/d%20e"),
         ("sqlite:////a b.db", "sqlite:////a b.db"),
-        ("postgresql:///work", "postgresql:///work"),
-        ("postgresql://ada:p/w@h/d", "postgresql://…"),
-        ("postgresql://h:5432/d?options=a@b", "postgresql://h:5432/d?options=a@b"),
+        ("sqlite:////a%20b.db", "sqlite:////a b.db"),
     ],
 )
-def test_a_url_is_shown_without_its_password(url, expected):
-    assert without_password(url) == expected
+def test_a_url_is_shown_by_its_user_host_port_and_database(url, expected):
+    assert address_of(url, "the test", machine="m").shown == expected
 
 
 def test_a_url_of_the_environment_wins(project, monkeypatch):
@@ -187,7 +248,7 @@ def test_a_url_of_the_user_needs_no_trust(project, monkeypatch, tmp_path):
     config.parent.mkdir(parents=True)
     config.write_text(f"plugins: {{settings: {{sql: {{database_url: '{URL}'}}}}}}\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    assert shown(project.root) == without_password(URL)
+    assert shown(project.root) == "postgresql://ada@127.0.0.1:1/work"
 
 
 def test_a_url_of_the_project_is_an_error_until_it_is_trusted_and_its_password_is_shown_nowhere(project, run, tmp_path):
@@ -195,9 +256,9 @@ def test_a_url_of_the_project_is_an_error_until_it_is_trusted_and_its_password_i
     results = [run("store", "info")]
     assert results[0].returncode == 1
     assert "deepwork trust" in results[0].stderr
-    assert not (project.root / ".deepwork" / "data").exists(), "another database was used instead"
+    assert not Path(file_of(project.root).removeprefix("sqlite:///")).exists(), "another database was used instead"
     results.append(run("trust", "--yes"))
-    assert without_password(URL) in results[-1].stdout
+    assert "postgresql://ada@127.0.0.1:1/work with sslmode (fingerprint " in results[-1].stdout
     results += [run("store", "check"), run("doctor")]
     assert results[2].returncode == 1
     assert "The database failed" in results[2].stderr

@@ -1,18 +1,17 @@
-"""A valid database that a repository brings, and files that SQLite would play back into the user's own."""
+"""A valid database that a repository brings where earlier releases kept theirs, and files beside it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
 
 from deepwork.testing import Refused
 from deepwork.testing.project import DeepworkProject
+from deepwork_sql.places import place_of
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +44,7 @@ def other(tmp_path, monkeypatch):
             elsewhere.setenv("HOME", str(tmp_path / "home of another"))
             elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "state of another"))
             await work(DeepworkProject(folder))
-        return folder / ".deepwork" / "data" / "deepwork.db"
+            return place_of(folder, os.environ, scope="repository").file
 
     return other
 
@@ -57,8 +56,8 @@ async def work(project):
         return await agent.call("start_workflow", **START)
 
 
-async def refusals(project):
-    """What calls are refused with."""
+async def replies(project):
+    """What calls are answered with."""
     texts = []
     try:
         async with project.agent() as agent:
@@ -82,16 +81,6 @@ def place(project):
     return data / "deepwork.db"
 
 
-def deepwork(project, *arguments):
-    command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project.root)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240)
-
-
-def git(project, *arguments):
-    command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *arguments]
-    subprocess.run(command, cwd=project.root, check=True, capture_output=True)
-
-
 @pytest.mark.parametrize("plant", PLANTS)
 async def test_a_valid_database_that_a_repository_brings_is_not_even_opened(project, other, tmp_path, plant):
     planted = await other(tmp_path / "other")
@@ -102,121 +91,29 @@ async def test_a_valid_database_that_a_repository_brings_is_not_even_opened(proj
     project.write(".deepwork/config.yml", "state: {store: sql}\n")
     shutil.copy(planted, place(project))
     before = place(project).read_bytes()
-    said = await refusals(project)
-    assert [text for text in said if "was not made by you" in text]
+    said = await replies(project)
+    assert "session_id" in said[1], "a database of the user's own is used"
     assert not [text for text in said if "internal error" in text or FORGED in text]
     assert place(project).read_bytes() == before
     assert not place(project).with_name("deepwork.db-wal").exists()
 
 
-@pytest.mark.parametrize("first", ["the shell", "the client"])
-def test_a_shell_with_a_state_folder_shares_the_database_with_servers_of_clients_that_pass_no_such_variable(
-    project, monkeypatch, first
-):
-    folder = os.environ["XDG_STATE_HOME"]
-    for program in sorted(["the shell", "the client"], key=lambda program: program != first):
-        if program == "the shell":
-            monkeypatch.setenv("XDG_STATE_HOME", folder)
-        else:
-            monkeypatch.delenv("XDG_STATE_HOME")
-        done = deepwork(project, "store", "migrate")
-        assert done.returncode == 0, done.stderr
-
-
-async def test_doctor_says_so_too(project, other, tmp_path):
-    shutil.copy(await other(tmp_path / "other"), place(project))
-    assert "was not made by you" in deepwork(project, "doctor").stdout
-
-
-@pytest.mark.parametrize("ending", ["-journal", "-wal"])
-async def test_what_sqlite_would_play_back_is_not_brought_for_a_database_that_is_yet_to_be_made(project, ending):
-    """A journal may name a further file, which SQLite removes when it has played it back."""
-    place(project).with_name(f"deepwork.db{ending}").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(504))
-    project.write_job()
-    project.write(".deepwork/config.yml", "state: {store: sql}\n")
-    said = await refusals(project)
-    assert any(f"deepwork.db{ending} without the database" in text for text in said)
-    assert not place(project).exists()
-
-
-@pytest.mark.parametrize("ending", ["-journal", "-wal"])
-async def test_what_git_brings_beside_the_users_own_database_is_not_played_back(project, ending):
-    git(project, "init", "-q")
-    await work(project)
-    beside = place(project).with_name(f"deepwork.db{ending}")
-    beside.write_bytes(b"what a pull brings")
-    git(project, "add", "-f", str(beside))
-    said = await refusals(project)
-    assert any("git tracks" in text and ending in text for text in said)
-    assert beside.read_bytes() == b"what a pull brings"
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal"])
+async def test_what_git_brings_where_the_database_was_once_is_not_played_back(project, ending):
+    session = (await work(project))["begin_step"]["session_id"]
+    brought = place(project).with_name(f"deepwork.db{ending}")
+    brought.write_bytes(b"what a pull brings")
+    assert any(session in text for text in await replies(project))
+    assert brought.read_bytes() == b"what a pull brings"
 
 
 async def test_a_write_ahead_log_of_a_server_that_was_killed_is_played_back(project):
-    git(project, "init", "-q")
     session = (await work(project))["begin_step"]["session_id"]
-    database = place(project)
+    database = place_of(project.root, os.environ, scope="repository").file
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("UPDATE deepwork_sessions SET damaged = 0")
         connection.commit()
         copies = {name: database.with_name(name).read_bytes() for name in ("deepwork.db", "deepwork.db-wal")}
     for name, content in copies.items():
         database.with_name(name).write_bytes(content)
-    assert any(session in text for text in await refusals(project))
-
-
-async def test_a_database_is_its_users_wherever_it_is_moved_and_restored(project, tmp_path):
-    await work(project)
-    moved = DeepworkProject(tmp_path / "moved")
-    shutil.copytree(project.root, moved.root)
-    assert not [text for text in await refusals(moved) if "was not made by you" in text]
-    with closing(sqlite3.connect(place(project))) as connection, closing(sqlite3.connect(tmp_path / "copy")) as copy:
-        connection.backup(copy)
-    shutil.copy(tmp_path / "copy", place(project))
-    assert not [text for text in await refusals(project) if "was not made by you" in text]
-
-
-async def test_a_database_of_another_machine_is_adopted_by_its_user_but_never_one_that_git_tracks(
-    project, other, tmp_path
-):
-    planted = await other(tmp_path / "other")
-    project.write_job()
-    project.write("a.md")
-    project.write(".deepwork/config.yml", "state: {store: sql}\n")
-    shutil.copy(planted, place(project))
-    git(project, "init", "-q")
-    git(project, "add", "-f", ".deepwork/data/deepwork.db")
-    done = deepwork(project, "store", "adopt", "--yes")
-    assert done.returncode == 1
-    assert "git tracks .deepwork/data/deepwork.db" in done.stderr
-    git(project, "rm", "-q", "--cached", ".deepwork/data/deepwork.db")
-    assert "[y/N]" in deepwork(project, "store", "adopt").stderr  # and nobody says yes
-    assert any("was not made by you" in text for text in await refusals(project))
-    assert deepwork(project, "store", "adopt", "--yes").returncode == 0
-    assert not [text for text in await refusals(project) if "was not made by you" in text]
-
-
-async def test_a_database_without_a_number_gets_one_when_it_is_adopted(project):
-    with closing(sqlite3.connect(place(project))) as connection:
-        connection.execute("CREATE TABLE notes (text)")
-    assert deepwork(project, "store", "adopt", "--yes").returncode == 0
-    assert deepwork(project, "store", "info").returncode == 0
-
-
-def test_what_is_no_database_cannot_be_adopted(project):
-    for content in (None, b"nonsense" * 100):
-        if content is not None:
-            place(project).write_bytes(content)
-        done = deepwork(project, "store", "adopt", "--yes")
-        assert done.returncode == 1, content
-        assert "Traceback" not in done.stderr
-    os.remove(place(project))
-    os.mkfifo(place(project))
-    assert deepwork(project, "store", "adopt", "--yes").returncode == 1
-
-
-def test_a_git_file_that_is_a_pipe_or_endless_makes_nobody_wait(project):
-    for kind in ("pipe", "endless"):
-        path = project.root / ".git"
-        os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
-        assert deepwork(project, "store", "info").returncode == 0
-        path.unlink()
+    assert any(session in text for text in await replies(project))

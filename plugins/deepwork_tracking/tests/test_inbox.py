@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+import deepwork_sql
 from deepwork.api import Answerer, open_context
 
 pytestmark = pytest.mark.anyio
@@ -57,4 +58,4 @@ async def test_a_flood_of_blockers_hides_neither_older_ones_nor_those_of_other_w
 
 async def test_looking_at_the_inbox_makes_no_database(repo):
     assert json.loads(repo.run("inbox", "--json").stdout) == {"items": [], "failures": [], "more": 0}
-    assert not (repo.root / ".deepwork" / "data").exists()
+    assert not deepwork_sql.has_database(open_context("sql", repo.root))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
 
 from deepwork.api import ConfigError, PluginContext
-from deepwork_sql.location import DATA, FILE, data_root, prepare_file
-from deepwork_sql.settings import AskedSettings, SqlSettings, has_bad_port, without_password
+from deepwork_sql.places import Place, place_of
+from deepwork_sql.server_url import ServerUrl, shown_url, sqlite_path
+from deepwork_sql.settings import AskedSettings, SqlSettings
 
 VARIABLE = "DEEPWORK_DATABASE_URL"
-
-_POSTGRES = ("postgresql", "postgres")
 
 
 @dataclass(frozen=True)
@@ -23,34 +20,49 @@ class Address:
     """Where a database is.
 
     Attributes:
-        dialect: Its engine.
-        shown: The URL without a password.
+        target: A PostgreSQL, an SQLite file that a URL names, or the place of the project's own file.
         machine: The name of this machine.
         migrate: Whether the first use brings the tables up to date.
-        file: The SQLite file; None for a server.
-        secret: Gives the URL as it was written. For an SQLite file of the project, it makes the file, or
-            refuses one that somebody else has made.
     """
 
-    dialect: Literal["sqlite", "postgresql"]
-    shown: str
+    target: ServerUrl | Path | Place
     machine: str
-    migrate: bool
-    secret: Callable[[], str]
-    file: Path | None = None
+    migrate: bool = True
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        """The engine of the database."""
+        return "postgresql" if isinstance(self.target, ServerUrl) else "sqlite"
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file; None for a server."""
+        if isinstance(self.target, Place):
+            return self.target.file
+        return self.target if isinstance(self.target, Path) else None
+
+    @property
+    def files(self) -> list[Path]:
+        """The SQLite files that may be the database: that of an earlier release counts until it is moved."""
+        if isinstance(self.target, Place):
+            return [self.target.file, *([self.target.old.path] if self.target.old.exists else [])]
+        return [self.target] if isinstance(self.target, Path) else []
+
+    @property
+    def shown(self) -> str:
+        """The URL as anybody may read it."""
+        return str(self.target) if isinstance(self.target, ServerUrl) else f"sqlite:///{self.file}"
 
     @property
     def is_made(self) -> bool:
         """Whether there is a database already; an SQLite file is made at its first use."""
+        if isinstance(self.target, Place):
+            return self.target.is_made
         return self.file is None or self.file.exists()
-
-    def __repr__(self) -> str:
-        """Show the address without its password, in tracebacks too."""
-        return f"Address({self.shown!r})"
 
 
 def choose_address(context: PluginContext) -> Address:
-    """Choose the database: of the environment, of the settings, or the file of the repository.
+    """Choose the database: of the environment, of the settings, or the file in the user's state folder.
 
     Args:
         context: The context of the plugin `sql`.
@@ -65,23 +77,13 @@ def choose_address(context: PluginContext) -> Address:
     asked = context.settings(AskedSettings).database_url
     if asked != settings.database_url:
         raise ConfigError(
-            f"plugins.settings.sql.database_url: the project asks for {without_password(asked)!r}, which you have not "
-            "trusted",
+            f"plugins.settings.sql.database_url: the project asks for {shown_url(asked)}, which you have not trusted",
             hint=f"Approve it with `deepwork trust`, or set {VARIABLE}.",
         )
     if settings.database_url:
         place = "plugins.settings.sql.database_url"
         return address_of(settings.database_url, place, machine=machine, migrate=settings.migrate)
-    root = data_root(context.project_root, scope=settings.scope)
-    path = root / DATA / FILE
-    return Address(
-        "sqlite",
-        f"sqlite:///{path}",
-        machine,
-        settings.migrate,
-        lambda: str(prepare_file(root, context.environment)),
-        path,
-    )
+    return Address(place_of(context.project_root, context.environment, scope=settings.scope), machine, settings.migrate)
 
 
 def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> Address:
@@ -96,15 +98,12 @@ def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> A
     Raises:
         ConfigError: It is neither of PostgreSQL nor of an SQLite file.
     """
-    shown = without_password(url)
-    parts = urlsplit(url)
-    if parts.scheme in _POSTGRES and not has_bad_port(url):
-        driver_url = f"postgresql+psycopg{url[len(parts.scheme) :]}"
-        return Address("postgresql", shown, machine, migrate, lambda: driver_url)
-    if parts.scheme == "sqlite" and not parts.netloc and parts.path.startswith("//") and not parts.query:
-        path = Path(unquote(parts.path[1:]))
-        return Address("sqlite", shown, machine, migrate, lambda: str(path), path)
-    raise ConfigError(
-        f"{place}: {shown!r} is not the URL of a database that can be used",
-        hint="Write postgresql://USER@HOST/DATABASE, or sqlite:////absolute/path/of/a/file.db.",
-    )
+    path = sqlite_path(url)
+    target = Path(path) if path else ServerUrl.parse(url)
+    if target is None:
+        raise ConfigError(
+            f"{place} is not the URL of a database that can be used; it is not shown, because it may have a password",
+            hint="Write postgresql://USER@HOST/DATABASE, or sqlite:////absolute/path/of/a/file.db. In a password, "
+            "write @ as %40, : as %3A, / as %2F, ? as %3F and # as %23.",
+        )
+    return Address(target, machine, migrate)

@@ -13,14 +13,15 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import open_context, serve_apps, visible
+from deepwork.api import ConfigError, open_context, serve_apps, visible
 from deepwork_sql import database
+from deepwork_sql.address import VARIABLE, choose_address
+from deepwork_sql.adopting import Source, find_source
+from deepwork_sql.adopting import adopt as adopt_database
 from deepwork_sql.copying import copy_sessions
 from deepwork_sql.events import Event, as_mapping
 from deepwork_sql.inspection import check_database, describe, migrate_now
-from deepwork_sql.location import DATA, FILE, data_root
-from deepwork_sql.ownership import adopt as adopt_file
-from deepwork_sql.settings import SqlSettings
+from deepwork_sql.places import Place
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -82,20 +83,34 @@ def check(root: str, *, as_json: bool) -> int:
 
 
 @store.command()
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="A database file, or the folder where the project was (default: .deepwork/data/deepwork.db).",
+)
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @_project
-def adopt(root: str, *, yes: bool) -> None:
-    """Use a database file that somebody else, or another machine, has made.
+def adopt(root: str, source: Path | None, *, yes: bool) -> None:
+    """Use a database that lies elsewhere: of a repository that was moved or copied, of another machine, or a backup.
 
-    A file in .deepwork/data that this user has not made is not opened, because a repository could have brought it.
+    A file in .deepwork/data that you have not made is not opened unasked, because a repository could have brought it.
     """
     context = open_context("sql", root)
-    folder = data_root(context.project_root, scope=context.settings(SqlSettings).scope)
-    path = folder / DATA / FILE
+    place = choose_address(context).target
+    if not isinstance(place, Place):
+        raise ConfigError(
+            f"a URL says which database this project uses: {choose_address(context).shown}",
+            hint=f"Unset {VARIABLE} and plugins.settings.sql.database_url, or use the tools of that database.",
+        )
+    origin = find_source(source, context.environment) if source else Source(place.old.path)
     if not yes:
-        click.confirm(visible(f"Is {path} your own, and has no repository brought it?"), abort=True, err=True)
-    adopt_file(path, folder, context.environment)
-    click.echo(visible(f"{path} is used from now on."), err=True)
+        click.confirm(visible(f"Is {origin.file} your own, and has no repository brought it?"), abort=True, err=True)
+    former = adopt_database(origin, place, context.project_root)
+    click.echo(visible(f"{place.file} is used from now on."), err=True)
+    if former:
+        click.echo(visible(f"What was used until now is kept in {former}"), err=True)
 
 
 @store.command()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Engine, create_engine, event
 
+from deepwork.api import ConfigError
 from deepwork_sql.address import Address
+from deepwork_sql.server_url import ServerUrl, secret_values
 
 # So many servers have to share the connections of one PostgreSQL that a process may have no more than this, the one
 # that listens among them.
@@ -17,11 +21,43 @@ POOL = CONNECTIONS - 1
 READ_ONLY = "deepwork_read_only"
 
 _CONNECT_SECONDS = 10
+# So short a password could be anywhere in a message, so that what is left of it would tell the password.
+_SHORT = 4
 
 
 def make_engine(address: Address) -> Engine:
-    """Make the engine; it connects to nothing yet."""
-    return _postgres(address.secret()) if address.dialect == "postgresql" else _sqlite(address.secret())
+    """Make the engine; it connects to nothing yet.
+
+    Raises:
+        ConfigError: The URL of a PostgreSQL has a parameter that the driver does not know.
+        DatabaseError: The SQLite file can neither be made nor moved to its place.
+    """
+    if isinstance(address.target, ServerUrl):
+        return _postgres(address.target)
+    if isinstance(address.target, Path):
+        return _sqlite(address.target)
+    prepared = address.target.prepare()
+    if isinstance(prepared, Path):
+        return _sqlite(prepared)
+    engine = _sqlite(prepared.path)
+    event.listen(engine, "engine_disposed", lambda _engine: prepared.close())
+    return engine
+
+
+def shown_engine(engine: Engine, address: Address) -> str:
+    """Write which database an engine uses: a file of an earlier release may still be where it was."""
+    return f"sqlite:///{engine.url.database}" if address.dialect == "sqlite" else address.shown
+
+
+def cleaned(engine: Engine, message: str) -> str:
+    """Take passwords out of the message of a driver, as they are and as URLs write them."""
+    values = secret_values(engine.url.password, engine.url.query)
+    spellings = {write(value) for value in values for write in (str, quote, quote_plus)}
+    for spelling in sorted(spellings, key=len, reverse=True):
+        if spelling in message and len(spelling) < _SHORT:
+            return "the driver's message is not shown, because it may have the password"
+        message = message.replace(spelling, "…")
+    return message
 
 
 def driver_arguments(engine: Engine) -> dict[str, Any]:
@@ -29,9 +65,41 @@ def driver_arguments(engine: Engine) -> dict[str, Any]:
     return {"connect_timeout": _CONNECT_SECONDS, **engine.dialect.create_connect_args(engine.url)[1]}
 
 
-def _postgres(url: str) -> Engine:
+def _postgres(server: ServerUrl) -> Engine:
+    url = URL.create(
+        "postgresql+psycopg",
+        username=server.user,
+        password=server.password,
+        host=server.host,
+        port=server.port,
+        database=server.database,
+        query=dict(server.parameters),
+    )
+    engine = _postgres_engine(url)
+    _check_parameters(engine, server)
+    return engine
+
+
+def _check_parameters(engine: Engine, server: ServerUrl) -> None:
+    """Refuse now what psycopg would refuse when it connects, as if the program had called it wrongly."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import make_conninfo
+
+    arguments = driver_arguments(engine)
+    arguments.pop("context", None)  # of the driver's own, and no parameter of a server
+    try:
+        make_conninfo(**arguments)
+        int(arguments["connect_timeout"])
+    except (ProgrammingError, ValueError):
+        raise ConfigError(
+            f"the URL of the database {server} has a parameter that PostgreSQL does not know, or a wrong value of one",
+            hint="Correct what stands behind its `?`; in a password, write ? as %3F.",
+        ) from None
+
+
+def _postgres_engine(url: URL) -> Engine:
     return create_engine(
-        make_url(url),
+        url,
         pool_size=POOL,
         max_overflow=0,
         # The driver itself would send BEGIN alone, and wait for the answer: `execution` sends it with the first query.
@@ -46,9 +114,9 @@ def _postgres(url: str) -> Engine:
     )
 
 
-def _sqlite(path: str) -> Engine:
+def _sqlite(path: Path) -> Engine:
     engine = create_engine(
-        URL.create("sqlite", database=path),
+        URL.create("sqlite", database=str(path)),
         pool_size=CONNECTIONS,
         max_overflow=0,
         hide_parameters=True,

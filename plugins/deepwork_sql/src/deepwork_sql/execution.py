@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Programmi
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from deepwork.api import DeepWorkError
-from deepwork_sql.engines import READ_ONLY
+from deepwork_sql.engines import READ_ONLY, cleaned
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.prepared import execute
 from deepwork_sql.retry import Retry, is_passing
@@ -67,6 +67,7 @@ class Executor:
             except DBAPIError as error:
                 if isinstance(error, IntegrityError):
                     raise
+                self._clean(error)
                 if not is_passing(error) or not next(pauses, False):
                     raise _explanation(error) from error
             except _UnknownOutcome as error:
@@ -77,6 +78,13 @@ class Executor:
                     ) from error
             except PoolTimeout as error:
                 raise DatabaseError("No connection to the database was free in time", hint="Call again.") from error
+
+    def _clean(self, error: BaseException) -> None:
+        """Take passwords out of an error and its causes, which a traceback would show."""
+        cause: BaseException | None = error
+        while cause is not None:
+            cause.args = tuple(cleaned(self._engine, arg) if isinstance(arg, str) else arg for arg in cause.args)
+            cause = cause.__cause__ or cause.__context__
 
 
 class _UnknownOutcome(Exception):

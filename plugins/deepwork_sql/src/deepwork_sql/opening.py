@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from deepwork_sql.access import Database
 from deepwork_sql.address import Address
-from deepwork_sql.engines import POOL, make_engine
+from deepwork_sql.engines import POOL, make_engine, shown_engine
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.execution import Executor
 from deepwork_sql.feed import align, is_restored
@@ -39,7 +39,7 @@ async def open_database(address: Address) -> AsyncIterator[Database]:
                 Executor(engine, SQLITE if address.dialect == "sqlite" else POSTGRES),
                 WakeUps(engine, tasks),
                 dialect=address.dialect,
-                url=address.shown,
+                url=shown_engine(engine, address),
                 machine=address.machine,
                 threads=POOL,
             )

@@ -15,7 +15,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 from sqlalchemy import Engine
 
-from deepwork_sql.engines import driver_arguments
+from deepwork_sql.engines import cleaned, driver_arguments
 
 CHANNEL = "deepwork_events"
 
@@ -82,7 +82,7 @@ class WakeUps:
             try:
                 await work()
             except Exception as error:  # noqa: BLE001 - whatever a driver raises, the next try may succeed
-                log.debug("wake-ups: %s", error)
+                log.debug("wake-ups: %s", cleaned(self._engine, str(error)))
             await anyio.sleep(_RECONNECT_SECONDS)
 
     async def _notify(self) -> None:
