@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.append(str(Path(__file__).parent / "tools"))
+from stored_state import restored
+
+STORED = sorted((Path(__file__).parent / "tests/data/stored").iterdir())
 
 settings.register_profile(
     "deepwork",
@@ -24,3 +32,27 @@ def pytest_collection_modifyitems(items):
         engines = getattr(item, "callspec", None) and item.callspec.params.values()
         if engines and "postgresql" in engines and not item.get_closest_marker("smoke"):
             item.add_marker("slow")
+
+
+@pytest.fixture(params=STORED, ids=lambda folder: folder.name)
+def old_state(request, tmp_path, monkeypatch):
+    """What a release has old_state, in a folder of its own, with the environment of its user."""
+    state = restored(request.param, tmp_path)
+    for name, value in state.environment.items():
+        monkeypatch.setenv(name, value)
+    return state
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def old_database(request, old_state, monkeypatch):
+    """The name of a database that a release has left, which the project of `old_state` uses."""
+    if request.param == "postgresql":
+        from deepwork_sql.cluster import find_program
+
+        with request.getfixturevalue("postgres_server").new_database() as url:
+            command = [find_program("psql"), "--quiet", "--set", "ON_ERROR_STOP=1", url]
+            subprocess.run(command, input=old_state.sql(), text=True, check=True, stdout=subprocess.DEVNULL)
+            monkeypatch.setenv("DEEPWORK_DATABASE_URL", url)
+            yield request.param
+    else:
+        yield request.param
