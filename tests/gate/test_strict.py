@@ -1,4 +1,4 @@
-"""`quality_gate.strict`: twenty ways to get past it without a verdict, of which none works, and what a person may do.
+"""`quality_gate.strict`: twenty-two ways past it without a verdict, of which none works, and what a person may do.
 
 Three more go through a shell of the same user, who may do whatever the user may; they are at the end, with what is
 seen of them afterwards.
@@ -447,6 +447,57 @@ async def test_without_a_terminal_nobody_overrides(reviewed, judge, served, deep
     assert history("override") == []
 
 
+def without_reviews(session):
+    """Take every review out of a session, as a careless agent with a shell would."""
+    steps = session["definition"]["steps"].values()
+    session["definition"]["steps"] = {item["id"]: {**item, "reviews": []} for item in steps}
+    return json.dumps(session)
+
+
+async def test_cheat_21_reviews_that_are_taken_out_of_the_session_file(reviewed, judge, served, stored, deepwork):
+    async with reviewed.agent(served(judge(is_good))) as agent:
+        begin = await agent.start()
+        session_id = begin["session_id"]
+        assert (await agent.finish(DONE))["status"] == "needs_work"
+        file = reviewed.state / f"session_{session_id}.json"
+        file.write_text(without_reviews(stored()))
+        refusals = [await agent.refused("finished_step", outputs=DONE)]
+        async with reviewed.agent(served(judge(is_good))) as other:
+            for outputs, more in ((DONE, {}), ({}, {"step_id": "?"})):
+                refusals.append(await other.refused("finished_step", outputs=outputs, session_id=session_id, **more))
+        for refusal in refusals:
+            assert "its workflow, steps or reviews are not those with which it was started" in refusal
+            assert f"deepwork sessions reopen {session_id} a --reason TEXT --accept-definition" in refusal
+        edited = stored()
+        assert "edited" in await deepwork("sessions", "show", session_id)
+        for command in (["undo", session_id], ["reopen", session_id, "a"]):
+            assert "was edited" in await deepwork("sessions", *command, "--reason", "r", code=1)
+        assert stored() == edited
+        report = json.loads(await deepwork("sessions", "verify", session_id, "--json", code=1))
+        assert report["verified"] is False
+        await agent.call("abort_workflow", explanation="It was edited.")
+    assert stored()["status"] == "aborted"
+
+
+async def test_cheat_22_reviews_that_are_taken_out_while_one_runs(reviewed, judge, served, stored, steps_done):
+    runner = judge(is_good)
+    runner.hold = True
+    reviewed.write("a.md", "GOOD\n")
+    async with reviewed.agent(served(runner)) as agent, anyio.create_task_group() as tasks:
+        begin = await agent.start()
+
+        async def report():
+            assert "was edited" in await agent.refused("finished_step", outputs=DONE)
+
+        tasks.start_soon(report)
+        await runner.asked.wait()
+        session = stored()
+        session["revision"] += 1
+        (reviewed.state / f"session_{begin['session_id']}.json").write_text(without_reviews(session))
+        runner.release.set()
+    assert steps_done() == []
+
+
 # A shell of the same user may do what the user may. These get through, and this is what is seen of them.
 
 
@@ -473,6 +524,20 @@ async def test_shell_2_an_edited_file_after_its_pass_is_named_by_verify(reviewed
     assert (gate["judges"], gate["exceptions"]) == ([], ["a.md: has changed since it was judged"])
 
 
+async def test_reviews_that_are_taken_out_of_a_finished_session_are_missed_by_verify(
+    reviewed, judge, served, stored, deepwork
+):
+    reviewed.write("a.md", "GOOD\n")
+    async with reviewed.agent(served(judge(is_good))) as agent:
+        begin = await agent.start()
+        await agent.finish(DONE)
+        await agent.finish({"b.md": "b.md"})
+    (reviewed.state / f"session_{begin['session_id']}.json").write_text(without_reviews(stored()))
+    report = json.loads(await deepwork("sessions", "verify", "--json", code=1))
+    [exceptions] = [gate["exceptions"] for gate in report["sessions"][0]["gates"] if gate["exceptions"]]
+    assert exceptions == ["its stored workflow, steps or reviews are not those with which it was started"]
+
+
 async def test_shell_3_a_forged_pass_in_the_session_file_is_named_by_verify_unless_its_digests_are_forged_too(
     reviewed, judge, served, deepwork
 ):
@@ -492,3 +557,27 @@ async def test_shell_3_a_forged_pass_in_the_session_file_is_named_by_verify_unle
     assert report["sessions"][0]["gates"][0]["exceptions"] == [
         "step: its files, inputs, criteria or notes are not those that judge judged"
     ]
+
+
+async def test_a_person_at_a_terminal_goes_on_with_an_edited_session(
+    reviewed, judge, served, stored, history, deepwork
+):
+    async with reviewed.agent(served(judge(is_good))) as agent:
+        begin = await agent.start()
+        file = reviewed.state / f"session_{begin['session_id']}.json"
+        edited = stored()
+        edited["definition"]["steps"]["a"]["reviews"][0]["quality_criteria"] = {"Better": "Is it better?"}
+        file.write_text(json.dumps(edited))
+        words = ["sessions", "reopen", begin["session_id"], "a", "--reason", "I did it", "--accept-definition"]
+        assert "Only a person may go on with a definition that was edited" in await deepwork(*words, code=1)
+        assert stored() == edited
+        shown, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
+        assert (code, "reopened" in shown) == (0, True)
+        reviewed.write("a.md", "GOOD\n")
+        await agent.finish(DONE)
+        assert (await agent.finish({"b.md": "b.md"}))["status"] == "workflow_complete"
+    [accepted] = history("note")
+    assert accepted["by"] == "person"
+    assert accepted["terminal"].startswith("/dev/")
+    assert [verdict["asked"] for verdict in history("verdict")] == [["Better"]]
+    assert json.loads(await deepwork("sessions", "verify", "--json"))["verified"] is True

@@ -12,6 +12,7 @@ import pytest
 
 from deepwork.api import Engine, ToolCall
 from deepwork.engine.reports import Report
+from deepwork.models.sessions import PinnedDefinition
 from deepwork.project.project import Project
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +80,8 @@ async def test_fields_of_a_newer_release_survive_a_load_and_save(project, stored
         ]
         for number, part in enumerate(newer):
             part["newer"] = {"kept": number}
+        written = PinnedDefinition.model_validate_json(json.dumps(definition), extra="allow")
+        definition["content_digest"] = written.stored_digest
         (project.state / f"session_{session_id}.json").write_text(json.dumps(session))
         await agent.finish({"a.md": "a.md"}, session_id=session_id, step_id="a")
     after = stored(session_id)

@@ -78,6 +78,19 @@ async def test_a_session_of_a_later_release_is_refused_with_a_sentence(old_state
         assert "Traceback" not in text
 
 
+async def test_an_edited_definition_is_refused_and_can_be_aborted(old_state, old_database, agent, deepwork):
+    session_id = old_state.sessions(old_database)["failed once"]
+    row = sessions.c.session_id == session_id
+    document = json.loads(await _execute(old_state, sa.select(sessions.c.document).where(row), "scalar_one"))
+    document["definition"]["steps"]["draft"]["reviews"] = []
+    await _execute(old_state, sa.update(sessions).where(row).values(document=json.dumps(document)))
+    async with agent() as connected:
+        refusal = await connected.refused("finished_step", outputs={"draft.md": "draft.md"}, session_id=session_id)
+        assert "was edited where it is stored" in refusal
+        await deepwork("sessions", "verify", session_id, code=1)
+        await connected.call("abort_workflow", explanation="edited", session_id=session_id)
+
+
 async def test_a_database_of_a_later_release_is_refused_with_a_sentence(old_state, old_database, agent, deepwork):
     await _execute(
         old_state, sa.update(schemas).where(schemas.c.name == "deepwork").values(version=99, oldest_release="99.0")
@@ -90,7 +103,7 @@ async def test_a_database_of_a_later_release_is_refused_with_a_sentence(old_stat
         assert "Traceback" not in text
 
 
-async def _execute(old_state, statement):
+async def _execute(old_state, statement, take="close"):
     async with open_context("test", old_state.project.root) as context:
         database = await deepwork_sql.database(context)
-        await database.write(lambda transaction: transaction.execute(statement))
+        return await database.write(lambda transaction: getattr(transaction.execute(statement), take)())

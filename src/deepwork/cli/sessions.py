@@ -21,6 +21,7 @@ from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
 from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
+from deepwork.sessions.definition import is_unchanged
 from deepwork.sessions.standing import StepState, is_unreported, position, reason_of_passage, step_state
 from deepwork.sessions.upgrade import upgraded
 
@@ -49,6 +50,8 @@ def show(session_id: str, root: str, as_json: bool) -> None:
     say(f"{session.session_id}  {session.workflow}  {session.status}  {position(session)}".rstrip())
     say_text(session.goal, "goal     ")
     say(f"started  {session.started_at} by {session.principal}")
+    if not is_unchanged(session):
+        say("edited   its workflow, steps or reviews are not those with which it was started")
     if session.completed_at:
         say_text(f"{session.completed_at} {session.abort_reason or ''}".rstrip(), "ended    ")
     for step in session.step_progress.values():
@@ -120,11 +123,17 @@ def undo(session_id: str, reason: str, root: str, as_json: bool) -> None:
 @session_id_argument
 @click.argument("step_id", metavar="STEP")
 @reason_option
+@click.option(
+    "--accept-definition",
+    "accepts",
+    is_flag=True,
+    help="Go on with a workflow that was edited where the session is stored. For people: it needs a terminal.",
+)
 @path_option
 @json_option
-def reopen_step(session_id: str, step_id: str, reason: str, root: str, as_json: bool) -> None:
+def reopen_step(session_id: str, step_id: str, reason: str, accepts: bool, root: str, as_json: bool) -> None:
     """Make a step the current one again, also of a session that is over; later steps are open again."""
-    _say_back(_going_back(root, session_id, step_id, reason), as_json)
+    _say_back(_going_back(root, session_id, step_id, reason, accepts=accepts), as_json)
 
 
 @others.command()
@@ -161,10 +170,12 @@ def _how_reviewed(session: Session, step_id: str) -> str:
     return "self-review passed, by the agent's word"
 
 
-def _going_back(root: str, session_id: str, step_id: str | None, reason: str) -> Session:
+def _going_back(root: str, session_id: str, step_id: str | None, reason: str, *, accepts: bool = False) -> Session:
     by = at_terminal()
     return change_session(
-        Project(root), session_id, lambda changes, session: changes.go_back(session, step_id, reason, by)
+        Project(root),
+        session_id,
+        lambda changes, session: changes.go_back(session, step_id, reason, by, accept_definition=accepts),
     )
 
 

@@ -12,6 +12,7 @@ from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions import transitions
+from deepwork.sessions.definition import check_unchanged, is_unchanged
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.reopen import reopen
 from deepwork.sessions.standing import is_open, last_completed, open_steps, waiting_steps
@@ -36,11 +37,12 @@ class Interventions:
 
         Raises:
             PersonNeeded: No person does it.
-            StateError: The session is over, or the step is not open.
+            StateError: The session is over, the step is not open, or the stored definition was edited.
         """
         by.check_person("override a review")
 
         def permit(current: Session) -> Session:
+            check_unchanged(current)
             _check_open(current, step_id)
             return transitions.permit_override(current, step_id, reason.strip(), by.recorded(), now=_now())
 
@@ -61,16 +63,30 @@ class Interventions:
 
         return await self._sessions.update(session.session_id, end, session=session)
 
-    async def go_back(self, session: Session, step_id: str | None, reason: str, by: Answerer) -> Session:
+    async def go_back(
+        self, session: Session, step_id: str | None, reason: str, by: Answerer, *, accept_definition: bool = False
+    ) -> Session:
         """Make a step, or the one completed last, the current one again; attempts are counted anew.
 
+        Args:
+            session: The session.
+            step_id: The step; the one completed last if not given.
+            reason: Why, for the history.
+            by: Who goes back.
+            accept_definition: Whether to go on with a definition that was edited where it is stored.
+
         Raises:
-            PersonNeeded: A step of the session waits for a person, and no person does it.
-            StateError: A session that nests in this one is active, or there is no such step.
+            PersonNeeded: A step of the session waits for a person, or its edited definition is to be accepted, and no
+                person does it.
+            StateError: A session that nests in this one is active, there is no such step, or the stored definition was
+                edited and is not accepted.
         """
         await self._check_no_child(session)
 
         def reopened(current: Session) -> Session:
+            if accept_definition and current.definition and not is_unchanged(current):
+                by.check_person("go on with a definition that was edited")
+                current = transitions.accept_definition(current, by.recorded(), now=_now())
             upgraded_session = self._upgrade(current)
             # Otherwise an agent with a shell would have all attempts at a failed review again.
             if current.is_active and any(waiting_steps(upgraded_session)):

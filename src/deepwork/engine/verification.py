@@ -11,6 +11,7 @@ from deepwork.gate.payload import printable
 from deepwork.gate.work import Portion, Work, portions, verdict_keys
 from deepwork.models.history import Override, SelfReview, Verdict
 from deepwork.models.sessions import Session, SessionStatus
+from deepwork.sessions.definition import is_unchanged
 from deepwork.sessions.standing import Passage, last_report, passage
 from deepwork.sessions.transitions import outputs_by_step
 from deepwork.text.foreign import one_line
@@ -37,6 +38,9 @@ def verify(session: Session, roots: Sequence[Path]) -> list[GateRecord]:
         reason = "the session is of release 0.9, which kept no verdicts"
         return [GateRecord("*", Passage.NOT_JUDGED, exceptions=(reason,))]
     records = [_record(session, step_id, roots) for step_id in session.definition.workflow.step_ids]
+    if not is_unchanged(session):
+        reason = "its stored workflow, steps or reviews are not those with which it was started"
+        records.insert(0, GateRecord("*", Passage.NOT_JUDGED, exceptions=(reason,)))
     if session.status is not SessionStatus.COMPLETED:
         reason = f"the session is not finished, but {session.status}"
         records.append(GateRecord("*", Passage.OPEN, exceptions=(reason,)))

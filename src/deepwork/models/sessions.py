@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator
@@ -117,13 +120,29 @@ class StepProgress(StoredModel):
 
 
 class PinnedDefinition(StoredModel):
-    """The workflow as it was when the session started."""
+    """The workflow as it was when the session started.
+
+    `content_digest` shows whether anybody has edited it since. `digest` is that of release 1.0.0.dev0, which had no
+    other; it does not cover keys of later releases.
+    """
 
     digest: str
+    content_digest: str | None = None
     job_dir: str
     common_job_info: str
     workflow: Workflow
     steps: dict[str, Step]
+
+    @cached_property
+    def stored_digest(self) -> str:
+        """The digest of all that is stored here, whatever the order of its keys, those of later releases included.
+
+        What is not stored is left out: a field that a release adds has a default, and is not in older sessions. The
+        folder is left out because it is looked up at each use.
+        """
+        content = self.model_dump(mode="json", exclude_unset=True, exclude={"digest", "content_digest", "job_dir"})
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def _standing_or_none(value: Any, validate: Callable[[Any], Standing | None]) -> Standing | None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from deepwork.errors import MissingInstructions, PathRefused
+from deepwork.errors import MissingInstructions, PathRefused, StateError
 from deepwork.files.paths import describe, read_regular
 from deepwork.models.jobs import FileInput, Job, Step, UserInput, Workflow
 from deepwork.models.outputs import Outputs
-from deepwork.models.sessions import BegunInput, BegunStep, PinnedDefinition
+from deepwork.models.sessions import BegunInput, BegunStep, PinnedDefinition, Session
 
 MAX_INSTRUCTIONS = 1024 * 1024
 # Of all steps of a group together: each step keeps its own text, also where they share a file.
@@ -19,20 +19,56 @@ MAX_GROUP_INSTRUCTIONS = 4 * 1024 * 1024
 
 def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
     """Keep what a session needs of a job."""
-    steps = {step.id: step for step in job.definition.steps if step.id in set(workflow.step_ids)}
-    common = job.definition.common_job_info_provided_to_all_steps_at_runtime
-    texts = [
-        workflow.model_dump_json(),
-        common,
-        *(steps[step_id].model_dump_json() for step_id in workflow.step_ids),
-    ]
-    return PinnedDefinition(
-        digest=sha256("\0".join(texts).encode()).hexdigest(),
+    definition = PinnedDefinition(
+        digest="",
         job_dir=str(job.job_dir),
-        common_job_info=common,
+        common_job_info=job.definition.common_job_info_provided_to_all_steps_at_runtime,
         workflow=workflow,
-        steps=steps,
+        steps={step.id: step for step in job.definition.steps if step.id in set(workflow.step_ids)},
     )
+    # As it will be read again: what is stored has every field, and digests are of what is stored.
+    return with_digests(PinnedDefinition.model_validate_json(definition.model_dump_json()))
+
+
+def with_digests(definition: PinnedDefinition) -> PinnedDefinition:
+    """Return a definition with the digests of what it says."""
+    digests = {"digest": _first_digest(definition), "content_digest": definition.stored_digest}
+    return definition.model_copy(update=digests)
+
+
+def is_unchanged(session: Session) -> bool:
+    """True if the stored definition of a session is the one with which it was started."""
+    definition = session.definition
+    if definition is None:
+        return session.schema_version == 0  # release 0.9 kept none
+    if definition.content_digest is None:
+        return definition.digest == _first_digest(definition)
+    return definition.content_digest == definition.stored_digest
+
+
+def check_unchanged(session: Session) -> None:
+    """Refuse a session whose stored definition was edited: its reviews may have been taken out.
+
+    Raises:
+        StateError: It was edited; the error says how a person can end the session or go on with it.
+    """
+    if is_unchanged(session):
+        return
+    session_id, step_id = session.session_id, session.current_step_id
+    raise StateError(
+        f"Session {session_id!r} was edited where it is stored: its workflow, steps or reviews are not those with "
+        "which it was started; nothing was changed",
+        hint=f"`deepwork sessions show {session_id}` shows the session. Call abort_workflow with this session_id, or "
+        f"ask the user to run `deepwork sessions reopen {session_id} {step_id} --reason TEXT --accept-definition` in a "
+        "terminal, which goes on with what is stored now.",
+    )
+
+
+def _first_digest(definition: PinnedDefinition) -> str:
+    """Return the digest as release 1.0.0.dev0 made it: of what is stored, with its keys in the order of the models."""
+    parts = [definition.workflow, *(definition.steps[step_id] for step_id in definition.workflow.step_ids)]
+    workflow, *steps = (part.model_dump_json(exclude_unset=True) for part in parts)
+    return sha256("\0".join([workflow, definition.common_job_info, *steps]).encode()).hexdigest()
 
 
 class Definitions:

@@ -22,7 +22,7 @@ from deepwork.models.sessions import (
     StepProgress,
     StepStatus,
 )
-from deepwork.sessions.definition import begun_step
+from deepwork.sessions.definition import begun_step, with_digests
 from deepwork.sessions.standing import PERSON, is_asked, is_open, last_review, open_members, permitted_override
 
 
@@ -150,6 +150,14 @@ def permit_override(session: Session, step_id: str, reason: str, permission: Map
 def begin_again(session: Session, step_id: str, reason: str, *, now: str) -> Session:
     """Note that a person has made a step the current one again."""
     return record(session, now, history.Reopened(reason=reason), step_id)
+
+
+def accept_definition(session: Session, permission: Mapping[str, Any], *, now: str) -> Session:
+    """Note that a person goes on with a definition that was edited where it is stored, and make it the session's."""
+    definition = with_digests(session.pinned)
+    session = session.model_copy(update={"definition": definition})
+    text = f"A person goes on with the definition as it was edited where it is stored: {definition.content_digest}"
+    return record(session, now, history.Note(text=text, at=now, **{**permission, "by": PERSON}))
 
 
 def complete(session: Session, completion: Completion, *, now: str) -> Session:

@@ -8,18 +8,20 @@ from deepwork.errors import StateError, ToolError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.sessions import SCHEMA_VERSION, Session, StepProgress
-from deepwork.sessions.definition import begun_step, pin, read_instructions
+from deepwork.sessions.definition import begun_step, check_unchanged, pin, read_instructions
 from deepwork.sessions.transitions import outputs_by_step
 
 
 def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
-    """Look up the folder of the job; pin what the job says now if the session has no definition.
+    """Check the stored definition, and look up the folder of the job; without one, pin what the job says now.
 
     Raises:
-        StateError: It has none, and its position means another step now; the error says what differs.
+        StateError: The definition was edited, or there is none and the position of the session means another step
+            now; the error says what differs.
     """
+    check_unchanged(session)
     if session.definition:
-        return _in_folder(session, catalogue)
+        return _in_folder(_with_content_digest(session), catalogue)
     if not session.is_active:
         return session
     try:
@@ -60,11 +62,25 @@ def _with_job_dir(session: Session, job_dir: str) -> Session:
     return session.model_copy(update={"definition": definition})
 
 
+def _with_content_digest(session: Session) -> Session:
+    """Return a session, whose definition was checked, with the digest that release 1.0.0.dev0 did not write."""
+    if session.pinned.content_digest is not None:
+        return session
+    definition = session.pinned.model_copy(update={"content_digest": session.pinned.stored_digest})
+    return session.model_copy(update={"definition": definition})
+
+
 def pinned_as(session: Session, upgraded_session: Session) -> Session:
-    """Upgrade a session that was read anew as it was upgraded before."""
+    """Upgrade a session that was read anew as it was upgraded before.
+
+    Raises:
+        StateError: Its definition was edited meanwhile.
+    """
+    check_unchanged(session)
     if session.definition:
         job_dir = upgraded_session.pinned.job_dir
-        return session if session.definition.job_dir == job_dir else _with_job_dir(session, job_dir)
+        session = _with_content_digest(session)
+        return session if session.pinned.job_dir == job_dir else _with_job_dir(session, job_dir)
     begun = {step_id: progress.begun for step_id, progress in upgraded_session.step_progress.items()}
     steps = {
         **upgraded_session.step_progress,
