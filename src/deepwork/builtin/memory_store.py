@@ -49,4 +49,4 @@ class MemoryStore(StateStore):
 @hookimpl
 def deepwork_state_stores() -> Iterator[StateStoreSpec]:
     """The store `memory`."""
-    yield StateStoreSpec(name="memory", open=lambda _workspace: MemoryStore())
+    yield StateStoreSpec(name="memory", open=lambda _workspace: MemoryStore(), persists=False)

@@ -246,7 +246,9 @@ def _sessions(project: Project) -> Iterator[Finding]:
         return len(await store.find(limit=sys.maxsize)), await store.damaged()
 
     count, damaged = with_store(project, read)
-    yield Finding(Level.OK, f"{count} sessions in the store {project.config.state.store!r}")
+    yield Finding(
+        Level.OK, f"{count} sessions in the store {project.sessions().store_name!r}, by {project.store_reason}"
+    )
     for name in damaged:
         yield Finding(Level.WARNING, f"{name} cannot be read", "restore a copy of it, or remove it")
     folder = project.workspace.state_dir

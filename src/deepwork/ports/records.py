@@ -18,10 +18,16 @@ from deepwork.ports.state_store import StateStore
 
 @dataclass(frozen=True, kw_only=True)
 class StateStoreSpec:
-    """A state store that can be selected by name; `open` is called for the selected one only."""
+    """A state store that can be selected by name; `open` is called for the selected one only.
+
+    Attributes:
+        persists: Whether sessions are still there when the server has ended. A project may choose a store that forgets
+            them only if its user trusts that.
+    """
 
     name: str
     open: Callable[[Workspace], StateStore]
+    persists: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

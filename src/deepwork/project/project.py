@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
+from deepwork.project.settings import setting_label
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import TrustRequest
 from deepwork.project.trusted_commands import obstacle, pending_request
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from deepwork.inbox.notifier import Notifier
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
+
+log = logging.getLogger("deepwork.project")
 
 SELF_REVIEW = "self"
 COMMAND_RUNNER = "command_runner"
@@ -75,6 +79,9 @@ class Project:
 
     Each part is imported and built when it is first used, and every hook is asked once.
 
+    Attributes:
+        store_reason: Why sessions are in the store that was chosen last.
+
     Args:
         root: The project's folder.
         platform: Name of the agent's platform, for plugins.
@@ -102,6 +109,8 @@ class Project:
         self.config, self.workspace, self.trust = loaded.config, loaded.workspace, loaded.trust
         self.plugins = plugins or load_plugins(self.config, os.environ, blocked, plugins_dir=plugins_dir)
         self.ignored = loaded.ignored
+        self._own_store, self._requested_store = _store_of(loaded.user), _store_of(loaded.requested)
+        self.store_reason = ""
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = shared or SharedObjects()
         self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
@@ -238,9 +247,27 @@ class Project:
         """Choose a state store; that of the configuration if none is named."""
         stores = by_name("state store", self.state_stores.demand(), lambda spec: spec.name)
         option = "--state-store or state.store"
-        chosen = name or self.config.state.store
-        provided = choose("state store", chosen, stores, option=option, failures=self.plugins.failures)
-        return guarded_store(provided.item, provided.by)
+
+        def provided(chosen: str) -> Provided[StateStoreSpec]:
+            return choose("state store", chosen, stores, option=option, failures=self.plugins.failures)
+
+        chosen, self.store_reason = (name, "--state-store") if name else self._configured_store(provided)
+        log.info("sessions are kept in the store %r, by %s", chosen, self.store_reason)
+        return guarded_store(provided(chosen).item, provided(chosen).by)
+
+    def _configured_store(self, provided: Callable[[str], Provided[StateStoreSpec]]) -> tuple[str, str]:
+        """Return the store of the configuration, and why it is that one.
+
+        A project that has sessions forgotten erases what its agents did, so its user has to trust that.
+        """
+        by_project, by_user = self._requested_store, self._own_store
+        own_choice = (by_user, "state.store of your own config.yml") if by_user else ("json", "default")
+        if not by_project or by_project == by_user:
+            return own_choice
+        if provided(by_project).item.persists or self.trust.allows(setting_label("state.store"), by_project):
+            return by_project, "state.store of .deepwork/config.yml"
+        store, reason = own_choice
+        return store, f"{reason}: {by_project!r} of .deepwork/config.yml forgets them, and is not trusted"
 
     def gate(
         self, runner: str | None = None, *, timeout: int | None = None, max_attempts: int | None = None
@@ -341,6 +368,11 @@ class Project:
             raise ConfigError("no tool set is chosen", hint=f"Choose from: {', '.join(sets)}.")
         option = "--tools or tools.sets"
         return choose_tool_sets(chosen, sets, option=option, failures=self.plugins.failures)
+
+
+def _store_of(config: Config) -> str | None:
+    """Return the state store that a file names, if it names one."""
+    return config.state.store if "store" in config.state.model_fields_set else None
 
 
 def _check_command_names(runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:
