@@ -91,7 +91,7 @@ from deepwork.models.sessions import (
     StepStatus,
 )
 from deepwork.models.standing import MAX_HEAD, Standing, read_head
-from deepwork.ports.call import ClientInfo, ToolCall
+from deepwork.ports.call import Caller, ClientInfo, ToolCall, caller_of
 from deepwork.ports.context import PluginContext, ReviewCommand, TrustedCommand
 from deepwork.ports.inbox import (
     Answerer,
@@ -141,6 +141,7 @@ __all__ = [
     "ArgumentError",
     "BadVerdict",
     "BeginStep",
+    "Caller",
     "Check",
     "ClientInfo",
     "Completed",
@@ -245,6 +246,7 @@ __all__ = [
     "allowed_environment",
     "at_most",
     "at_terminal",
+    "caller_of",
     "find_program",
     "history",
     "is_utf8",

@@ -185,7 +185,17 @@ class NoActiveSession(StateError):
 
 
 class UnknownSession(StateError):
-    """No session has that id, or it has ended."""
+    """No session has that id, or it has ended.
+
+    Args:
+        message: What is wrong.
+        hint: What helps.
+        principal: Whose session it is, if it belongs to another workspace: nobody else is told where that is.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, principal: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.principal = principal
 
 
 class StaleSession(StateError):

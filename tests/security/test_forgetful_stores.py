@@ -44,7 +44,7 @@ async def run_one_step(project, **options):
 async def test_a_store_that_forgets_is_not_used_because_a_project_says_so(demo, caplog, name):
     demo.write(".deepwork/config.yml", f"state: {{store: {name}}}\n")
     plugins = {"extra_plugins": {"forgetful": Forgetful()}} if name == "whiteboard" else {}
-    with caplog.at_level(logging.INFO, "deepwork.project"):
+    with caplog.at_level(logging.INFO, "deepwork.server"):
         await run_one_step(demo, **plugins)
     assert len([*demo.state.glob("session_*.json")]) == 1
     reason = f"by default: {name!r} of .deepwork/config.yml forgets them, and is not trusted"
@@ -55,7 +55,7 @@ async def test_the_user_sees_and_decides_it(demo, deepwork, caplog):
     demo.write(".deepwork/config.yml", "state: {store: memory}\n")
     assert "in the store 'json', by default: 'memory' of .deepwork/config.yml forgets them" in await deepwork("doctor")
     assert "setting state.store" in await deepwork("trust", "--yes")
-    with caplog.at_level(logging.INFO, "deepwork.project"):
+    with caplog.at_level(logging.INFO, "deepwork.server"):
         await run_one_step(demo)
     assert not [*demo.state.glob("session_*.json")]
     assert "sessions are kept in the store 'memory', by state.store of .deepwork/config.yml" in caplog.messages
@@ -72,7 +72,7 @@ async def test_the_user_sees_and_decides_it(demo, deepwork, caplog):
 async def test_the_user_may_choose_it_for_themselves(demo, caplog, user, project_text, options, reason):
     user_says(user)
     demo.write(".deepwork/config.yml", project_text)
-    with caplog.at_level(logging.INFO, "deepwork.project"):
+    with caplog.at_level(logging.INFO, "deepwork.server"):
         await run_one_step(demo, **options)
     assert not [*demo.state.glob("session_*.json")]
     assert f"sessions are kept in the store 'memory', {reason}" in caplog.messages

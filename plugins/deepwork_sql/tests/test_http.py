@@ -11,10 +11,13 @@ from urllib.parse import quote
 import anyio
 import pytest
 from anyio import to_thread
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 
 import deepwork_sql
+from deepwork.testing import Agent, DeepworkProject
 
 pytestmark = pytest.mark.anyio
 
@@ -126,6 +129,61 @@ async def test_sessions_of_other_principals_are_not_sent_to_the_owner_of_a_token
     headers = {"Authorization": "Bearer " + "b" * 40}
     async with feed_of(address, f"?since={start}", additional_headers=headers) as socket:
         assert (await event_of(socket))["principal"] == "bob"
+
+
+@on_sqlite
+async def test_without_tokens_nobody_is_told_ids_or_texts_of_sessions(serve, database):
+    """Who knows an id can go on with the session, and without tokens every process of the machine is asked for none."""
+    start = await database.end_of_feed()
+    secret = {"goal": "secret"}
+    await database.write(
+        lambda tx: tx.emit("core", "session:started", workflow_id="s1", data=secret, principal="local")
+    )
+    await database.write(lambda tx: tx.emit("acme", "new", workflow_id="wf_1", data={"text": "ü"}, principal="local"))
+    address = await to_thread.run_sync(serve, "events", "--serve")
+    async with feed_of(address, f"?since={start}", origin=address) as socket:
+        of_core, of_plugin = await event_of(socket), await event_of(socket)
+    shown = (of_core["source"], of_core["event"], of_core["workflow_id"], of_core["principal"], of_core["data"])
+    assert shown == ("core", "session:started", None, None, {})
+    assert (of_plugin["workflow_id"], of_plugin["data"]) == ("wf_1", {"text": "ü"})
+
+
+@on_sqlite
+@pytest.mark.parametrize("has_token", [True, False])
+async def test_a_session_of_another_project_is_unknown_to_all_but_its_owner(
+    serve, project_on_database, tmp_path, has_token
+):
+    """It answers as an id that never was; its owner, on stdio, is told where it is."""
+    elsewhere = DeepworkProject(tmp_path / "elsewhere")
+    for project in (elsewhere, project_on_database):
+        project.write_job()
+    async with elsewhere.agent(state_store="sql") as agent:
+        session_id = (await agent.start())["session_id"]
+    tokens = tmp_path / "tokens"
+    tokens.write_text("bob " + "b" * 40 + "\n")
+    tokens.chmod(0o600)
+    options = ["--token-file", str(tokens)] if has_token else []
+    command = ("serve", "--transport", "http", "--state-store", "sql", "--tools", "core", *options)
+    address = await to_thread.run_sync(serve, *command)
+    headers = {"Authorization": "Bearer " + "b" * 40} if has_token else {}
+    async with Client(StreamableHttpTransport(f"{address}/mcp", headers=headers)) as client:
+        answers = [await answers_about(Agent(client), asked) for asked in (session_id, "0123456789abcdef" * 2)]
+    assert answers[0] == answers[1]
+    async with project_on_database.agent(state_store="sql", tools=["core"]) as agent:
+        assert all(
+            f"belongs to {elsewhere.root} on the machine" in text for text in await answers_about(agent, session_id)
+        )
+
+
+async def answers_about(agent, session_id):
+    """Ask what takes a session for one, and give the texts of the errors, without its id."""
+    parent = {"goal": "g", "job_name": "demo", "workflow_name": "main", "parent_session_id": session_id}
+    texts = [
+        await agent.refused("finished_step", outputs={}, session_id=session_id, step_id="?"),
+        await agent.refused("abort_workflow", explanation="not mine", session_id=session_id),
+        await agent.refused("start_workflow", **parent),
+    ]
+    return [text.replace(session_id, "ID") for text in texts]
 
 
 @on_sqlite

@@ -36,6 +36,35 @@ async def _report_nothing(_completed: float, _total: float | None, _text: str | 
 
 
 @dataclass(frozen=True)
+class Caller:
+    """Who asks over a transport.
+
+    Attributes:
+        principal: `local`, or the name that a token stands for.
+        may_list: Whether they may be told which sessions there are; over HTTP only with a token, because without one
+            everybody on the machine is `local`.
+    """
+
+    principal: str = LOCAL
+    may_list: bool = True
+
+    def may_see(self, principal: str | None) -> bool:
+        """True if they may be told of the sessions of this principal without naming them."""
+        return self.may_list and principal == self.principal
+
+
+def caller_of(scope: Mapping[str, Any] | None) -> Caller:
+    """Return who asks: of a request or WebSocket, by its ASGI scope; without one, who sits at this machine.
+
+    With a token it is the user that the guard of the server has set.
+    """
+    if scope is None:
+        return Caller()
+    name = getattr(scope.get("user"), "username", None)
+    return Caller(name) if name else Caller(may_list=False)
+
+
+@dataclass(frozen=True)
 class ToolCall:
     """One call of one tool.
 
@@ -60,6 +89,11 @@ class ToolCall:
     report: Report = field(default=_report_nothing, repr=False, compare=False)
     ask: Ask | None = field(default=None, repr=False, compare=False)
     asks_person: bool = True
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls, and what of sessions they may see."""
+        return Caller(self.principal, self.may_list)
 
     async def progress(self, completed: float, total: float | None = None, text: str | None = None) -> None:
         """Tell the client how far the work is, if it wants to know. Never fails; `completed` has to grow.

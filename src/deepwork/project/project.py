@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from deepwork.inbox.notifier import Notifier
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
-
-log = logging.getLogger("deepwork.project")
 
 SELF_REVIEW = "self"
 COMMAND_RUNNER = "command_runner"
@@ -252,7 +249,6 @@ class Project:
             return choose("state store", chosen, stores, option=option, failures=self.plugins.failures)
 
         chosen, self.store_reason = (name, "--state-store") if name else self._configured_store(provided)
-        log.info("sessions are kept in the store %r, by %s", chosen, self.store_reason)
         return guarded_store(provided(chosen).item, provided(chosen).by)
 
     def _configured_store(self, provided: Callable[[str], Provided[StateStoreSpec]]) -> tuple[str, str]:

@@ -87,6 +87,7 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
     for notice in project.notices():
         log.warning("%s", notice)
+    log.info("sessions are kept in the store %r, by %s", engine.sessions.store_name, project.store_reason)
     return server
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from fastmcp.exceptions import FastMCPError, NotFoundError, ToolError
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ErrorData
 from pydantic import ValidationError as PydanticError
 
 from deepwork.errors import DeepWorkError
-from deepwork.ports.call import LOCAL, ClientInfo, Connection, Report, ToolCall
+from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall, caller_of
 from deepwork.server.argument_errors import params_error
 from deepwork.server.elicitation import asker
 from deepwork.sessions.manager import StateManager
@@ -48,11 +47,11 @@ class CallMiddleware(Middleware):
     async def on_message(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Make the `ToolCall` for any message, because functions of resources may take one too."""
         caller = context.fastmcp_context
-        principal, may_list = _principal(caller)
+        who = caller_of(_scope(caller))
         call = ToolCall(
-            self._connection(caller, principal),
-            principal=principal,
-            may_list=may_list,
+            self._connection(caller, who.principal),
+            principal=who.principal,
+            may_list=who.may_list,
             client=_client(caller),
             report=_reporter(caller),
             ask=asker(caller),
@@ -155,16 +154,12 @@ def _is_http(context: Context | None) -> bool:
     return context is not None and context.transport not in (None, "stdio")
 
 
-def _principal(context: Context | None) -> tuple[str, bool]:
-    """Return the caller's name, and whether the caller may see a list of sessions.
-
-    With a token the caller is the user that `Guard` has set. Without one it is anybody on this machine.
-    """
+def _scope(context: Context | None) -> Mapping[str, Any] | None:
+    """Return the ASGI scope of a message that came over HTTP, and None for others."""
     if not _is_http(context) or context is None:
-        return LOCAL, True
+        return None
     request = context.request_context.request if context.request_context else None
-    user = request.scope.get("user") if request is not None else None
-    return (user.username, True) if isinstance(user, AuthenticatedUser) else (LOCAL, False)
+    return request.scope if request is not None else {}
 
 
 def _client(context: Context | None) -> ClientInfo | None:

@@ -153,9 +153,12 @@ class StateManager:
         Raises:
             UnknownSession: There is none of that id.
         """
-        session = await (await self.store()).load(session_id) if is_session_id(session_id) else None
+        try:
+            session = await (await self.store()).load(session_id) if is_session_id(session_id) else None
+        except UnknownSession as error:
+            raise _as_told(call, session_id, error) from None
         if session is None or session.principal != call.principal:
-            raise UnknownSession(f"Session {session_id!r} not found")
+            raise _not_found(session_id)
         return session
 
     async def target(
@@ -173,11 +176,14 @@ class StateManager:
         connection = self.connection(call)
         reader = (await self.store()).reader()
         read = partial(_read_target, reader, call.principal, session_id, [*connection.stack], then)
-        view, target = await self.blocking(read)
+        try:
+            view, target = await self.blocking(read)
+        except UnknownSession as error:
+            raise _as_told(call, session_id or "", error) from None
         if not session_id:
             return await self._top_target(call, view, target, then)
         if target is None:
-            raise UnknownSession(f"Session {session_id!r} not found")
+            raise _not_found(session_id)
         if target.session.is_active and session_id not in connection.stack:
             await self._put_on_stack(call, target.session)
             connection.unbriefed.add(session_id)
@@ -253,7 +259,7 @@ class StateManager:
         if not call.may_list:
             return []
         summaries = await (await self.store()).find(limit=sys.maxsize)
-        return [summary for summary in summaries if summary.principal == call.principal]
+        return [summary for summary in summaries if call.caller.may_see(summary.principal)]
 
     async def damaged(self, call: ToolCall) -> list[str]:
         """Name the files that could not be read and were set aside; nobody knows any more whose they were."""
@@ -301,6 +307,8 @@ class StateManager:
         except CorruptSession as error:
             self.connection(call).damaged.append(error.message)
             return None
+        except UnknownSession:  # of another workspace
+            return None
         return session if session and session.principal == call.principal else None
 
 
@@ -342,6 +350,17 @@ def _read_target(
     if session is None or session.principal != principal:
         return view, None
     return view, Target(session, then(session), view)
+
+
+def _not_found(session_id: str) -> UnknownSession:
+    """Return what is said of an id that never was, and of a session of somebody else, to whom nobody leads."""
+    return UnknownSession(f"Session {session_id!r} not found")
+
+
+def _as_told(call: ToolCall, session_id: str, error: UnknownSession) -> UnknownSession:
+    """Return the error of a store for who called: only its owner is told where a session is."""
+    owner = LOCAL if error.principal is None else error.principal
+    return error if call.caller.may_see(owner) else _not_found(session_id)
 
 
 def _taken_over(session: Session) -> str:

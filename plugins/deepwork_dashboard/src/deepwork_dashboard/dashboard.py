@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from starlette.requests import Request
 
-from deepwork.api import CorruptSession, Engine, PluginContext, Session, SessionSummary, StateStore
+from deepwork.api import CorruptSession, Engine, PluginContext, Session, SessionSummary, StateStore, caller_of
 from deepwork_dashboard.answers import NotThere
 from deepwork_dashboard.recent import Recent
 
 if TYPE_CHECKING:
     from deepwork_sql import Database
 
-LOCAL = "local"
 MAX_RUNS = 10_000
 
 # The views that need a plugin, and its name.
@@ -126,5 +125,4 @@ class Dashboard:
 
 def principal_of(request: Request) -> str:
     """Name who calls."""
-    user = request.scope.get("user")
-    return getattr(user, "username", None) or LOCAL
+    return caller_of(request.scope).principal

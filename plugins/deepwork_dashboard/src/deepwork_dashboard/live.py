@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from deepwork.api import DeepWorkError
+from deepwork.api import DeepWorkError, caller_of
 from deepwork_dashboard.changes import Page, Watch, open_watch
-from deepwork_dashboard.dashboard import LOCAL, Dashboard
+from deepwork_dashboard.dashboard import Dashboard
 
 PING_SECONDS = 15.0
 # What follows at once, such as the events of one transaction, is told together.
@@ -29,7 +29,7 @@ class Live:
     async def serve(self, socket: WebSocket) -> None:
         """Serve one page until it goes."""
         await socket.accept()
-        principal = getattr(socket.scope.get("user"), "username", None) or LOCAL
+        principal = caller_of(socket.scope).principal
         with suppress(WebSocketDisconnect, OSError):
             try:
                 watch = await self._dashboard.context.shared(

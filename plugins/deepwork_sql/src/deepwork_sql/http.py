@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -12,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from deepwork.api import DeepWorkError, PluginContext
+from deepwork.api import DeepWorkError, PluginContext, caller_of
 from deepwork_sql import database
 from deepwork_sql.events import CORE, Event, as_mapping
 
@@ -56,16 +57,14 @@ async def _events(context: PluginContext, socket: WebSocket) -> AsyncGenerator[E
     opened = await database(context)
     since = query.get("since") or await opened.end_of_feed()
     follow = opened.follow(since, source=query.get("source"), workflow_id=query.get("workflow_id"))
-    principal = getattr(socket.scope.get("user"), "username", None)
+    caller = caller_of(socket.scope)
     async with aclosing(follow) as events:
         async for event in events:
-            if _may_see(principal, event):
+            if event.source != CORE or caller.may_see(event.principal):
                 yield event
-
-
-def _may_see(principal: str | None, event: Event) -> bool:
-    """Sessions are private to the owner of a token. Without tokens everybody on this machine is the same."""
-    return principal is None or event.source != CORE or event.principal == principal
+            elif not caller.may_list:
+                # That something happens is no secret, but an id is all that is needed to go on with a session.
+                yield replace(event, workflow_id=None, principal=None, data={})
 
 
 async def _wait_for_end(socket: WebSocket) -> Any:

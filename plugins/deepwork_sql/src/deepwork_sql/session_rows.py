@@ -165,7 +165,7 @@ class SessionRows:
         return int(stored.history_length)
 
     def _refuse_foreign(self, transaction: Transaction, session_id: str) -> None:
-        query = select(sessions.c.machine, sessions.c.project).where(
+        query = select(sessions.c.machine, sessions.c.project, sessions.c.summary).where(
             sessions.c.session_id == session_id, sessions.c.archived.is_(False), ~self._mine
         )
         row = transaction.execute(query.limit(1)).first()
@@ -174,6 +174,7 @@ class SessionRows:
                 f"Session {session_id!r} belongs to {row.project} on the machine {row.machine!r}, not to "
                 f"{self._project} on {self._machine!r}",
                 hint="Go on with it there: its files are in that folder.",
+                principal=_principal(row.summary),
             )
 
 
@@ -189,6 +190,13 @@ def _values(session: Session, revision: int) -> dict[str, Any]:
         "damaged": False,
         "document": session.model_copy(update={"revision": revision}).model_dump_json(),
     }
+
+
+def _principal(summary: str) -> str:
+    """Return whose session a summary is of; the empty text, which is nobody's name, if it cannot be read."""
+    with suppress(ValidationError):
+        return SessionSummary.model_validate_json(summary).principal
+    return ""
 
 
 def _peeked(row: Any) -> SessionSummary | CorruptSession:
