@@ -22,7 +22,7 @@ from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.project.config import resolve_root
-from deepwork.text.escape import visible
+from deepwork.text.foreign import visible
 from deepwork.text.suggest import nearest
 
 SAMPLE = "project_tour"

@@ -164,7 +164,7 @@ def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
 @_json
 def list_agents(root: str, *, as_json: bool) -> None:
     """List the agents and what each works on."""
-    answer = _read(root, lambda act: [{**agent.reply(), **_who(agent)} for agent in act.records.agents()])
+    answer = _read(root, lambda act: [{**agent.reply(), **_who(agent)} for agent in act.records.agents()[0]])
     if as_json:
         _say_json({"agents": answer})
         return
