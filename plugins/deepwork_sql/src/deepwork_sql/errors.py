@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from deepwork.api import StorageError, ToolError
+from deepwork.api import StorageError, ToolError, visible
 
 
 class DatabaseError(StorageError):
-    """The database did not answer, or cannot be used; nothing was changed."""
+    """The database did not answer, or cannot be used; nothing was changed.
+
+    Its message is one line, whatever is in the paths and the answers of drivers that it names.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(visible(message), hint=hint and visible(hint))
 
 
 class UnstorableText(ToolError):
