@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import anyio
 import pytest
-from deepwork.clients.open_sessions import JsonSessions
 
+from deepwork.cli.heads import heads_of
 from deepwork.clients.hook_events import HookCall, answer
 from deepwork.testing import review, step
 
@@ -99,7 +100,7 @@ def stop(project, started):
             event=event,
             client="claude",
             data={"session_id": "window-1", **data},
-            sessions=JsonSessions(project.root),
+            sessions=heads_of(project.root),
             resume=str,
             root=str(project.root),
             unread=lambda _: (),
@@ -276,8 +277,9 @@ def test_a_client_that_keeps_stdin_open_is_not_kept_waiting(monkeypatch):
 
 
 async def test_a_store_of_another_kind_is_asked_itself(hook, started, project):
-    project.write(".deepwork/config.yml", "state:\n  store: memory\n")
+    own = project.write(Path(os.environ["XDG_CONFIG_HOME"]) / "deepwork/config.yml", "state:\n  store: memory\n")
     assert hook("SessionStart") == ""
+    own.unlink()
     project.write(".deepwork/config.yml", "state:\n  store: json\n")
     assert started["session_id"] in hook("SessionStart")
 
