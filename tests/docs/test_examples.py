@@ -152,7 +152,8 @@ async def test_the_question_in_the_inbox_is_answered(project, plugins):
     [item] = (await inbox.items(api.Answerer())).items
     assert (item.source, item.what, [action.name for action in item.actions]) == ("acme", "Which colour?", ["reply"])
     assert (
-        await inbox.answer(item.id, "reply", "Green", api.Answerer()) == "The agent finds the reply in acme-reply.txt"
+        await inbox.answer(item.id, "reply", "Green", api.Answerer(terminal="/dev/pts/1"))
+        == "The agent finds the reply in acme-reply.txt"
     )
     assert (project.root / "acme-reply.txt").read_text() == "Green\n"
     assert (await inbox.items(api.Answerer())).items == ()

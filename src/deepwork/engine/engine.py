@@ -35,7 +35,6 @@ from deepwork.gate.shared import SharedReviews
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
-from deepwork.models.history import OverrideAsked
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus
 from deepwork.ports.call import ToolCall
@@ -275,10 +274,11 @@ class Engine:
         try:
             return await self.strict.admitted(call, session, completion)
         except OverrideWaits as waits:
-            asked = OverrideAsked(reason=completion.override or "", **waits.answer)
+            answer = waits.answer
 
             def ask(current: Session) -> tuple[Session, None]:
-                return transitions.ask_override(current, completion.step_id, asked, now=self._now()), None
+                reason = completion.override or ""
+                return transitions.ask_override(current, completion.step_id, reason, answer, now=self._now()), None
 
             await self._update(session, ask)
             raise

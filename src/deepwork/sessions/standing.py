@@ -365,7 +365,7 @@ def _text(detail: Detail | Unknown) -> str:
     match detail:
         case NoVerdict():
             return detail.error
-        case OverrideAsked(by="client"):
+        case OverrideAsked() if detail.by == CLIENT:
             return f"{detail.reason}\nThe client {detail.client} has answered yes; over HTTP that shows no person."
         case OverrideAsked():
             return detail.reason or ""

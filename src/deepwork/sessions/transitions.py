@@ -135,8 +135,17 @@ def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Ses
     return record(session, now, history.HandedBack(feedback=feedback), step_id)
 
 
-def ask_override(session: Session, step_id: str, asked: history.OverrideAsked, *, now: str) -> Session:
-    """Note that an agent wants a person to let a step pass; asking the same again is not noted."""
+def ask_override(session: Session, step_id: str, reason: str, answer: Mapping[str, Any], *, now: str) -> Session:
+    """Note that an agent wants a person to let a step pass; asking the same again is not noted.
+
+    Args:
+        session: The session.
+        step_id: The step.
+        reason: The agent's reason.
+        answer: The client that has said yes without a person being seen; empty if none has.
+        now: The time.
+    """
+    asked = history.OverrideAsked(reason=reason, **answer)
     if is_asked(session, step_id, asked) or not is_open(session, step_id):
         return session
     return record(session, now, asked, step_id)

@@ -15,7 +15,8 @@ from deepwork.api import ConfigError, ToolCall, one_line, open_context, quoted_l
 from deepwork_orchestration import mermaid, orchestration, plan_file, removed, tasks, workflows
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.desk import open_desk
-from deepwork_orchestration.models import Agent, Mapped
+from deepwork_orchestration.limits import omitted
+from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.names import SYSTEM, body_text, shown_agent
 
 MAX_DEPTH = 100
@@ -164,19 +165,21 @@ def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
 @_json
 def list_agents(root: str, *, as_json: bool) -> None:
     """List the agents and what each works on."""
-    answer = _read(root, lambda act: [{**agent.reply(), **_who(agent)} for agent in act.records.agents()[0]])
+    answer = _read(root, _agents)
     if as_json:
-        _say_json({"agents": answer})
+        _say_json(answer)
         return
     rows = [
         (row["id"], row["status"], row["role"], _ago(row["last_heartbeat"]), row["current_task_id"] or "", _named(row))
-        for row in answer
+        for row in answer["agents"]
     ]
     _table(("agent", "status", "role", "heard of", "task", "name"), rows, "No agents.")
 
 
-def _who(agent: Agent) -> Mapped:
-    return {"person": agent.is_person, "says_person": agent.says_person}
+def _agents(act: Act) -> Mapped:
+    listed, left_out = act.records.agents()
+    rows = [{**agent.reply(), "person": agent.is_person, "says_person": agent.says_person} for agent in listed]
+    return {"agents": rows, **omitted("agents", left_out)}
 
 
 def _named(agent: Mapped) -> str:
