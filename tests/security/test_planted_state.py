@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from deepwork.models.sessions import PinnedDefinition
+from deepwork.sessions.definition import with_digests
 from deepwork.testing import Refused, step
 
 pytestmark = pytest.mark.anyio
@@ -32,6 +34,9 @@ async def planted(project):
     def plant(change):
         changed = json.loads(json.dumps(session))
         change(changed)
+        # With care: a definition that disagrees with its digests is refused before anything is done with it.
+        definition = PinnedDefinition.model_validate_json(json.dumps(changed["definition"]), extra="allow")
+        changed["definition"] = with_digests(definition).model_dump(mode="json")
         file.write_text(json.dumps(changed, indent=2) + "\n")
         return session_id
 
