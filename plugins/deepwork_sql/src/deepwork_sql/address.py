@@ -42,13 +42,6 @@ class Address:
         return self.target if isinstance(self.target, Path) else None
 
     @property
-    def files(self) -> list[Path]:
-        """The SQLite files that may be the database: that of an earlier release counts until it is moved."""
-        if isinstance(self.target, Place):
-            return [self.target.file, *([self.target.old.path] if self.target.old.exists else [])]
-        return [self.target] if isinstance(self.target, Path) else []
-
-    @property
     def shown(self) -> str:
         """The URL as anybody may read it."""
         return str(self.target) if isinstance(self.target, ServerUrl) else f"sqlite:///{self.file}"
