@@ -93,6 +93,35 @@ async def test_a_step_does_not_wait_while_its_last_attempt_is_reviewed(reviewed,
     assert list(await waiting()) == ["failed-gate"]
 
 
+@pytest.mark.parametrize(("limit", "waits"), [(2, True), (5, False)])
+async def test_the_limit_of_the_server_counts_for_everybody_who_looks(
+    reviewed, judge, served, waiting, deepwork, limit, waits
+):
+    async with reviewed.agent(served(judge(lambda _: NeedsWork("No.")), quality_gate_max_attempts=limit)) as agent:
+        await agent.start()
+        for number in (1, 2):
+            reviewed.write("a.md", f"version {number}")
+            await (agent.refused if number == limit else agent.call)("finished_step", outputs=DONE)
+        reviewed.write("a.md", "version 3")
+        if limit == 5:
+            await agent.finish(DONE)
+    [shown] = json.loads(await deepwork("status", "--json"))["sessions"]
+    listed = await deepwork("sessions", "list")
+    assert ("failed-gate" in await waiting(), shown["waits_for_person"]) == (waits, waits)
+    assert ("waits for a person" in listed) is waits
+
+
+async def test_a_session_waits_as_soon_as_one_member_of_its_group_does(project, judge, served, waiting, deepwork):
+    project.write_job(steps=[step("a"), step("b", reviews=[review()])], workflows={"main": [["a", "b"]]})
+    project.write("b.md")
+    async with project.agent(served(judge(lambda _: NeedsWork("No.")), quality_gate_max_attempts=1)) as agent:
+        begun = await agent.start()
+        report = {"session_id": begun["session_id"], "step_id": "b", "outputs": {"b.md": "b.md"}}
+        await agent.refused("finished_step", **report)
+    assert (await waiting())["failed-gate"]["reference"]["step_id"] == "b"
+    assert json.loads(await deepwork("status", "--json"))["sessions"][0]["waits_for_person"] is True
+
+
 async def test_a_new_failure_of_the_same_step_is_a_new_state(reviewed, judge, served, waiting):
     async with reviewed.agent(served(judge(lambda _: NeedsWork("Too short.")))) as agent:
         await agent.start()

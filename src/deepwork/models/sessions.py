@@ -100,8 +100,9 @@ class StepProgress(StoredModel):
     """How far one step is.
 
     `quality_attempts` counts judged attempts of external reviewers, `runner_failures` the last calls in a row in which
-    they gave no verdict. `handed_back` is what the agent was told when it had to have its work reviewed. `reported` are
-    the outputs as the agent wrote them, where their paths were resolved to others.
+    they gave no verdict. `handed_back` is what the agent was told when it had to have its work reviewed, for hooks,
+    which read no history. `reported` are the outputs as the agent wrote them, where their paths were resolved to
+    others.
     """
 
     step_id: str

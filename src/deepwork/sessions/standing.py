@@ -217,9 +217,6 @@ def recent_entries(session: Session) -> list[HistoryEntry]:
 
 def handed_back(session: Session, step_id: str) -> str | None:
     """Return what the agent was told when it had to have this step reviewed."""
-    if feedback := session.step_progress[step_id].handed_back:
-        return feedback
-    # Earlier releases have it in the history alone.
     details = [entry.detail for entry in recent_entries(session) if entry.step_id == step_id]
     return next((detail.feedback for detail in reversed(details) if isinstance(detail, HandedBack)), None)
 
