@@ -198,25 +198,3 @@ async def test_a_flood_delays_neither_older_messages_nor_those_of_other_senders(
     async with open_context("test", team.project.root) as context:
         messages = await mail.agent_mail(context).unread(worker)
     assert [message.id for message in messages] == [oldest[1], oldest[0], *flood[:2], late]
-
-
-async def test_where_nothing_can_have_come_no_plugin_is_loaded(hook, people):
-    """The database is asked until it gave nothing, and again only after it has changed."""
-    send, _, _ = people
-    environment = {"PYTHONPROFILEIMPORTTIME": "1", "DEEPWORK_HOOK_SECONDS": "60"}
-
-    def imports():
-        command = [sys.executable, "-m", "deepwork", "hook", "PostToolUse"]
-        data = {"session_id": "window-1", "cwd": str(hook.root), **called("task_get", id="task_1")}
-        ended = subprocess.run(
-            command, input=json.dumps(data), capture_output=True, text=True, env={**os.environ, **environment}
-        )
-        return "sqlalchemy" in ended.stderr, ended.stdout
-
-    for _ in range(3):  # opening a database may change its files
-        imports()
-    is_on_a_server = os.environ["DEEPWORK_DATABASE_URL"].startswith("postgresql")
-    assert imports() == (is_on_a_server, "")  # no file tells of a message that somebody else sends
-    await send("News.")
-    is_loaded, printed = imports()
-    assert (is_loaded, "News." in printed) == (True, True)
