@@ -274,10 +274,9 @@ class Engine:
         try:
             return await self.strict.admitted(call, session, completion)
         except OverrideWaits as waits:
-            answer = waits.answer
+            reason, answer = completion.override or "", waits.answer
 
             def ask(current: Session) -> tuple[Session, None]:
-                reason = completion.override or ""
                 return transitions.ask_override(current, completion.step_id, reason, answer, now=self._now()), None
 
             await self._update(session, ask)
