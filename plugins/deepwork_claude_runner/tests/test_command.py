@@ -168,7 +168,7 @@ async def test_it_sees_the_allowed_environment_and_no_more(called, monkeypatch, 
     assert {name: env.get(name) for name in allowed} == allowed
     assert not secret & env.keys()
     own = ("ANTHROPIC_", "ACME_", "LC_", "XDG_")
-    exact = {*ENVIRONMENT, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", *NO_MENTIONS}
+    exact = {*ENVIRONMENT, "DEEPWORK_PROJECT_ROOT", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", *NO_MENTIONS}
     assert [name for name in env if name not in exact and not name.startswith(own)] == []
 
 

@@ -30,13 +30,13 @@ class TestPlugin(PluginContract):
     plugin = "claude_runner"
 
 
-def doctor(project):
+def doctor(project, section="claude"):
     command = [sys.executable, "-m", "deepwork", "doctor", "--json", "--path", str(project.root)]
     report = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
     return [
         (finding["level"], finding["text"], finding["cure"])
         for finding in report["findings"]
-        if finding["check"] == "claude"
+        if finding["check"] == section
     ]
 
 
@@ -53,6 +53,7 @@ def test_doctor_names_flags_that_an_old_program_does_not_know(project, claude):
 def test_doctor_says_how_to_get_the_program(project, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     [(level, text, cure)] = doctor(project)
+    assert not [finding for finding in doctor(project, "configuration") if finding[0] == "error"]
     assert level == "warning"
     assert "the runner claude cannot work: 'claude' cannot be started" in text
     assert "Install Claude Code" in cure

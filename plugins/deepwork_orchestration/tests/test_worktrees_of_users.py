@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio import to_thread
+from click.testing import CliRunner
+
+from deepwork_orchestration import cli
 
 pytestmark = [
     pytest.mark.anyio,
@@ -417,30 +423,21 @@ async def moved(team, agent, made, repository):
     return Path((await cleanup(agent, workspace_id))["moved_to"])
 
 
-def deepwork(team, *arguments, stdin=""):
-    """Run a command in this process; a process adds nothing."""
-    from click.testing import CliRunner
-
-    from deepwork.cli.main import main
-
-    return CliRunner().invoke(main, [*arguments, "--path", str(team.project.root)], input=stdin)
+def plan_clean(team, *arguments, stdin=""):
+    """Run the command in this process; a process adds nothing."""
+    return CliRunner().invoke(cli.plan, ["clean", *arguments, "--path", str(team.project.root)], input=stdin)
 
 
 async def test_doctor_lists_what_was_moved_aside(team, moved):
-    from anyio import to_thread
-
-    result = await to_thread.run_sync(lambda: deepwork(team, "doctor"))
-    assert moved.name in result.output
-    assert "deepwork plan clean --removed" in result.output
+    command = [sys.executable, "-m", "deepwork", "doctor", "--path", str(team.project.root)]
+    doctor = (await anyio.run_process(command, check=False)).stdout.decode()
+    assert moved.name in doctor
+    assert "deepwork plan clean --removed" in doctor
 
 
 async def test_people_remove_it_for_good_after_they_were_asked(team, moved, monkeypatch):
-    from anyio import to_thread
-
-    from deepwork_orchestration import cli
-
     def run(*arguments, stdin=""):
-        return to_thread.run_sync(lambda: deepwork(team, "plan", "clean", *arguments, stdin=stdin))
+        return to_thread.run_sync(lambda: plan_clean(team, *arguments, stdin=stdin))
 
     assert (await run()).exit_code == 2
     assert "not a terminal" in str((await run("--removed")).exception)
@@ -453,9 +450,7 @@ async def test_people_remove_it_for_good_after_they_were_asked(team, moved, monk
 
 
 async def test_what_lies_there_and_is_no_worktree_is_left(team, moved):
-    from anyio import to_thread
-
     (moved.parent / "notes").mkdir()
-    result = await to_thread.run_sync(lambda: deepwork(team, "plan", "clean", "--removed", "--yes"))
+    result = await to_thread.run_sync(lambda: plan_clean(team, "--removed", "--yes"))
     assert "remove it by hand" in result.output
     assert ((moved.parent / "notes").exists(), moved.exists()) == (True, False)

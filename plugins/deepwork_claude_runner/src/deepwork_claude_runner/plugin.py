@@ -31,4 +31,6 @@ def deepwork_checks(context: PluginContext) -> Iterator[Check]:
     from deepwork_claude_runner.settings import ClaudeSettings
 
     settings = context.settings(ClaudeSettings)
-    yield Check("claude", lambda: examine(settings, context), lambda: [trusted(settings)])
+    # Words that name no file need no trust; that the program is missing is for the check itself to say.
+    commands = [trusted(settings)] if settings.extra_arguments or "/" in settings.command else []
+    yield Check("claude", lambda: examine(settings, context), lambda: commands)

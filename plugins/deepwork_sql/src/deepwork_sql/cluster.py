@@ -94,7 +94,9 @@ def running_cluster() -> Iterator[Cluster]:
         NoPostgres: PostgreSQL is not installed.
     """
     program = find_program("pg_ctl")
-    folder = Path(tempfile.mkdtemp(prefix="deepwork-postgres-"))
+    # Not in the temporary folder that tests set: the server outlives it, and the user who runs it for root cannot enter
+    # that folder. A socket needs a short path, too.
+    folder = Path(tempfile.mkdtemp(prefix="deepwork-postgres-", dir="/tmp"))
     if user := _other_user():
         os.chown(folder, user.pw_uid, user.pw_gid)
     watch = ["sh", "-c", _WATCH, program, str(folder)]
