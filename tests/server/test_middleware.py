@@ -188,4 +188,4 @@ def test_the_level_of_stderr_keeps_calls_out_of_it_but_not_out_of_the_file(wire,
     server.call("get_workflows")
     server.process.stdin.close()
     assert server.process.stderr.read() == ""
-    assert json.loads(file.read_text().splitlines()[-1])["tool"] == "get_workflows"
+    assert json.loads(file.read_text().splitlines()[0])["tool"] == "get_workflows"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 import secrets
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,16 +95,12 @@ def earlier(project):
 
 
 @pytest.fixture
-def deepwork(project, monkeypatch, capfd):
-    """Run `deepwork` in this process, as in the project."""
-    from deepwork.cli import main
+def deepwork(project):
+    """Run `deepwork` in the project."""
 
     def deepwork(*arguments, root=project.root):
-        monkeypatch.setattr(sys, "argv", ["deepwork", *arguments, "--path", str(root)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        capfd.readouterr()
-        with ThreadPoolExecutor(1) as thread:  # a command runs an event loop of its own
-            code = thread.submit(main._run).result()  # what `deepwork` runs, but for the end of its process
-        return SimpleNamespace(code=code, **dict(zip(("out", "err"), capfd.readouterr(), strict=True)))
+        command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(root)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
 
     return deepwork

@@ -131,11 +131,12 @@ class Engine:
             now=self._now(),
         )
         session = await self.sessions.create(call, session)
+        stack = await self.sessions.stack_entries(call, session)
         # Only once this session is saved: of two that start at the same time, each then finds the other.
         others = await self._active.others_of(call, session)
         return StartedWorkflow(
             begin_step=begin_step(session, session.current_step_id),
-            stack=await self.sessions.stack_entries(call, session),
+            stack=stack,
             notices=[*notices, *others, *self.sessions.connection(call).take_remarks()],
         )
 

@@ -87,7 +87,9 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
     for notice in project.notices():
         log.warning("%s", notice)
-    log.info("sessions are kept in the store %r, by %s", engine.sessions.store_name, project.store_reason)
+    # The default is no news. A choice is, and so is one that was not followed.
+    level = logging.DEBUG if project.store_reason == "default" else logging.INFO
+    log.log(level, "sessions are kept in the store %r, by %s", engine.sessions.store_name, project.store_reason)
     return server
 
 
