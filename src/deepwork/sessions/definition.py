@@ -66,9 +66,10 @@ def check_unchanged(session: Session) -> None:
 
 def _first_digest(definition: PinnedDefinition) -> str:
     """Return the digest as release 1.0.0.dev0 made it: of what is stored, with its keys in the order of the models."""
-    parts = [definition.workflow, *(definition.steps[step_id] for step_id in definition.workflow.step_ids)]
-    workflow, *steps = (part.model_dump_json(exclude_unset=True) for part in parts)
-    return sha256("\0".join([workflow, definition.common_job_info, *steps]).encode()).hexdigest()
+    steps = [definition.steps[step_id] for step_id in definition.workflow.step_ids if step_id in definition.steps]
+    parts = [definition.workflow, *steps]
+    workflow, *texts = (part.model_dump_json(exclude_unset=True) for part in parts)
+    return sha256("\0".join([workflow, definition.common_job_info, *texts]).encode()).hexdigest()
 
 
 class Definitions:
