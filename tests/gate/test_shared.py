@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import anyio
 import pytest
 
@@ -251,3 +254,4 @@ async def test_a_client_that_leaves_in_the_middle_ends_its_review(reviewed, held
         await held.asked.wait()
         tasks.cancel_scope.cancel()
     await until(lambda: (held.running, held.cancelled) == (0, 1))
+    await until(lambda: not [*Path(tempfile.gettempdir()).glob("deepwork-private-*")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import tempfile
 
@@ -150,4 +151,23 @@ async def test_without_room_for_the_copy_nothing_is_judged_and_no_attempt_counts
         await agent.start()
         refusal = await agent.refused("finished_step", outputs=DONE)
     assert "could not be copied: No such file or directory; nothing was judged" in refusal
+    assert stored()["step_progress"]["a"]["quality_attempts"] == 0
+
+
+async def test_a_copy_that_fails_in_the_middle_is_not_taken_for_a_file_that_cannot_be_read(
+    reviewed, judge, served, stored
+):
+    """A copy larger than the process may write stands for a full disk."""
+    reviewed.write("a.md", "GOOD\n" * 200_000)
+    runner = judge(strict)
+    limit, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with reviewed.agent(served(runner)) as agent:
+        await agent.start()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard_limit))
+        try:
+            refusal = await agent.refused("finished_step", outputs=DONE)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard_limit))
+    assert "could not be copied: File too large; nothing was judged" in refusal
+    assert runner.requests == []
     assert stored()["step_progress"]["a"]["quality_attempts"] == 0

@@ -14,7 +14,9 @@ from deepwork.cli.stores import read_session
 from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError, UnknownJob
-from deepwork.gate.gate import HandBack, Judgement, Outcome
+from deepwork.files.workspace import Workspace
+from deepwork.gate.gate import HandBack, Judgement, Outcome, QualityGate
+from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.jobs.lookup import choose_job
 from deepwork.loading.faults import stdout_on_stderr
@@ -107,9 +109,12 @@ def try_gate(
         job = _job(project, job_name)
     step = _step(job, step_id)
     outputs = _checked(project, step, files, owner=f"step {step_id!r} of {job_name}")
-    work = Work("try", job.name, "try", step, outputs, notes=notes)
     with stdout_on_stderr():
-        judgement = anyio.run(_judge, project, work, runner)
+        quality_gate = project.gate(runner)
+        work = Work(
+            "try", job.name, "try", step, outputs, notes=notes, reviewers=quality_gate.reviewers(job.name, step)
+        )
+        judgement = anyio.run(_judge, quality_gate, work, project.workspace)
     say_notices(project.notices())
     passed = _has_passed(judgement)
     if as_json:
@@ -131,9 +136,11 @@ def try_gate(
     return 0 if passed else 1
 
 
-async def _judge(project: Project, work: Work, runner: str | None) -> Judgement:
-    gate = project.gate(runner)
-    return await gate.judge(work)
+async def _judge(quality_gate: QualityGate, work: Work, workspace: Workspace) -> Judgement:
+    async with Snapshot() as copied:
+        if work.gives_verdicts:
+            copied.add(work.paths, workspace.output_roots)
+        return await quality_gate.judge(work, copied)
 
 
 def _has_passed(judgement: Judgement) -> bool:

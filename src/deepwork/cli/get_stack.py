@@ -12,7 +12,6 @@ from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
-from deepwork.sessions.upgrade import upgraded
 from deepwork.text.foreign import one_line
 
 MAX_STEPS = 100
@@ -40,7 +39,7 @@ async def _load_readable(store: StateStore, session_id: str) -> Session | None:
 def _with_definition(session: Session, project: Project) -> Session:
     """Add to a session of release 0.9 what its job says now, if the job still exists."""
     try:
-        return upgraded(session, project.catalogue, project.workspace.root)
+        return project.upgraded(session)
     except StateError:
         return session
 

@@ -86,10 +86,9 @@ def _resume_text_of_store(root: Path, session_id: str) -> str:
     from deepwork.cli.stores import read_session
     from deepwork.engine.resume import resume_text
     from deepwork.project.project import Project
-    from deepwork.sessions.upgrade import upgraded
 
     project = Project(root)
-    session = upgraded(read_session(project, session_id), project.catalogue, project.workspace.root)
+    session = project.upgraded(read_session(project, session_id))
     return resume_text(session, project.workspace)
 
 

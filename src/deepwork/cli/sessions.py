@@ -23,7 +23,6 @@ from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
 from deepwork.sessions.definition import is_unchanged
 from deepwork.sessions.standing import StepState, is_unreported, position, reason_of_passage, step_state
-from deepwork.sessions.upgrade import upgraded
 
 reason_option = click.option(
     "--reason", required=True, metavar="TEXT", help="The reason; it is stored with the session."
@@ -88,7 +87,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
     session = read_session(project, session_id)
     if not session.is_active:
         raise over(session)
-    text = resume_text(upgraded(session, project.catalogue, project.workspace.root), project.workspace)
+    text = resume_text(project.upgraded(session), project.workspace)
     if as_json:
         say_json({"session_id": session.session_id, "text": text})
         return

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deepwork.errors import OutputError, PathRefused
+from deepwork.errors import PathRefused
 from deepwork.files.git_head import read_head
 from deepwork.files.paths import open_regular
 from deepwork.files.workspace import Workspace
-from deepwork.gate.fingerprints import fingerprint, take_fingerprints
-from deepwork.models.outputs import Outputs
+from deepwork.gate.fingerprints import take_fingerprints
 from deepwork.text.foreign import visible
 
 if TYPE_CHECKING:  # hooks tell what has changed, and import no models
     from deepwork.models.sessions import GitPlace
 
-# Of more files than these, and of larger ones, nothing is noted: a call must not wait for them.
-MAX_FILES = 50
-MAX_BYTES = 4 * 1024 * 1024
 # What a session says that it has noted may be what somebody has planted: so much of it is compared.
 MAX_COMPARED_BYTES = 64 * 1024 * 1024
 MAX_COMPARED = 1000
@@ -34,17 +29,6 @@ def git_place(workspace: Workspace) -> GitPlace | None:
 
     head = read_head(workspace.root)
     return GitPlace(branch=head.branch, commit=head.commit) if head else None
-
-
-def output_digests(outputs: Outputs, workspace: Workspace) -> dict[str, str]:
-    """Give what tells the contents of completed files from any others, by path."""
-    digests: dict[str, str] = {}
-    for path in _paths(outputs)[:MAX_FILES]:
-        with suppress(OutputError):
-            taken = fingerprint(path, workspace.output_roots, limit=MAX_BYTES)
-            if taken.identity:  # otherwise it could not be read
-                digests[path] = taken.digest
-    return digests
 
 
 def changes_since(session: Mapping[str, Any], workspace: Workspace) -> str:
@@ -78,11 +62,6 @@ def _file_changes(steps: Mapping[str, Mapping[str, Any]], workspace: Workspace) 
         yield f"- {visible(path)} of step {step_id!r} {state}."
     if len(changed) > LISTED:
         yield f"- and {len(changed) - LISTED} more files"
-
-
-def _paths(outputs: Outputs) -> list[str]:
-    values = [[value] if isinstance(value, str) else list(value) for value in outputs.values()]
-    return [path for paths in values for path in paths]
 
 
 def _comparable(paths: Iterable[str], workspace: Workspace) -> Iterator[str]:

@@ -4,46 +4,41 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 import anyio
-from anyio import lowlevel, to_thread
+from anyio import to_thread
 
 from deepwork.engine.active import ActiveSessions
-from deepwork.engine.changes import git_place, output_digests
+from deepwork.engine.changes import git_place
 from deepwork.engine.choice import chosen_names
 from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs
-from deepwork.engine.replies import AsRead, Replies, recorded_step, session_over
-from deepwork.engine.reports import Reading, Report
+from deepwork.engine.replies import Replies, recorded_step, session_over
+from deepwork.engine.reports import Reading, Report, Submission
+from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.steps import begin_step
 from deepwork.engine.strict import OverrideWaits, StrictRules
-from deepwork.errors import StateError, StorageError, ToolError
-from deepwork.files.process_end import PendingRecord
+from deepwork.errors import ToolError
 from deepwork.files.workspace import Workspace
-from deepwork.gate.decision import Decision, DecisionKind, decide
-from deepwork.gate.fingerprints import digest_of, digests
-from deepwork.gate.gate import Judgement, QualityGate
-from deepwork.gate.history import judgement_events
-from deepwork.gate.progress import ReviewProgress
-from deepwork.gate.recorded import RecordedVerdicts
-from deepwork.gate.shared import SharedReviews
+from deepwork.gate.decision import Decision
+from deepwork.gate.gate import QualityGate
+from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
-from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus
+from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
 from deepwork.ports.call import ToolCall
 from deepwork.sessions import transitions
 from deepwork.sessions.definition import Definitions, read_instructions
 from deepwork.sessions.manager import StateManager, Target
-from deepwork.sessions.standing import is_open, permitted_override, recent_entries
-from deepwork.sessions.transitions import Completion, Limits
-from deepwork.sessions.upgrade import pinned_as, upgraded
+from deepwork.sessions.standing import is_open, permitted_override
+from deepwork.sessions.transitions import Completion
+from deepwork.sessions.upgrade import upgraded
 
 WHERE = "?"
 
@@ -81,8 +76,8 @@ class Engine:
         self._active = ActiveSessions(sessions)
         self._listing = JobListing(catalogue)
         self._definitions = Definitions()
-        self._replies = Replies(workspace, sessions, catalogue, self._definitions, clock)
-        self._reviews: SharedReviews[tuple[Session, Decision | None]] = SharedReviews()
+        self._replies = Replies(workspace, sessions, self._definitions, clock)
+        self._reviews = Reviews()
 
     async def close(self) -> None:
         """End the reviews that run, and close the store; the next call opens it again."""
@@ -149,21 +144,25 @@ class Engine:
         check_texts(notes=report.notes, quality_review_override_reason=report.override)
         check_names(session_id=report.session_id, step_id=report.step_id)
         outputs_alone = None if report.step_id else report.outputs
-        target = await self._target(call, report.session_id, partial(self._read, report), outputs=outputs_alone)
-        reading = target.result
-        session = reading.session
-        if report.step_id == WHERE:
-            return await self._replies.whereabouts(call, session)
-        try:
-            if step := recorded_step(session, report.step_id, report.outputs):
-                return await self._replies.of_step(call, session, step, AsRead(target.view, reading.changes))
-            completion = reading.completion()
-            session, decision = await self._judged_and_completed(call, session, completion)
-            # After a review, which may have taken minutes, everything is read again.
-            as_read = AsRead(target.view, reading.changes) if decision is None else None
-            return await self._replies.of_decision(call, session, completion, decision, as_read)
-        except ToolError as error:
-            raise await self._replies.refusal(call, session, error, report.outputs, step_id=report.step_id) from error
+        async with Snapshot() as copied:
+            read = partial(self._read, report, copied)
+            target = await self._target(call, report.session_id, read, outputs=outputs_alone)
+            reading = target.result
+            session = reading.session
+            if report.step_id == WHERE:
+                return await self._replies.whereabouts(call, session)
+            try:
+                checked = reading.checked()
+                if isinstance(checked, StepProgress):
+                    return await self._replies.of_step(call, session, checked, reading.changes, target.view)
+                session, decision = await self._judged_and_completed(call, session, checked, copied)
+                # A review may have taken minutes: the sessions of the stack are read again after it.
+                view = None if decision else target.view
+                completion = checked.completion
+                return await self._replies.of_decision(call, session, completion, decision, reading.changes, view)
+            except ToolError as error:
+                step_id = report.step_id
+                raise await self._replies.refusal(call, session, error, report.outputs, step_id=step_id) from error
 
     async def abort(self, call: ToolCall, *, explanation: str, session_id: str | None = None) -> AbortedWorkflow:
         """End a workflow before its end, and return to the one below it.
@@ -206,39 +205,62 @@ class Engine:
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(session_over(session))
-        return await self._replies.resume_text(await self.sessions.blocking(lambda: self._upgrade(session)))
+        return await self._replies.resume_text(await self.sessions.blocking(lambda: self._upgraded(session)))
 
     # The road of a reported step
 
-    def _read(self, report: Report, session: Session) -> Reading:
+    def _read(self, report: Report, copied: Snapshot, session: Session) -> Reading:
         """Do all that blocks before a report is judged; this runs in a thread."""
-        session = self._upgrade(session)
-        changes = self._replies.edited(session)
+        job = self.catalogue.find(session.job_name)
+        session = upgraded(session, job, self.catalogue, self._workspace.root)
+        changes = self._replies.edited(session, job)
+        if report.step_id == WHERE:
+            return Reading(session, changes)
         try:
-            is_open = report.step_id != WHERE and not recorded_step(session, report.step_id, report.outputs)
-            step_id = report.step_id or session.current_step_id
-            return Reading(session, changes, self._check(session, step_id, report) if is_open else None)
+            step = recorded_step(session, report.step_id, report.outputs)
+            return Reading(session, changes, step or self._check(session, report, copied))
         except ToolError as error:
             return Reading(session, changes, error)
 
-    def _check(self, session: Session, step_id: str, report: Report) -> Completion:
-        """Check everything, and read what the next step needs, before anything is changed or paid for."""
-        owner = f"step {step_id!r} of {session.workflow}, session {session.session_id!r}"
-        declared = session.pinned.steps[step_id].outputs
-        checked = check_outputs(report.outputs, declared, self._workspace, owner=owner)
+    def _check(self, session: Session, report: Report, copied: Snapshot) -> Submission:
+        """Check everything, copy what is to be judged, and read what the next step needs.
+
+        Nothing is changed or paid for before.
+        """
+        step = session.pinned.steps[report.step_id or session.current_step_id]
+        owner = f"step {step.id!r} of {session.workflow}, session {session.session_id!r}"
+        override = permitted_override(session, step.id) or report.stated_override
+        reviewers = self.gate.reviewers(session.job_name, step) if self.gate and not override else {}
+        gives_verdicts = any(reviewer.gives_verdicts for reviewer in reviewers.values())
+        checked = check_outputs(
+            report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if gives_verdicts else None
+        )
+        work = None
+        if reviewers:
+            work = Work(
+                session_id=session.session_id,
+                job_name=session.job_name,
+                workflow_name=session.workflow_name,
+                step=step,
+                outputs=checked.outputs,
+                outputs_by_step=transitions.outputs_by_step(session),
+                notes=report.notes,
+                reviewers=reviewers,
+            )
+        if work and gives_verdicts:
+            copied.add(work.paths, self._workspace.output_roots)
         notices = [*checked.notices]
-        override = report.stated_override
-        if report.override and not override and session.pinned.steps[step_id].reviews:
+        if report.override and not override and step.reviews:
             notices.append(BLANK_REASON)
         instructions = {}
-        if step_id == session.current_step_id:
+        if step.id == session.current_step_id:
             following = transitions.next_entry(session)
             instructions = read_instructions(session.pinned, following, self._workspace.root, owner=owner)
-        gate_off = self.gate is None and bool(session.pinned.steps[step_id].reviews)
+        gate_off = self.gate is None and bool(step.reviews)
         if gate_off:
             notices.append(GATE_OFF)
-        return Completion(
-            step_id=step_id,
+        completion = Completion(
+            step_id=step.id,
             outputs=checked.outputs,
             reported=dict(report.outputs) if checked.outputs != report.outputs else None,
             notes=report.notes,
@@ -246,29 +268,28 @@ class Engine:
             gate_off=gate_off,
             notices=tuple(notices),
             next_instructions=instructions,
-            digests=output_digests(checked.outputs, self._workspace),
+            digests=checked.digests,
             git=git_place(self._workspace),
         )
+        return Submission(completion, work)
 
     async def _judged_and_completed(
-        self, call: ToolCall, session: Session, completion: Completion
+        self, call: ToolCall, session: Session, submission: Submission, copied: Snapshot
     ) -> tuple[Session, Decision | None]:
         """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
-        step = session.pinned.steps[completion.step_id]
-        if self.strict.apply_to(session):
+        completion, work = submission.completion, submission.work
+        is_strict = self.strict.apply_to(session)
+        if is_strict:
             completion = await self._admitted(call, session, completion)
-        if reason := permitted_override(session, step.id):
-            completion = replace(completion, override=reason)
-        if self.gate is None or not step.reviews:
-            return await self._completed(session, completion), None
-        if completion.override:
-            async with self._reviews.replaced((session.session_id, step.id)):
+        if completion.override and self.gate and session.pinned.steps[completion.step_id].reviews:
+            async with self._reviews.replaced(session.session_id, completion.step_id):
                 return await self._completed(session, completion), None
-        work = _work(session, completion)
-        if not self.gate.gives_verdicts(work):
-            judgement = await self.gate.judge(work)
-            return await self._concluded(self.gate, session, completion, judgement, attempted=False)
-        return await self._reviewed(call, self.gate, session, completion, work)
+        if self.gate is None or work is None:
+            return await self._completed(session, completion), None
+        review = Review(self.gate, self.sessions, session, completion, work, is_strict=is_strict, now=self._now)
+        if not work.gives_verdicts:
+            return await review.without_verdicts(copied)
+        return await self._reviews.share(review, work.key(copied.originals), call, copied)
 
     async def _admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""
@@ -280,166 +301,21 @@ class Engine:
             def ask(current: Session) -> tuple[Session, None]:
                 return transitions.ask_override(current, completion.step_id, reason, answer, now=self._now()), None
 
-            await self._update(session, ask)
+            await self.sessions.update_read(session, ask)
             raise
 
     async def _completed(self, session: Session, completion: Completion) -> Session:
         """Complete a step without a judgement."""
 
         def complete(current: Session) -> tuple[Session, None]:
-            if recorded_step(current, completion.step_id, completion.outputs):
+            if not is_open(current, completion.step_id) and recorded_step(
+                current, completion.step_id, completion.outputs
+            ):
                 return current, None
             return transitions.complete(current, completion, now=self._now()), None
 
-        session, _ = await self._update(session, complete)
+        session, _ = await self.sessions.update_read(session, complete)
         return session
-
-    async def _reviewed(
-        self, call: ToolCall, gate: QualityGate, session: Session, completion: Completion, work: Work
-    ) -> tuple[Session, Decision | None]:
-        """Share one review among equal calls, and tell each of them how far it is."""
-
-        async def report(progress: ReviewProgress) -> None:
-            if progress.total:
-                await call.progress(progress.value, progress.total, progress.text)
-
-        async def review(progress: ReviewProgress) -> tuple[Session, Decision | None]:
-            return await self._review(gate, session, completion, work, progress)
-
-        content = digest_of(sorted(work.outputs.items()), digests(await gate.read(work), work.files))
-        result = await self._reviews.run((session.session_id, completion.step_id), content, review, report)
-        if result is None:  # another call has overridden the review
-            return await self.sessions.reload(session.session_id), None
-        return result
-
-    async def _review(
-        self, gate: QualityGate, session: Session, completion: Completion, work: Work, progress: ReviewProgress
-    ) -> tuple[Session, Decision | None]:
-        """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
-        with PendingRecord() as record:
-            with anyio.CancelScope(shield=True):
-                session, is_open = await self._attempted(gate, session, completion.step_id)
-            if not is_open:
-                return session, None
-            verdicts = RecordedVerdicts.of(recent_entries(session), completion.step_id)
-            judgement = await self._judgement(gate, session, work, verdicts, progress, record)
-            # What was paid for is written down, even when the last caller goes at this moment.
-            with anyio.CancelScope(shield=True):
-                concluded = await self._concluded(gate, session, completion, judgement, attempted=True)
-            return concluded  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
-
-    async def _judgement(
-        self,
-        gate: QualityGate,
-        session: Session,
-        work: Work,
-        verdicts: RecordedVerdicts,
-        progress: ReviewProgress,
-        record: PendingRecord,
-    ) -> Judgement:
-        """Have the work judged; if nothing comes of it, return the attempt that was counted for it."""
-        error: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            judged = anyio.Event()
-            tasks.start_soon(self._return_attempt_if_cancelled, session, work.step.id, judged, record)
-            try:
-                judgement = await gate.judge(work, verdicts=verdicts, progress=progress)
-            except Exception as raised:  # noqa: BLE001 - raised again below, outside of the group, which would wrap it
-                error = raised
-            judged.set()
-        await lowlevel.checkpoint_if_cancelled()
-        if error:
-            with anyio.CancelScope(shield=True):
-                await self._return_attempt(session, work.step.id, error)
-            raise error
-        return judgement
-
-    async def _return_attempt_if_cancelled(
-        self, session: Session, step_id: str, judged: anyio.Event, record: PendingRecord
-    ) -> None:
-        """Return an attempt at once when its review is cancelled; its processes may take longer to end."""
-        try:
-            await judged.wait()
-        except BaseException as error:
-            with anyio.CancelScope(shield=True):
-                await self._return_attempt(session, step_id, error)
-            record.done()
-            raise
-
-    async def _attempted(self, gate: QualityGate, session: Session, step_id: str) -> tuple[Session, bool]:
-        """Count an attempt, unless the step was completed meanwhile; say whether it is open."""
-        limits = Limits(gate.max_attempts, gate.max_failures, self.strict.apply_to(session))
-
-        def attempt(current: Session) -> tuple[Session, bool]:
-            if not is_open(current, step_id):
-                return current, False
-            return transitions.begin_attempt(current, step_id, limits, now=self._now()), True
-
-        return await self._update(session, attempt)
-
-    async def _return_attempt(self, session: Session, step_id: str, error: BaseException) -> None:
-        """Take an attempt out of the count whose review was ended; whatever fails here must not hide why."""
-        reason = str(error) if isinstance(error, StateError) else "the review was ended"
-
-        def give_back(current: Session) -> tuple[Session, None]:
-            if not is_open(current, step_id):
-                return current, None
-            return transitions.return_attempt(current, step_id, reason, now=self._now()), None
-
-        try:
-            await self._update(session, give_back)
-        except StateError:
-            return
-
-    async def _concluded(
-        self, gate: QualityGate, session: Session, completion: Completion, judgement: Judgement, *, attempted: bool
-    ) -> tuple[Session, Decision | None]:
-        """Save a judgement and what follows from it; no decision if the step was over by then."""
-        try:
-            return await self._update(
-                session, lambda current: self._conclude(gate, current, completion, judgement, attempted=attempted)
-            )
-        except StorageError:
-            await judgement.undo()
-            raise
-
-    def _conclude(
-        self, gate: QualityGate, session: Session, completion: Completion, judgement: Judgement, *, attempted: bool
-    ) -> tuple[Session, Decision | None]:
-        """Record a judgement in the session, and complete the step if it passed. Pure but for the clock."""
-        step_id, now = completion.step_id, self._now()
-        progress = session.step_progress[step_id]
-        if not is_open(session, step_id):
-            return transitions.record_all(session, step_id, judgement_events(judgement), now=now), None
-        failures = progress.runner_failures + 1
-        decision = decide(
-            judgement,
-            attempts=progress.quality_attempts,
-            max_attempts=gate.max_attempts,
-            failures=failures,
-            max_failures=gate.max_failures,
-            is_strict=self.strict.apply_to(session),
-        )
-        events = judgement_events(judgement, asks_user=decision.asks_user)
-        recorded = transitions.record_all(session, step_id, events, now=now)
-        is_failure = decision.kind is DecisionKind.NO_VERDICT
-        concluded = transitions.count_runner_failures(recorded, step_id, failures if is_failure else 0)
-        if decision.kind is DecisionKind.HANDED_BACK:
-            for hand_back in judgement.handed_back:
-                concluded = transitions.hand_back(concluded, step_id, hand_back.verdict.feedback, now=now)
-        if attempted and not decision.kind.counts:
-            concluded = transitions.return_attempt(concluded, step_id, decision.kind, now=now)
-        if decision.kind is DecisionKind.PASSED:
-            concluded = transitions.complete(concluded, completion, now=now)
-        return concluded, decision
-
-    async def _update(
-        self, session: Session, change: Callable[[Session], tuple[Session, ResultT]]
-    ) -> tuple[Session, ResultT]:
-        """Change a session that was read a moment ago; one of an earlier release is pinned as it was upgraded."""
-        return await self.sessions.update_with(
-            session.session_id, lambda current: change(pinned_as(current, session)), session=session
-        )
 
     # Which job and which session a call means
 
@@ -452,10 +328,8 @@ class Engine:
         instructions = read_instructions(definition, workflow.entries[0], self._workspace.root)
         return definition, instructions, git_place(self._workspace), notices
 
-    def _upgrade(self, session: Session) -> Session:
-        if session.definition is None and not session.is_active:
-            return session
-        return upgraded(session, self.catalogue, self._workspace.root)
+    def _upgraded(self, session: Session) -> Session:
+        return upgraded(session, self.catalogue.find(session.job_name), self.catalogue, self._workspace.root)
 
     async def _target(
         self,
@@ -485,15 +359,3 @@ class Engine:
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")
-
-
-def _work(session: Session, completion: Completion) -> Work:
-    return Work(
-        session_id=session.session_id,
-        job_name=session.job_name,
-        workflow_name=session.workflow_name,
-        step=session.pinned.steps[completion.step_id],
-        outputs=completion.outputs,
-        outputs_by_step=transitions.outputs_by_step(session),
-        notes=completion.notes,
-    )

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from deepwork.errors import OutputError, PathRefused, UnknownOutputs
 from deepwork.files.paths import is_utf8, open_regular
 from deepwork.files.workspace import Workspace
+from deepwork.gate.fingerprints import opened_fingerprint
+from deepwork.gate.snapshot import Snapshot
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
 from deepwork.text.foreign import quoted, visible
@@ -40,15 +42,31 @@ _FORMS = (
 )
 
 
+# Of more files than these, and of larger ones, no digest is noted: a call must not wait for them.
+MAX_DIGESTS = 50
+MAX_DIGEST_BYTES = 4 * 1024 * 1024
+
+
 class CheckedOutputs(NamedTuple):
-    """Outputs with their paths as they were resolved, and what the agent should know about them."""
+    """Outputs with their paths as they were resolved.
+
+    Attributes:
+        notices: What the agent should know about them.
+        digests: What tells the contents of the files from any others, by path.
+    """
 
     outputs: Outputs
     notices: list[str]
+    digests: dict[str, str]
 
 
 def check_outputs(
-    submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], workspace: Workspace, *, owner: str
+    submitted: Mapping[str, Any],
+    declared: Mapping[str, StepOutput],
+    workspace: Workspace,
+    *,
+    owner: str,
+    copied: Snapshot | None = None,
 ) -> CheckedOutputs:
     """Check names, then presence, then types, then files. Every error names the step.
 
@@ -57,18 +75,24 @@ def check_outputs(
         declared: What the step declares.
         workspace: The project in which the files lie.
         owner: The step in words, for errors.
+        copied: Gets a copy of each file, taken of the very file that was checked; None if nothing will be judged.
 
     Raises:
         OutputError: What is wrong first, with the output, what was given, what would be right, and the owner.
     """
     try:
-        return _checked(submitted, declared, workspace)
+        return _checked(submitted, declared, workspace, copied)
     except OutputError as error:
         error.message = f"{error.message} ({owner})"
         raise
 
 
-def _checked(submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], workspace: Workspace) -> CheckedOutputs:
+def _checked(
+    submitted: Mapping[str, Any],
+    declared: Mapping[str, StepOutput],
+    workspace: Workspace,
+    copied: Snapshot | None,
+) -> CheckedOutputs:
     unknown = sorted(set(submitted) - set(declared))
     if unknown:
         valid = visible(", ".join(sorted(declared))) or "none: submit {}"
@@ -79,29 +103,45 @@ def _checked(submitted: Mapping[str, Any], declared: Mapping[str, StepOutput], w
     for name, value in submitted.items():
         KINDS[declared[name].type].check(name, value, required=declared[name].required)
     outputs: Outputs = {}
+    files: dict[str, _File] = {}
     notices: list[str] = []
     for name, value in submitted.items():
         kind = KINDS[declared[name].type]
-        files = [_resolve(name, path, workspace) for path in kind.files(value)]
-        outputs[name] = kind.with_files([file.path for file in files])
-        notices += [f"Output {name!r}: {file.path!r} is an empty file." for file in files if file.is_empty]
-    return CheckedOutputs(outputs, notices)
+        paths = []
+        for path in kind.files(value):
+            file = _file(name, path, workspace, copied, is_noted=len(files) < MAX_DIGESTS)
+            files.setdefault(file.path, file)
+            paths.append(file.path)
+            if file.size == 0:
+                notices.append(f"Output {name!r}: {file.path!r} is an empty file.")
+        outputs[name] = kind.with_files(paths)
+    return CheckedOutputs(outputs, notices, {path: file.digest for path, file in files.items() if file.digest})
 
 
 class _File(NamedTuple):
     path: str
-    is_empty: bool
+    size: int
+    digest: str | None
 
 
-def _resolve(name: str, path: str, workspace: Workspace) -> _File:
-    """Open a file, and give its path as it was resolved."""
+def _file(name: str, path: str, workspace: Workspace, copied: Snapshot | None, *, is_noted: bool) -> _File:
+    """Open a file once: to resolve its path, to copy it if it will be judged, and to digest it unless it is large."""
+    roots = workspace.output_roots
     try:
         if not is_utf8(path):
             raise PathRefused("is not UTF-8, which no reply could carry")
-        with open_regular(path, workspace.output_roots) as (resolved, descriptor):
+        with open_regular(path, roots) as (resolved, descriptor):
             if path.endswith("/"):
                 raise PathRefused(f"ends with '/', as only a folder does; give {path.rstrip('/')!r}")
-            return _File(workspace.shown(resolved), os.fstat(descriptor).st_size == 0)
+            shown, size = workspace.shown(resolved), os.fstat(descriptor).st_size
+            is_noted = is_noted and size <= MAX_DIGEST_BYTES
+            taken = None
+            if copied:
+                taken = copied.add_opened(descriptor, shown, roots)
+            elif is_noted:
+                taken = opened_fingerprint(descriptor, shown, roots[0])
+            digest = taken.digest if taken and taken.identity and is_noted else None
+            return _File(shown, size, digest)
     except FileNotFoundError:
         raise _not_found(name, path, workspace) from None
     except PathRefused as error:

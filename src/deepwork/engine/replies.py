@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from deepwork.engine.resume import UNLISTED, active_sessions, report_call, resume_call, resume_text
 from deepwork.engine.steps import begin_step, group_text
 from deepwork.errors import (
     CorruptSession,
+    JobLoadError,
     NoActiveSession,
     OutputError,
     StaleSession,
@@ -20,7 +21,6 @@ from deepwork.errors import (
 )
 from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind
-from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job
 from deepwork.models.replies import AbortedWorkflow, FinishedStep
 from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
@@ -89,13 +89,6 @@ def _joined(sentences: list[str]) -> str:
     return ". ".join(sentence.removesuffix(".") for sentence in sentences)
 
 
-class AsRead(NamedTuple):
-    """What was read a moment ago, and need not be read again for the reply to the same call."""
-
-    view: View
-    changes: list[str]
-
-
 class Replies:
     """Replies that need the store or the jobs."""
 
@@ -103,13 +96,11 @@ class Replies:
         self,
         workspace: Workspace,
         sessions: StateManager,
-        catalogue: Catalogue,
         definitions: Definitions,
         clock: Callable[[], datetime],
     ) -> None:
         self._workspace = workspace
         self._sessions = sessions
-        self._catalogue = catalogue
         self._definitions = definitions
         self._clock = clock
 
@@ -119,7 +110,8 @@ class Replies:
         session: Session,
         completion: Completion,
         decision: Decision | None,
-        as_read: AsRead | None = None,
+        changes: list[str],
+        view: View | None,
     ) -> FinishedStep:
         """Tell what was decided on a reported step; without a decision, what is recorded of it.
 
@@ -136,17 +128,27 @@ class Replies:
                 stack=await self._sessions.stack_entries(call, session),
                 notices=[*completion.notices, *decision.notices, *self._take_remarks(call)],
             )
-        step = recorded_step(session, completion.step_id, completion.outputs)
+        step = session.step_progress.get(completion.step_id)
+        if not (step and step.reply and step.outputs == completion.outputs):  # another call was first
+            step = recorded_step(session, completion.step_id, completion.outputs)
         if step is None:
             raise StaleSession("The review of this step was ended by another call; call again")
-        reply = await self.of_step(call, session, step, as_read)
+        reply = await self.of_step(call, session, step, changes, view)
         notices = decision.notices if decision else ()
         return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
 
     async def of_step(
-        self, call: ToolCall, session: Session, step: StepProgress, as_read: AsRead | None = None
+        self, call: ToolCall, session: Session, step: StepProgress, changes: list[str], view: View | None
     ) -> FinishedStep:
-        """Give the recorded reply of a completed step, with the stack of now."""
+        """Return the recorded reply of a completed step, with the stack of now.
+
+        Args:
+            call: Whose reply it is.
+            session: The session.
+            step: The completed step.
+            changes: What has changed in the job's definition since the session started.
+            view: The other sessions of the stack, if they need not be read again.
+        """
         reply = step.reply
         if reply is None:
             raise StateError(f"Step {step.step_id!r} has no recorded reply")
@@ -158,10 +160,10 @@ class Replies:
             summary=reply.summary,
             all_outputs=reply.all_outputs,
             outputs_by_step=reply.outputs_by_step,
-            stack=await self._sessions.stack_entries(call, session, as_read and as_read.view),
+            stack=await self._sessions.stack_entries(call, session, view),
             notices=[
                 *reply.notices,
-                *await self._changes_since(call, session, reply.begun_step, as_read),
+                *await self._changes_since(call, session, reply.begun_step, changes, view),
                 *self._take_remarks(call),
             ],
         )
@@ -291,22 +293,21 @@ class Replies:
         return self._sessions.connection(call).take_remarks()
 
     async def _changes_since(
-        self, call: ToolCall, session: Session, begun_step: str | None, as_read: AsRead | None
+        self, call: ToolCall, session: Session, begun_step: str | None, changes: list[str], view: View | None
     ) -> list[str]:
         """Say what has changed since the step was completed."""
         if not session.is_active:
             over = [f"The workflow is over: {session.status}."] if begun_step else []
-            stack = await self._sessions.stack(call, view=as_read and as_read.view)
+            stack = await self._sessions.stack(call, view=view)
             return over + back_to(next(reversed(stack), None))
         if begun_step != session.current_step_id:
             return [f"This step was completed before; the current step is {session.current_step_id!r}."]
-        return as_read.changes if as_read else await self._sessions.blocking(lambda: self.edited(session))
+        return changes
 
-    def edited(self, session: Session) -> list[str]:
-        """Say that the job file is no longer what the session runs on; nothing of a session that is over."""
+    def edited(self, session: Session, job: Job | JobLoadError | None) -> list[str]:
+        """Return a notice if the job is no longer what the session runs on; none for a session that is over."""
         if not session.is_active:
             return []
-        job = self._catalogue.find(session.job_name)
         if isinstance(job, Job):
             definitions = (self._definitions.of(job, workflow) for workflow in job.definition.workflows)
             if any(definition.digest == session.pinned.digest for definition in definitions):

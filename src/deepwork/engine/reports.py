@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from deepwork.errors import StateError, ToolError
-from deepwork.models.sessions import Session
+from deepwork.gate.work import Work
+from deepwork.models.sessions import Session, StepProgress
 from deepwork.sessions.transitions import Completion
 from deepwork.text.foreign import is_blank
 
@@ -28,27 +29,36 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Submission:
+    """A report that was checked: what completes its step, and what is to be judged before that, if anything is."""
+
+    completion: Completion
+    work: Work | None
+
+
+@dataclass(frozen=True)
 class Reading:
-    """What was read for a report in one thread: the session, ready for use, and how the report was checked.
+    """What was read for a report in one thread.
 
     Attributes:
+        session: The session, ready for use.
         changes: What has changed in the job's definition since the session started.
-        checked: The completion of the step, the error of a report that cannot be accepted, or None for one that
-            completes nothing.
+        result: The submission, the completed step of which the report is a repeat, the error of a report that cannot
+            be accepted, or None if it reports nothing.
     """
 
     session: Session
     changes: list[str]
-    checked: Completion | ToolError | None
+    result: Submission | StepProgress | ToolError | None = None
 
-    def completion(self) -> Completion:
-        """Give the completion.
+    def checked(self) -> Submission | StepProgress:
+        """Return the submission, or the completed step of which it is a repeat.
 
         Raises:
             ToolError: The report cannot be accepted.
         """
-        if isinstance(self.checked, ToolError):
-            raise self.checked
-        if self.checked is None:
+        if isinstance(self.result, ToolError):
+            raise self.result
+        if self.result is None:
             raise StateError("This call completes no step; call again")
-        return self.checked
+        return self.result

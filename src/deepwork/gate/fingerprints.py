@@ -51,35 +51,45 @@ def changed_files(before: Fingerprints, after: Fingerprints) -> list[str]:
     return [path for path in before if before[path] != after[path]]
 
 
-def fingerprint(
-    path: str, roots: Sequence[Path], write: Callable[[bytes], object] | None = None, *, limit: int = MAX_BYTES
-) -> Fingerprint:
-    """Read a file whole. What tells it from others is taken of the very bytes that `write` gets.
+def fingerprint(path: str, roots: Sequence[Path], write: Callable[[bytes], object] | None = None) -> Fingerprint:
+    """Open a file, and read it whole.
 
     Args:
         path: The file; a relative path starts at the first root.
         roots: The folders in which it may lie.
         write: Gets the content in parts.
-        limit: How many bytes are read at most.
 
     Raises:
-        OutputError: It is larger.
+        OutputError: It is too large.
     """
     try:
         with open_regular(path, roots) as (_, descriptor):
-            if os.fstat(descriptor).st_size > limit:
-                raise too_large(path)
-            digest = hashlib.sha256()
-            while chunk := os.read(descriptor, _CHUNK):
-                digest.update(chunk)
-                if write:
-                    write(chunk)
-            identity = (_of_file(os.fstat(descriptor)), *_of_way(path, roots[0]))
+            return opened_fingerprint(descriptor, path, roots[0], write)
     except FileNotFoundError:
         return Fingerprint("not found")
-    except (PathRefused, OSError) as error:
+    except PathRefused as error:
         return Fingerprint(describe(error))
-    return Fingerprint(f"sha256:{digest.hexdigest()}", identity)
+
+
+def opened_fingerprint(
+    descriptor: int, path: str, root: Path, write: Callable[[bytes], object] | None = None
+) -> Fingerprint:
+    """Read an opened file whole. What tells it from others is taken of the very bytes that `write` gets.
+
+    Raises:
+        OutputError: It is too large.
+    """
+    if os.fstat(descriptor).st_size > MAX_BYTES:
+        raise too_large(path)
+    digest = hashlib.sha256()
+    try:
+        while chunk := os.read(descriptor, _CHUNK):
+            digest.update(chunk)
+            if write:
+                write(chunk)
+        return Fingerprint(f"sha256:{digest.hexdigest()}", identity(descriptor, path, root))
+    except OSError as error:
+        return Fingerprint(describe(error))
 
 
 def too_large(path: str) -> OutputError:
@@ -88,6 +98,11 @@ def too_large(path: str) -> OutputError:
         f"With {path!r}, the files that are to be judged have more than {MAX_BYTES:,} bytes",
         hint="Submit what a reviewer can read.",
     )
+
+
+def identity(descriptor: int, path: str, root: Path) -> tuple[tuple[int, ...], ...]:
+    """Return what tells an opened file, and every folder and link on the way to it, from any put in its place."""
+    return (_of_file(os.fstat(descriptor)), *_of_way(path, root))
 
 
 def _of_file(status: os.stat_result) -> tuple[int, ...]:

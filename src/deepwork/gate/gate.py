@@ -23,15 +23,15 @@ from deepwork.errors import (
     RunnerUnavailable,
 )
 from deepwork.files.workspace import Workspace
-from deepwork.gate.fingerprints import Fingerprints, take_fingerprints
+from deepwork.gate.fingerprints import Fingerprints
 from deepwork.gate.payload import ListedFile, Payload, files_of
 from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.recorded import NO_VERDICTS, RecordedVerdicts
 from deepwork.gate.routing import Reviewer, Routing
-from deepwork.gate.snapshot import Snapshot, copy_name, snapshot
+from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.verdicts import checked
 from deepwork.gate.work import Evaluation, Work, evaluations, handed_back_tasks
-from deepwork.models.jobs import UserInput
+from deepwork.models.jobs import Step, UserInput
 from deepwork.models.reviews import HandedBack, NeedsWork, ReviewRequest, ReviewTask, Verdict
 from deepwork.ports.review_runner import ReviewRunner
 
@@ -135,9 +135,9 @@ class QualityGate:
         self._untrusted = untrusted
         self._slots = anyio.CapacityLimiter(concurrency)
 
-    def gives_verdicts(self, work: Work) -> bool:
-        """Say whether any review goes to a reviewer that gives a verdict; the others are handed back."""
-        return any(work.reviewer(review, self._routing).gives_verdicts for review in work.reviews)
+    def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewer]:
+        """Choose who judges each review of a step, by its `run_each`."""
+        return {review.run_each: self._routing.reviewer(job_name, step.id, review.run_each) for review in step.reviews}
 
     async def unavailable(self) -> RunnerUnavailable | None:
         """Say why not every review can have a verdict now: a reviewer gives none, or cannot work."""
@@ -161,24 +161,25 @@ class QualityGate:
         }
         return {name: error for name, error in errors.items() if error}
 
-    async def read(self, work: Work) -> Fingerprints:
-        """Read the files of the work, to tell equal calls from others."""
-        return await to_thread.run_sync(take_fingerprints, work.paths, self._workspace.output_roots)
-
     async def judge(
-        self, work: Work, *, verdicts: RecordedVerdicts = NO_VERDICTS, progress: ReviewProgress | None = None
+        self,
+        work: Work,
+        copied: Snapshot,
+        *,
+        verdicts: RecordedVerdicts = NO_VERDICTS,
+        progress: ReviewProgress | None = None,
     ) -> Judgement:
         """Have everything judged that needs a verdict; if nothing failed, hand back the other reviews.
 
         Args:
             work: What was submitted.
+            copied: A copy of all files of the work, if any review gives a verdict.
             verdicts: What was judged before. Unchanged files are answered from it, and not judged again.
             progress: Told how far it is.
         """
         judgement = Judgement(skipped=work.skipped)
-        if self.gives_verdicts(work):
-            async with snapshot(work.paths, self._workspace.output_roots) as copied:
-                judgement = await self._judged(work, copied, verdicts, progress or ReviewProgress())
+        if work.gives_verdicts:
+            judgement = await self._judged(work, copied, verdicts, progress or ReviewProgress())
         if judgement.failed or judgement.broken or judgement.changed:
             return judgement
         return replace(judgement, handed_back=(*judgement.handed_back, *await self._hand_back(work)))
@@ -188,7 +189,7 @@ class QualityGate:
     ) -> Judgement:
         """Ask for a verdict on every evaluation that has none, and see what changed meanwhile."""
         outcomes = []
-        for evaluation in evaluations(work, copied.originals, self._routing):
+        for evaluation in evaluations(work, copied.originals):
             verdict = None if evaluation.reviewer.judges_project else verdicts.on(evaluation)
             outcomes.append(Outcome(evaluation, verdict, reused=verdict is not None))
         to_run = [number for number, outcome in enumerate(outcomes) if not outcome.verdict]
@@ -213,7 +214,7 @@ class QualityGate:
 
     async def _hand_back(self, work: Work) -> list[HandBack]:
         hand_backs: list[HandBack] = []
-        for reviewer, tasks in handed_back_tasks(work, self._routing).items():
+        for reviewer, tasks in handed_back_tasks(work).items():
             files = tuple(files_of(work.outputs))
             request = await to_thread.run_sync(self._request, work, reviewer, tasks, files, float(self.timeout))
             verdict = await reviewer.runner.review(request)

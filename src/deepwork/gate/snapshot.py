@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from io import BufferedWriter
 from pathlib import Path
+from typing import Self
 
 import anyio
 from anyio import to_thread
@@ -16,101 +18,133 @@ from deepwork.files.private_folders import private_folder
 from deepwork.gate.fingerprints import (
     MAX_BYTES,
     Fingerprint,
-    Fingerprints,
     changed_files,
     fingerprint,
+    identity,
+    opened_fingerprint,
     take_fingerprints,
     too_large,
 )
 from deepwork.gate.payload import ListedFile
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OUTSIDE = ".outside-of-the-project"
 
 
-@dataclass(frozen=True)
 class Snapshot:
-    """Copies of files, each below `root` at the path that it has below the project.
+    """Copies of files in a private folder, each at the path that it has below the project.
+
+    The folder is made with the first copy, and removed at the end of the block unless it was handed over.
 
     Attributes:
-        root: A folder that only its owner can enter.
         originals: What the copied files were when they were copied.
         copies: What the copies were then.
     """
 
-    root: Path
-    originals: Fingerprints
-    copies: Fingerprints
+    def __init__(self) -> None:
+        self.originals: dict[str, Fingerprint] = {}
+        self.copies: dict[str, Fingerprint] = {}
+        self._folder = ExitStack()
+        self._root: Path | None = None
+        self._remaining = MAX_BYTES
+        self._is_handed_over = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if not self._is_handed_over:
+            await self.remove()
+
+    def hand_over(self) -> None:
+        """Leave the copies to another owner, who removes them."""
+        self._is_handed_over = True
+
+    async def remove(self) -> None:
+        """Remove all copies."""
+        if self._root:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._folder.close)
+
+    @property
+    def root(self) -> Path:
+        """A folder that only its owner can enter.
+
+        Raises:
+            StorageError: It cannot be made.
+        """
+        if self._root is None:
+            try:
+                self._root = self._folder.enter_context(private_folder())
+            except OSError as error:
+                raise _not_copied(error) from error
+        return self._root
+
+    def add(self, paths: Iterable[str], roots: Sequence[Path]) -> None:
+        """Copy files that were not copied yet; what cannot be read has no copy.
+
+        Raises:
+            OutputError: They are too large to be judged.
+            StorageError: They cannot be copied.
+        """
+        for path in paths:
+            if path not in self.originals:
+                self._copy(path, roots)
+
+    def add_opened(self, descriptor: int, path: str, roots: Sequence[Path]) -> Fingerprint:
+        """Copy an opened file that was not copied yet, and return its fingerprint.
+
+        Raises:
+            OutputError: With it, the files are too large to be judged.
+            StorageError: It cannot be copied.
+        """
+        if path not in self.originals:
+            self._copy(path, roots, descriptor)
+        return self.originals[path]
 
     def listed(self, files: Iterable[ListedFile]) -> list[ListedFile]:
-        """Give files by the paths of their copies."""
+        """Return files by the paths of their copies."""
         return [ListedFile(copy_name(path), output) for path, output in files]
 
     def changed(self, roots: Sequence[Path]) -> list[str]:
-        """Name the files that are not what they were when they were copied, or whose copies are not."""
+        """Return the paths of files that are not what they were when they were copied, or whose copies are not."""
         changed = {*changed_files(self.originals, take_fingerprints(self.originals, roots))}
         changed_copies = {*changed_files(self.copies, take_fingerprints(self.copies, [self.root]))}
         return [path for path in self.originals if path in changed or copy_name(path) in changed_copies]
 
+    def _copy(self, path: str, roots: Sequence[Path], opened: int | None = None) -> None:
+        name = copy_name(path)
+        copied = self.root / name
+        try:
+            copied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open(os.open(copied, _NEW, 0o400), "wb") as file:
+                write = partial(self._write, path, file)
+                if opened is None:
+                    original = fingerprint(path, roots, write)
+                else:
+                    original = opened_fingerprint(opened, path, roots[0], write)
+                file.flush()
+                if original.identity:
+                    self.copies[name] = Fingerprint(original.digest, identity(file.fileno(), name, self.root))
+            if not original.identity:
+                copied.unlink()
+        except OSError as error:
+            raise _not_copied(error) from error
+        self.originals[path] = original
+
+    def _write(self, path: str, file: BufferedWriter, chunk: bytes) -> None:
+        self._remaining -= len(chunk)
+        if self._remaining < 0:
+            raise too_large(path)
+        try:
+            file.write(chunk)
+        except OSError as error:  # otherwise it would pass for one of the file that is read
+            raise _not_copied(error) from error
+
 
 def copy_name(path: str) -> str:
-    """Say where below a snapshot the copy of a file lies; one that is not in the project has an absolute path."""
+    """Return where below a snapshot the copy of a file lies; one that is not in the project has an absolute path."""
     return os.path.join(_OUTSIDE, path.lstrip("/")) if path.startswith("/") else path
-
-
-@asynccontextmanager
-async def snapshot(paths: Iterable[str], roots: Sequence[Path]) -> AsyncIterator[Snapshot]:
-    """Copy files to a private folder, and remove it at the end.
-
-    Raises:
-        OutputError: They are too large to be judged.
-        StorageError: They cannot be copied.
-    """
-    stack = ExitStack()
-    try:
-        folder = await to_thread.run_sync(stack.enter_context, private_folder())
-    except OSError as error:
-        raise _not_copied(error) from error
-    try:
-        yield await to_thread.run_sync(_copied, [*dict.fromkeys(paths)], roots, folder)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(stack.close)
-
-
-def _copied(paths: Sequence[str], roots: Sequence[Path], folder: Path) -> Snapshot:
-    budget = _Budget(MAX_BYTES)
-    try:
-        originals = {path: _copy(path, roots, folder, budget) for path in paths}
-    except OSError as error:
-        raise _not_copied(error) from error
-    names = [copy_name(path) for path, original in originals.items() if original.identity]
-    return Snapshot(folder, originals, take_fingerprints(names, [folder]))
-
-
-def _copy(path: str, roots: Sequence[Path], folder: Path, budget: _Budget) -> Fingerprint:
-    """Copy a file; what cannot be read has no copy."""
-    copied = folder / copy_name(path)
-    copied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(os.open(copied, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o400), "wb") as file:
-
-        def write(chunk: bytes) -> None:
-            budget.spend(len(chunk), path)
-            file.write(chunk)
-
-        original = fingerprint(path, roots, write)
-    if not original.identity:
-        copied.unlink()
-    return original
-
-
-@dataclass
-class _Budget:
-    remaining: int
-
-    def spend(self, size: int, path: str) -> None:
-        self.remaining -= size
-        if self.remaining < 0:
-            raise too_large(path)
 
 
 def _not_copied(error: OSError) -> StorageError:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
 from deepwork.gate.payload import ListedFile, files_of
-from deepwork.gate.routing import Reviewer, Routing
+from deepwork.gate.routing import Reviewer
 from deepwork.models.jobs import FileInput, Review, Step
 from deepwork.models.outputs import KINDS, Outputs
 from deepwork.models.reviews import ReviewTask
@@ -22,6 +22,7 @@ class Work:
 
     Attributes:
         outputs_by_step: What the earlier steps have made.
+        reviewers: Who judges each review, by its `run_each`.
     """
 
     session_id: str
@@ -31,6 +32,7 @@ class Work:
     outputs: Outputs
     outputs_by_step: Mapping[str, Outputs] = field(default_factory=dict)
     notes: str | None = None
+    reviewers: Mapping[str, Reviewer] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> list[ListedFile]:
@@ -64,9 +66,15 @@ class Work:
         """The outputs whose reviews have nothing to judge."""
         return tuple(dict.fromkeys(review.run_each for review in self.step.reviews if review not in self.reviews))
 
-    def reviewer(self, review: Review, routing: Routing) -> Reviewer:
-        """Choose who judges a review."""
-        return routing.reviewer(self.job_name, self.step.id, review.run_each)
+    @cached_property
+    def gives_verdicts(self) -> bool:
+        """True if any review goes to a reviewer that gives a verdict; the others are handed back."""
+        return any(self.reviewers[review.run_each].gives_verdicts for review in self.reviews)
+
+    def key(self, fingerprints: Fingerprints) -> tuple[str, str, str]:
+        """Return session, step, and a digest of what was submitted: equal work has one review at a time."""
+        content = digest_of(sorted(self.outputs.items()), digests(fingerprints, self.files))
+        return self.session_id, self.step.id, content
 
 
 @dataclass(frozen=True)
@@ -100,10 +108,10 @@ class Evaluation:
         return self.target_file or self.task.run_each
 
 
-def evaluations(work: Work, fingerprints: Fingerprints, routing: Routing) -> Iterator[Evaluation]:
+def evaluations(work: Work, fingerprints: Fingerprints) -> Iterator[Evaluation]:
     """Divide the work, whose files have these contents, among the reviewers that give verdicts."""
     for portion in portions(work):
-        reviewer = work.reviewer(portion.review, routing)
+        reviewer = work.reviewers[portion.review.run_each]
         if not reviewer.gives_verdicts:
             continue
         task = _task(portion.review, (listed.path for listed in portion.files))
@@ -129,11 +137,11 @@ def verdict_keys(work: Work, fingerprints: Fingerprints, portion: Portion, revie
     return digest_of(*question, work.notes, *files), digest_of(*question, None, *files)
 
 
-def handed_back_tasks(work: Work, routing: Routing) -> dict[Reviewer, list[ReviewTask]]:
+def handed_back_tasks(work: Work) -> dict[Reviewer, list[ReviewTask]]:
     """Collect the reviews of every reviewer that gives no verdicts: it gets all of a step together."""
     tasks: dict[Reviewer, list[ReviewTask]] = {}
     for review in work.reviews:
-        reviewer = work.reviewer(review, routing)
+        reviewer = work.reviewers[review.run_each]
         if not reviewer.gives_verdicts:
             tasks.setdefault(reviewer, []).append(_whole_task(work, review))
     return tasks

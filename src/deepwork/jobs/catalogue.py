@@ -72,12 +72,11 @@ class Catalogue:
             by_folder = by_folder or job
         return by_folder
 
-    def folder_of(self, job_name: str, stored: Path | None) -> Path | None:
-        """Give the folder of a session's job: the stored one if a source gives it, else that of the job's name.
+    def folder_of(self, job: Job | JobLoadError | None, stored: Path | None) -> Path | None:
+        """Return the folder of a session's job: the stored one if a source gives it, else that of the job of its name.
 
         A session file may name any folder of the machine, so the stored one alone proves nothing.
         """
-        job = self.find(job_name)
         if job is not None and job.job_dir == stored:
             return stored
         if stored is not None and any(source.holds(stored) for source in self.sources):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
     from deepwork.inbox.notifier import Notifier
+    from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
 
@@ -320,9 +321,18 @@ class Project:
     def interventions(self) -> Interventions:
         """Give what a person does to sessions."""
         from deepwork.engine.interventions import Interventions
+
+        return Interventions(self.sessions(), self.upgraded)
+
+    def upgraded(self, session: Session) -> Session:
+        """Return a stored session made ready for use.
+
+        Raises:
+            StateError: It cannot go on: its definition was edited, or that of an earlier release fits no more.
+        """
         from deepwork.sessions.upgrade import upgraded
 
-        return Interventions(self.sessions(), lambda session: upgraded(session, self.catalogue, self.workspace.root))
+        return upgraded(session, self.catalogue.find(session.job_name), self.catalogue, self.workspace.root)
 
     @cached_property
     def inbox(self) -> ProjectInbox:

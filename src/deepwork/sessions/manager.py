@@ -22,6 +22,7 @@ from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import SessionReader, StateStore
 from deepwork.sessions.stacks import Connections, ConnectionState
 from deepwork.sessions.standing import standing_of
+from deepwork.sessions.upgrade import pinned_as
 from deepwork.text.foreign import one_line
 
 # Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
@@ -137,6 +138,20 @@ class StateManager:
                 # Another writer saved first; decide again on the stored session.
                 session = await self.reload(session_id)
         raise StaleSession(f"Session {session_id!r} is being changed all the time; call again")
+
+    async def update_read(
+        self, session: Session, change: Callable[[Session], tuple[Session, ResultT]]
+    ) -> tuple[Session, ResultT]:
+        """Do the same with a session that was read and upgraded a moment ago; if read anew, it is upgraded the same.
+
+        Raises:
+            StateError: Its definition was edited meanwhile, or another of `update`.
+        """
+        return await self.update_with(
+            session.session_id,
+            lambda current: change(current if current is session else pinned_as(current, session)),
+            session=session,
+        )
 
     async def create(self, call: ToolCall, session: Session) -> Session:
         """Save a new session and put it on top of the stack, its parents below it if they are not there yet."""

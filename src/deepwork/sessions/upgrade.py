@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepwork.errors import StateError, ToolError
+from deepwork.errors import JobLoadError, StateError, ToolError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
+from deepwork.models.jobs import Job
 from deepwork.models.sessions import SCHEMA_VERSION, Session, StepProgress
 from deepwork.sessions.definition import begun_step, check_unchanged, pin, read_instructions
 from deepwork.sessions.transitions import outputs_by_step
 
 
-def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
+def upgraded(session: Session, job: Job | JobLoadError | None, catalogue: Catalogue, project: Path) -> Session:
     """Check the stored definition, and look up the folder of the job; without one, pin what the job says now.
+
+    Args:
+        session: As it is stored.
+        job: What the catalogue finds by the name of the session's job.
+        catalogue: All jobs.
+        project: The folder of the project.
 
     Raises:
         StateError: The definition was edited, or there is none and the position of the session means another step
@@ -21,19 +28,19 @@ def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
     """
     check_unchanged(session)
     if session.definition:
-        return _in_folder(_with_content_digest(session), catalogue)
+        return _in_folder(_with_content_digest(session), job, catalogue)
     if not session.is_active:
         return session
     try:
-        job = choose_job(catalogue, session.job_name)
-        workflow, _ = choose_workflow(job, session.workflow_name)
+        chosen = choose_job(catalogue, session.job_name)
+        workflow, _ = choose_workflow(chosen, session.workflow_name)
         entry = dict(enumerate(workflow.entries)).get(session.current_entry_index, ["nothing"])
         if entry[0] != session.current_step_id:
             raise StateError(
                 f"it stands at step {session.current_step_id!r}, entry {session.current_entry_index + 1} of workflow "
                 f"{workflow.name!r}, where now is {entry[0]!r}"
             )
-        definition = pin(job, workflow)
+        definition = pin(chosen, workflow)
         instructions = read_instructions(definition, entry, project)
     except ToolError as error:
         raise StateError(
@@ -50,10 +57,10 @@ def upgraded(session: Session, catalogue: Catalogue, project: Path) -> Session:
     )
 
 
-def _in_folder(session: Session, catalogue: Catalogue) -> Session:
+def _in_folder(session: Session, job: Job | JobLoadError | None, catalogue: Catalogue) -> Session:
     """Put the folder that a job source gives into a session: the stored definition decides steps, never places."""
     stored = Path(session.pinned.job_dir)
-    folder = catalogue.folder_of(session.job_name, stored)
+    folder = catalogue.folder_of(job, stored)
     return session if folder == stored else _with_job_dir(session, str(folder or ""))
 
 

@@ -1,0 +1,271 @@
+"""Reviews of reported steps: one review from the counted attempt to the saved conclusion; equal calls share it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import Context
+
+import anyio
+from anyio import lowlevel
+
+from deepwork.errors import StateError, StorageError
+from deepwork.files.process_end import PendingRecord
+from deepwork.gate.decision import Decision, DecisionKind, decide
+from deepwork.gate.gate import Judgement, QualityGate
+from deepwork.gate.history import judgement_events
+from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.recorded import RecordedVerdicts
+from deepwork.gate.snapshot import Snapshot
+from deepwork.gate.work import Work
+from deepwork.models.sessions import Session
+from deepwork.ports.call import ToolCall
+from deepwork.sessions import transitions
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.standing import is_open, recent_entries
+from deepwork.sessions.transitions import Completion, Limits
+
+HEARTBEAT_SECONDS = 5.0
+
+# The session as it was saved, and what was decided; no decision if the step was over by then.
+Conclusion = tuple[Session, Decision | None]
+
+
+class Review:
+    """The review of one reported step.
+
+    Args:
+        gate: Judges the work.
+        sessions: The sessions, where the attempt and the conclusion are saved.
+        session: The session as it was read a moment ago.
+        completion: Completes the step if the work passes.
+        work: What was submitted.
+        is_strict: Whether only a person can let the step pass without a review.
+        now: Returns the time.
+    """
+
+    def __init__(
+        self,
+        gate: QualityGate,
+        sessions: StateManager,
+        session: Session,
+        completion: Completion,
+        work: Work,
+        *,
+        is_strict: bool,
+        now: Callable[[], str],
+    ) -> None:
+        self.is_ending = False
+        self.replacement: anyio.Event | None = None
+        self._gate = gate
+        self._sessions = sessions
+        self._session = session
+        self._completion = completion
+        self._work = work
+        self._limits = Limits(gate.max_attempts, gate.max_failures, is_strict)
+        self._now = now
+        self._progress = ReviewProgress()
+        self._callers = 0
+        self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
+        self._conclusion: Conclusion | None = None
+        self._error: Exception | None = None
+        self._attempt: PendingRecord | None = None  # while it is counted, and nothing has come of it
+        self._returning = anyio.Lock()
+
+    async def without_verdicts(self, copied: Snapshot) -> Conclusion:
+        """Have the work handed back by reviewers that give no verdicts; that counts no attempt."""
+        return await self._concluded(await self._gate.judge(self._work, copied), attempted=False)
+
+    def start(self, copied: Snapshot) -> None:
+        """Begin the review in a task of its own, for it must outlive the caller that began it."""
+        copied.hand_over()
+        # A context of its own: that of the first caller would name its connection to the others.
+        self._task = asyncio.get_running_loop().create_task(self._run(copied), context=Context())
+
+    async def wait(self, call: ToolCall) -> Conclusion:
+        """Wait for the conclusion, and report the progress to the caller meanwhile.
+
+        Raises:
+            StateError: The review was ended with the server.
+        """
+        self._callers += 1
+        try:
+            while not self._ended.is_set():
+                if self._progress.total:
+                    await call.progress(self._progress.value, self._progress.total, self._progress.text)
+                if not self._ended.is_set():
+                    await self._progress.wait_for_change(HEARTBEAT_SECONDS)
+        finally:
+            self._callers -= 1
+            if not self._callers:
+                await self.end()
+        if self.replacement:
+            await self.replacement.wait()
+            return await self._sessions.reload(self._session.session_id), None
+        if self._error:
+            raise self._error
+        if self._conclusion is None:
+            raise StateError("The review was ended with the server; nothing else was changed", hint="Call again.")
+        return self._conclusion
+
+    async def end(self) -> None:
+        """Cancel the review if it still runs, and wait for its end: whatever it has started is then gone."""
+        self.is_ending = True
+        self._scope.cancel()
+        with anyio.CancelScope(shield=True):
+            # Not only by the review itself: its processes may take longer to end than the server has time.
+            await self._return_attempt()
+            await self._ended.wait()
+
+    async def _run(self, copied: Snapshot) -> None:
+        try:
+            with self._scope:
+                try:
+                    self._conclusion = await self._review(copied)
+                finally:
+                    await copied.remove()
+        except Exception as error:  # noqa: BLE001 - every caller gets it
+            self._error = error
+        finally:
+            self.is_ending = True
+            self._ended.set()
+            self._progress.notify()
+
+    async def _review(self, copied: Snapshot) -> Conclusion:
+        """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
+        with PendingRecord() as record:
+            with anyio.CancelScope(shield=True):
+                self._session, is_counted = await self._counted()
+            if not is_counted:
+                return self._session, None
+            self._attempt = record
+            verdicts = RecordedVerdicts.of(recent_entries(self._session), self._completion.step_id)
+            try:
+                judgement = await self._gate.judge(self._work, copied, verdicts=verdicts, progress=self._progress)
+                await lowlevel.checkpoint_if_cancelled()
+            except BaseException as error:
+                with anyio.CancelScope(shield=True):
+                    await self._return_attempt(error)
+                raise
+            self._attempt = None
+            # What was paid for is written down, even when the last caller goes at this moment.
+            with anyio.CancelScope(shield=True):
+                conclusion = await self._concluded(judgement, attempted=True)
+            return conclusion  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
+
+    async def _counted(self) -> tuple[Session, bool]:
+        """Count an attempt, unless the step was completed meanwhile; return whether it was counted."""
+        step_id = self._completion.step_id
+
+        def count(current: Session) -> tuple[Session, bool]:
+            if not is_open(current, step_id):
+                return current, False
+            return transitions.begin_attempt(current, step_id, self._limits, now=self._now()), True
+
+        return await self._sessions.update_read(self._session, count)
+
+    async def _return_attempt(self, error: BaseException | None = None) -> None:
+        """Take the attempt out of the count if nothing has come of it; what fails here must not hide why."""
+        step_id = self._completion.step_id
+        reason = str(error) if isinstance(error, StateError) else "the review was ended"
+
+        def give_back(current: Session) -> tuple[Session, None]:
+            if not is_open(current, step_id):
+                return current, None
+            return transitions.return_attempt(current, step_id, reason, now=self._now()), None
+
+        async with self._returning:
+            if self._attempt is None:
+                return
+            try:
+                await self._sessions.update_read(self._session, give_back)
+            except StateError:
+                pass
+            finally:
+                self._attempt.done()
+                self._attempt = None
+
+    async def _concluded(self, judgement: Judgement, *, attempted: bool) -> Conclusion:
+        """Save a judgement and what follows from it; no decision if the step was over by then."""
+
+        def conclude(current: Session) -> Conclusion:
+            return self._conclude(current, judgement, attempted=attempted)
+
+        try:
+            return await self._sessions.update_read(self._session, conclude)
+        except StorageError:
+            await judgement.undo()
+            raise
+
+    def _conclude(self, session: Session, judgement: Judgement, *, attempted: bool) -> Conclusion:
+        """Record a judgement in the session, and complete the step if it passed. Pure but for the clock."""
+        step_id, limits, now = self._completion.step_id, self._limits, self._now()
+        if not is_open(session, step_id):
+            return transitions.record_all(session, step_id, judgement_events(judgement), now=now), None
+        progress = session.step_progress[step_id]
+        failures = progress.runner_failures + 1
+        decision = decide(
+            judgement,
+            attempts=progress.quality_attempts,
+            max_attempts=limits.attempts,
+            failures=failures,
+            max_failures=limits.failures,
+            is_strict=limits.strict,
+        )
+        events = judgement_events(judgement, asks_user=decision.asks_user)
+        session = transitions.record_all(session, step_id, events, now=now)
+        is_failure = decision.kind is DecisionKind.NO_VERDICT
+        session = transitions.count_runner_failures(session, step_id, failures if is_failure else 0)
+        if decision.kind is DecisionKind.HANDED_BACK:
+            for hand_back in judgement.handed_back:
+                session = transitions.hand_back(session, step_id, hand_back.verdict.feedback, now=now)
+        if attempted and not decision.kind.counts:
+            session = transitions.return_attempt(session, step_id, decision.kind, now=now)
+        if decision.kind is DecisionKind.PASSED:
+            session = transitions.complete(session, self._completion, now=now)
+        return session, decision
+
+
+class Reviews:
+    """All reviews that run in this server, by session, step, and digest of what was submitted."""
+
+    def __init__(self) -> None:
+        self._running: dict[tuple[str, str, str], Review] = {}
+
+    async def share(self, review: Review, key: tuple[str, str, str], call: ToolCall, copied: Snapshot) -> Conclusion:
+        """Join the review of an equal call, or begin this one.
+
+        Raises:
+            StateError: The review was ended with the server.
+        """
+        running = self._running.get(key)
+        if running is None or running.is_ending:
+            running = self._running[key] = review
+            review.start(copied)
+        try:
+            return await running.wait(call)
+        finally:
+            if running.is_ending and self._running.get(key) is running:
+                del self._running[key]
+
+    @asynccontextmanager
+    async def replaced(self, session_id: str, step_id: str) -> AsyncIterator[None]:
+        """End the reviews of a step, and keep their callers waiting until the block is through."""
+        reviews = [
+            review for key, review in self._running.items() if key[:2] == (session_id, step_id) and not review.is_ending
+        ]
+        replacement = anyio.Event()
+        try:
+            for review in reviews:
+                review.replacement = replacement
+                await review.end()
+            yield
+        finally:
+            replacement.set()
+
+    async def close(self) -> None:
+        """End everything."""
+        for review in [*self._running.values()]:
+            await review.end()
