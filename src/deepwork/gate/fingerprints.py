@@ -67,7 +67,7 @@ def fingerprint(path: str, roots: Sequence[Path], write: Callable[[bytes], objec
             return opened_fingerprint(descriptor, path, roots[0], write)
     except FileNotFoundError:
         return Fingerprint("not found")
-    except PathRefused as error:
+    except (PathRefused, OSError) as error:
         return Fingerprint(describe(error))
 
 
