@@ -22,14 +22,17 @@ from deepwork.engine.reports import Reading, Report, Submission
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.steps import begin_step
 from deepwork.engine.strict import OverrideWaits, StrictRules
-from deepwork.errors import ToolError
+from deepwork.errors import JobLoadError, ToolError
 from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
+from deepwork.gate.routing import Reviewer
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
+from deepwork.models.jobs import Job, Step
+from deepwork.models.outputs import Outputs
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
 from deepwork.ports.call import ToolCall
@@ -205,14 +208,16 @@ class Engine:
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(session_over(session))
-        return await self._replies.resume_text(await self.sessions.blocking(lambda: self._upgraded(session)))
+        job_name = session.job_name
+        ready = await self.sessions.blocking(lambda: self._upgraded(session, self.catalogue.find(job_name)))
+        return await self._replies.resume_text(ready)
 
     # The road of a reported step
 
     def _read(self, report: Report, copied: Snapshot, session: Session) -> Reading:
         """Do all that blocks before a report is judged; this runs in a thread."""
         job = self.catalogue.find(session.job_name)
-        session = upgraded(session, job, self.catalogue, self._workspace.root)
+        session = self._upgraded(session, job)
         changes = self._replies.edited(session, job)
         if report.step_id == WHERE:
             return Reading(session, changes)
@@ -223,32 +228,18 @@ class Engine:
             return Reading(session, changes, error)
 
     def _check(self, session: Session, report: Report, copied: Snapshot) -> Submission:
-        """Check everything, copy what is to be judged, and read what the next step needs.
-
-        Nothing is changed or paid for before.
-        """
+        """Check everything, copy what is to be judged, and read what the next step needs: all before any effect."""
         step = session.pinned.steps[report.step_id or session.current_step_id]
         owner = f"step {step.id!r} of {session.workflow}, session {session.session_id!r}"
         override = permitted_override(session, step.id) or report.stated_override
         reviewers = self.gate.reviewers(session.job_name, step) if self.gate and not override else {}
-        gives_verdicts = any(reviewer.gives_verdicts for reviewer in reviewers.values())
+        is_copied = any(reviewer.gives_verdicts for reviewer in reviewers.values())
         checked = check_outputs(
-            report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if gives_verdicts else None
+            report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if is_copied else None
         )
-        work = None
-        if reviewers:
-            work = Work(
-                session_id=session.session_id,
-                job_name=session.job_name,
-                workflow_name=session.workflow_name,
-                step=step,
-                outputs=checked.outputs,
-                outputs_by_step=transitions.outputs_by_step(session),
-                notes=report.notes,
-                reviewers=reviewers,
-            )
-        if work and gives_verdicts:
-            copied.add(work.paths, self._workspace.output_roots)
+        work = _work(session, step, checked.outputs, report.notes, reviewers) if reviewers else None
+        if work and is_copied:
+            copied.add(work.paths, self._workspace.output_roots)  # those of earlier steps, of which it was made
         notices = [*checked.notices]
         if report.override and not override and step.reviews:
             notices.append(BLANK_REASON)
@@ -328,8 +319,10 @@ class Engine:
         instructions = read_instructions(definition, workflow.entries[0], self._workspace.root)
         return definition, instructions, git_place(self._workspace), notices
 
-    def _upgraded(self, session: Session) -> Session:
-        return upgraded(session, self.catalogue.find(session.job_name), self.catalogue, self._workspace.root)
+    def _upgraded(self, session: Session, job: Job | JobLoadError | None) -> Session:
+        if session.definition is None and not session.is_active:
+            return session
+        return upgraded(session, job, self.catalogue, self._workspace.root)
 
     async def _target(
         self,
@@ -359,3 +352,16 @@ class Engine:
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")
+
+
+def _work(session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewer]) -> Work:
+    return Work(
+        session_id=session.session_id,
+        job_name=session.job_name,
+        workflow_name=session.workflow_name,
+        step=step,
+        outputs=outputs,
+        outputs_by_step=transitions.outputs_by_step(session),
+        notes=notes,
+        reviewers=reviewers,
+    )

@@ -84,14 +84,18 @@ class Review:
         # A context of its own: that of the first caller would name its connection to the others.
         self._task = asyncio.get_running_loop().create_task(self._run(copied), context=Context())
 
-    async def wait(self, call: ToolCall) -> Conclusion:
+    async def wait(self, call: ToolCall, copied: Snapshot) -> Conclusion:
         """Wait for the conclusion, and report the progress to the caller meanwhile.
+
+        The caller's own copies are removed first, unless they are those that are judged.
 
         Raises:
             StateError: The review was ended with the server.
         """
         self._callers += 1
         try:
+            if not copied.is_handed_over:
+                await copied.remove()
             while not self._ended.is_set():
                 if self._progress.total:
                     await call.progress(self._progress.value, self._progress.total, self._progress.text)
@@ -245,7 +249,7 @@ class Reviews:
             running = self._running[key] = review
             review.start(copied)
         try:
-            return await running.wait(call)
+            return await running.wait(call, copied)
         finally:
             if running.is_ending and self._running.get(key) is running:
                 del self._running[key]

@@ -39,6 +39,7 @@ class Snapshot:
     Attributes:
         originals: What the copied files were when they were copied.
         copies: What the copies were then.
+        is_handed_over: Whether another owner removes them.
     """
 
     def __init__(self) -> None:
@@ -47,18 +48,18 @@ class Snapshot:
         self._folder = ExitStack()
         self._root: Path | None = None
         self._remaining = MAX_BYTES
-        self._is_handed_over = False
+        self.is_handed_over = False
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if not self._is_handed_over:
+        if not self.is_handed_over:
             await self.remove()
 
     def hand_over(self) -> None:
         """Leave the copies to another owner, who removes them."""
-        self._is_handed_over = True
+        self.is_handed_over = True
 
     async def remove(self) -> None:
         """Remove all copies."""
