@@ -267,7 +267,7 @@ async def test_what_cannot_be_answered_is_told_with_what_can(reviewed, judge, se
 
     assert "Nothing waits under the id 'nope'" in await refused("nope", "abort")
     assert "did you mean 'retry'?" in await refused(session_id, "retri")
-    assert "'retry' needs a text, the reason" in await refused(session_id, "retry", "--text", " ")
+    assert "'retry' needs a text, the note to the agent" in await refused(session_id, "retry", "--text", " ")
 
 
 async def test_a_beginning_of_several_ids_is_refused_with_the_ids(project, judge, served, at_terminal):

@@ -14,6 +14,12 @@ def resume_text_in(refusal):
     return refusal[refusal.index("# Resume") :]
 
 
+async def whole_text(agent, begin):
+    """Give the resume text with all that `begin_step` has in the reply to a question."""
+    (resource,) = await agent.client.read_resource(f"deepwork://sessions/{begin['session_id']}")
+    return resource.text
+
+
 async def test_a_question_changes_nothing_and_is_answered_with_the_resume_text(demo, stored):
     async with demo.agent() as agent:
         begin = await agent.start()
@@ -102,7 +108,7 @@ async def test_the_resume_text_tells_goal_step_outputs_instructions_and_what_is_
     async with project.agent() as agent:
         begin = await agent.start()
         await agent.finish({"a.md": "done/a.md"})
-        text = resume_text_in(await agent.where())
+        text = await whole_text(agent, begin)
     call = f"finished_step(session_id='{begin['session_id']}', step_id='b', outputs={{...}})"
     for part in (
         "Goal: a goal",
@@ -121,9 +127,9 @@ async def test_the_resume_text_tells_goal_step_outputs_instructions_and_what_is_
 
 async def test_the_resume_text_keeps_the_instructions_as_they_were_when_the_step_began(demo):
     async with demo.agent() as agent:
-        await agent.start()
+        begin = await agent.start()
         demo.write(".deepwork/jobs/demo/steps/a.md", "Something else\n")
-        text = await agent.where()
+        text = await whole_text(agent, begin)
     assert "Instructions for a\n" in text
     assert "Something else" not in text
 
@@ -131,9 +137,9 @@ async def test_the_resume_text_keeps_the_instructions_as_they_were_when_the_step
 async def test_in_a_group_the_resume_text_holds_each_open_member_with_its_own_call(demo):
     async with demo.agent() as agent:
         begin = await agent.start(workflow="opening")
-        open_both = await agent.where()
+        open_both = await whole_text(agent, begin)
         await agent.finish({"c.md": "c.md"}, step_id="c", **_named(begin))
-        open_one = await agent.where()
+        open_one = await whole_text(agent, begin)
     call = f"Report it before 'b': finished_step(session_id='{begin['session_id']}', step_id='c', outputs={{...}})"
     assert call in open_both
     assert "## Outputs of 'c'\n\n- c.md (filepath, required)" in open_both
@@ -154,7 +160,7 @@ async def test_a_long_resume_text_is_cut_and_stands_whole_in_a_file_that_it_name
     demo.write(".deepwork/jobs/demo/steps/a.md", "A line of instructions\n" * 1000)
     async with demo.agent() as agent:
         begin = await agent.start()
-        text = resume_text_in(await agent.where())
+        text = await whole_text(agent, begin)
     file = demo.state / f"resume_{begin['session_id']}.md"
     assert len(text) <= LIMIT
     assert f"It is in .deepwork/tmp/{file.name}" in text
@@ -175,13 +181,12 @@ async def test_a_cut_resume_text_still_tells_what_to_call_and_with_which_outputs
 
 async def test_a_resume_text_of_the_greatest_length_is_not_cut(demo):
     async with demo.agent() as agent:
-        await agent.start()
-        short = resume_text_in(await agent.where())
+        short = await whole_text(agent, await agent.start())
         await agent.call("abort_workflow", explanation="enough")
         padding = "x" * (LIMIT - len(short))
         demo.write(".deepwork/jobs/demo/steps/a.md", f"Instructions for a\n{padding}")
         begin = await agent.start()
-        text = resume_text_in(await agent.where())
+        text = await whole_text(agent, begin)
     assert len(text) == LIMIT
     assert not (demo.state / f"resume_{begin['session_id']}.md").exists()
 
@@ -190,18 +195,30 @@ async def test_reviews_and_long_resume_texts_need_no_files_of_sessions(demo):
     """The store `memory` makes no folder of its own."""
     demo.write(".deepwork/jobs/demo/steps/r.md", "A line of instructions\n" * 1000)
     async with demo.agent(state_store="memory") as agent:
-        await agent.start(workflow="reviewed")
+        begin = await agent.start(workflow="reviewed")
         assert (await agent.finish({"r.md": "r.md"}))["status"] == "needs_work"
-        assert "It is in .deepwork/tmp/resume_" in await agent.where()
+        assert "It is in .deepwork/tmp/resume_" in await whole_text(agent, begin)
 
 
-async def test_the_resource_of_a_session_is_its_resume_text(demo):
+async def test_the_resource_of_a_session_is_its_resume_text(demo, deepwork):
     async with demo.agent() as agent:
         begin = await agent.start()
-        text = resume_text_in(await agent.where())
         (resource,) = await agent.client.read_resource(f"deepwork://sessions/{begin['session_id']}")
-    assert resource.text == text
+    assert resource.text == (await deepwork("sessions", "resume-text", begin["session_id"])).strip()
     assert resource.mime_type == "text/markdown"
+
+
+async def test_the_answer_to_a_question_says_nothing_twice(demo):
+    """What `begin_step` says of the open steps does not stand in `feedback` too."""
+    async with demo.agent() as agent:
+        begin = await agent.start(workflow="opening")
+        reply = await agent.finish({}, step_id="?")
+        whole = await whole_text(agent, begin)
+    assert reply["begin_step"] == begin
+    for text in ("Instructions for b", "Instructions for c", "A file", "2 steps are to be done", "About demo"):
+        assert text not in reply["feedback"], text
+        assert text in whole
+    assert "Goal: a goal" in reply["feedback"]
 
 
 async def test_the_resource_of_an_ended_session_says_so(demo):

@@ -23,6 +23,7 @@ BY_PERSON = ("override", {"by": "person", "reason": "fine"})
 REOPENED = ("reopened", {"reason": "again"})
 GIVEN_BACK = ("attempt_given_back", {})
 HANDED_BACK = ("review_handed_back", {"feedback": "Have it reviewed."})
+NOTE = ("note", {"text": "Shorter, please", "by": "person", "at": AT})
 # What has another shape than its kind has it counts as nothing.
 NO_VERDICT_AT_ALL = ("verdict", {"passed": "no"})
 
@@ -56,6 +57,8 @@ def kinds(session):
         ([ATTEMPT, FAILED], WaitKind.FAILED_GATE),
         ([ATTEMPT, PASSED, FAILED], WaitKind.FAILED_GATE),
         ([ATTEMPT, FAILED, ATTEMPT], None),
+        ([ATTEMPT, FAILED, NOTE], WaitKind.FAILED_GATE),
+        ([ATTEMPT, FAILED, ASKED, NOTE], WaitKind.OVERRIDE),
         ([ATTEMPT, CHANGED], None),
         ([ATTEMPT, FAILED, BY_PERSON], None),
         ([ATTEMPT, FAILED, REOPENED], None),

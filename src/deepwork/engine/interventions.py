@@ -14,6 +14,7 @@ from deepwork.ports.inbox import Answerer
 from deepwork.sessions import transitions
 from deepwork.sessions.definition import check_unchanged, is_unchanged
 from deepwork.sessions.manager import StateManager
+from deepwork.sessions.notes import PERSON
 from deepwork.sessions.reopen import reopen
 from deepwork.sessions.standing import is_open, last_completed, open_steps, waiting_steps
 
@@ -71,7 +72,7 @@ class Interventions:
         Args:
             session: The session.
             step_id: The step; the one completed last if not given.
-            reason: Why, for the history.
+            reason: Why; it is told to the agent as a note.
             by: Who goes back.
             accept_definition: Whether to go on with a definition that was edited where it is stored.
 
@@ -91,7 +92,10 @@ class Interventions:
             # Otherwise an agent with a shell would have all attempts at a failed review again.
             if current.is_active and any(waiting_steps(upgraded_session)):
                 by.check_person("begin a step again in a session that waits for a person")
-            return reopen(upgraded_session, step_id or _last_step(upgraded_session), reason, now=_now())
+            chosen_step = step_id or _last_step(upgraded_session)
+            reopened_session = reopen(upgraded_session, chosen_step, reason, now=_now())
+            author = by.recorded() | {"by": PERSON if by.is_person else None}
+            return transitions.write_note(reopened_session, chosen_step, reason, author, now=_now())
 
         return await self._sessions.update(session.session_id, reopened, session=session)
 

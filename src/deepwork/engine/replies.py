@@ -27,6 +27,7 @@ from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepS
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import Definitions, entry_of
 from deepwork.sessions.manager import StateManager, View
+from deepwork.sessions.notes import StepNote, entries_of, notes_on_report, open_notes, open_texts, quoted_notes
 from deepwork.sessions.standing import last_completed, open_steps
 from deepwork.sessions.transitions import Completion, back_to, merged_outputs, outputs_told_apart
 from deepwork.text.foreign import one_line
@@ -121,9 +122,10 @@ class Replies:
         if decision and decision.error:
             raise decision.error
         if decision and decision.kind is not DecisionKind.PASSED:
+            notes = self._new_notes(call, session, completion.step_id)
             return FinishedStep(
                 status=StepStatus.NEEDS_WORK,
-                feedback=decision.feedback,
+                feedback="\n\n".join([*notes, decision.feedback]),
                 failed_reviews=list(decision.failed_reviews) or None,
                 stack=await self._sessions.stack_entries(call, session),
                 notices=[*completion.notices, *decision.notices, *self._take_remarks(call)],
@@ -133,14 +135,15 @@ class Replies:
             step = recorded_step(session, completion.step_id, completion.outputs)
         if step is None:
             raise StaleSession("The review of this step was ended by another call; call again")
-        reply = await self.of_step(call, session, step, changes, view)
+        notes = self._new_notes(call, session, completion.step_id)
+        reply = await self._of_step(call, session, step, notes, changes, view)
         notices = decision.notices if decision else ()
         return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
 
     async def of_step(
         self, call: ToolCall, session: Session, step: StepProgress, changes: list[str], view: View | None
     ) -> FinishedStep:
-        """Return the recorded reply of a completed step, with the stack of now.
+        """Return the recorded reply of a completed step, with the stack of now and the notes that it was given.
 
         Args:
             call: Whose reply it is.
@@ -149,6 +152,18 @@ class Replies:
             changes: What has changed in the job's definition since the session started.
             view: The other sessions of the stack, if they need not be read again.
         """
+        notes = quoted_notes(notes_on_report(entries_of(session), step.step_id))
+        return await self._of_step(call, session, step, notes, changes, view)
+
+    async def _of_step(
+        self,
+        call: ToolCall,
+        session: Session,
+        step: StepProgress,
+        notes: list[str],
+        changes: list[str],
+        view: View | None,
+    ) -> FinishedStep:
         reply = step.reply
         if reply is None:
             raise StateError(f"Step {step.step_id!r} has no recorded reply")
@@ -156,6 +171,7 @@ class Replies:
             self._sessions.connection(call).end(session.session_id)
         return FinishedStep(
             status=reply.status,
+            feedback="\n\n".join([*notes, *self._open_texts(call, session)]) or None,
             begin_step=begin_step(session, reply.begun_step, reply.open_members) if reply.begun_step else None,
             summary=reply.summary,
             all_outputs=reply.all_outputs,
@@ -202,7 +218,7 @@ class Replies:
         if session.is_active:
             return FinishedStep(
                 status=StepStatus.NEEDS_WORK,
-                feedback=await self.resume_text(session),
+                feedback=await self._told_resume_text(call, session, is_beside_step=True),
                 begin_step=begin_step(session, session.current_step_id),
                 stack=stack,
                 notices=self._take_remarks(call),
@@ -253,8 +269,10 @@ class Replies:
             return type(error)(message, hint=error.hint)
         hints = [error.hint]
         if repeated or is_unbriefed or (is_lost and not owners):
-            hints.append(await self.resume_text(session))
+            hints.append(await self._told_resume_text(call, session))
         else:
+            reported = step_id or session.current_step_id
+            hints = [*self._new_notes(call, session, *({reported: None} | dict.fromkeys(open_steps(session)))), *hints]
             hints.append(group_text(session, session.current_step_id))
             if isinstance(error, OutputError) and step_id is None and not outputs:
                 hints.append(f"If you have lost track, call {resume_call(session.session_id)}.")
@@ -288,6 +306,35 @@ class Replies:
     async def resume_text(self, session: Session) -> str:
         """Tell all that is needed to go on."""
         return await self._sessions.blocking(lambda: resume_text(session, self._workspace))
+
+    async def _told_resume_text(self, call: ToolCall, session: Session, *, is_beside_step: bool = False) -> str:
+        """Return the resume text, and note that its notes are told."""
+        self._open_texts(call, session)
+        return await self._sessions.blocking(
+            lambda: resume_text(session, self._workspace, is_beside_step=is_beside_step)
+        )
+
+    def _open_texts(self, call: ToolCall, session: Session) -> list[str]:
+        """Return what stands open for the steps that are open, and note that its notes are told."""
+        entries, step_ids = entries_of(session), open_steps(session)[::-1]
+        for step_id in step_ids:
+            self._note_told(call, session, open_notes(entries, step_id))
+        return open_texts(entries, step_ids)
+
+    def _new_notes(self, call: ToolCall, session: Session, *step_ids: str) -> list[str]:
+        """Return the notes on reported steps that this connection was not told before their reports."""
+        entries, told = entries_of(session), self._sessions.connection(call).told_notes
+        notes = [
+            note
+            for step_id in step_ids
+            for note in notes_on_report(entries, step_id)
+            if (session.session_id, note.at) not in told
+        ]
+        self._note_told(call, session, notes)
+        return quoted_notes(notes)
+
+    def _note_told(self, call: ToolCall, session: Session, notes: Iterable[StepNote]) -> None:
+        self._sessions.connection(call).told_notes.update((session.session_id, note.at) for note in notes)
 
     def _take_remarks(self, call: ToolCall) -> list[str]:
         return self._sessions.connection(call).take_remarks()

@@ -11,6 +11,7 @@ from deepwork.engine.changes import changes_since
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
 from deepwork.models.outputs import KINDS
+from deepwork.sessions.notes import Entry, entries_of, entries_of_json, open_texts
 from deepwork.text.age import age
 from deepwork.text.foreign import labelled, one_line, visible
 
@@ -27,14 +28,20 @@ UNLISTED = (
 )
 
 
-def resume_text(session: Session, workspace: Workspace) -> str:
-    """Tell what is needed to go on; what is too long for a reply is written to a file, and that is named."""
+def resume_text(session: Session, workspace: Workspace, *, is_beside_step: bool = False) -> str:
+    """Return what is needed to go on; what is too long for a reply is written to a file, and that is named.
+
+    Args:
+        session: The session.
+        workspace: The project.
+        is_beside_step: Whether the same reply has `begin_step`, so that nothing of that is said here.
+    """
     from deepwork.sessions.standing import handed_back, open_steps
 
     document = session.model_dump(mode="json", exclude={"history"})
     for step_id in open_steps(session):
         document["step_progress"][step_id]["handed_back"] = handed_back(session, step_id)
-    return resume_text_of(document, workspace)
+    return _bounded(document, entries_of(session), workspace, is_beside_step=is_beside_step)
 
 
 def resume_text_of(session: Mapping[str, Any], workspace: Workspace) -> str:
@@ -43,7 +50,13 @@ def resume_text_of(session: Mapping[str, Any], workspace: Workspace) -> str:
     Raises:
         LookupError, TypeError, AttributeError: It is not as this release writes it.
     """
-    text = whole_text(session, changes_since(session, workspace))
+    return _bounded(session, entries_of_json(session["history"]), workspace)
+
+
+def _bounded(
+    session: Mapping[str, Any], entries: Sequence[Entry], workspace: Workspace, *, is_beside_step: bool = False
+) -> str:
+    text = _whole_text(session, entries, changes_since(session, workspace), is_beside_step=is_beside_step)
     if len(text) <= MAX_CHARACTERS:
         return text
     path = workspace.state_dir / f"resume_{session['session_id']}.md"
@@ -59,35 +72,37 @@ def resume_text_of(session: Mapping[str, Any], workspace: Workspace) -> str:
     return text[: max(text.rfind("\n", 0, room), room // 2)] + note
 
 
-def whole_text(session: Mapping[str, Any], changes: str = "") -> str:
-    """Tell goal, step, changes since, expected outputs, criteria, instructions as begun, and what is completed."""
+def _whole_text(session: Mapping[str, Any], entries: Sequence[Entry], changes: str, *, is_beside_step: bool) -> str:
+    """Return step, notes, goal, changes, outputs, criteria, instructions as begun, what is completed, and the job."""
     definition, steps = session["definition"], session["step_progress"]
     session_id, step_id = session["session_id"], session["current_step_id"]
-    entries = [[entry] if isinstance(entry, str) else entry for entry in definition["workflow"]["steps"]]
-    primary, *others = entries[session["current_entry_index"]]
+    workflow = [[entry] if isinstance(entry, str) else entry for entry in definition["workflow"]["steps"]]
+    primary, *others = workflow[session["current_entry_index"]]
     members = [member for member in others if not steps[member]["completed_at"]]
+    completed = {name: progress for name, progress in steps.items() if progress["completed_at"]}
+    lines = "\n".join(f"- {name}: {json.dumps(progress['outputs'])}" for name, progress in completed.items())
+    done = f"## Done\n\n{lines or 'nothing yet'}"
     parts = [
         visible(f"# Resume {session['job_name']}/{session['workflow_name']}, session {session_id}"),
-        f"Now at step {step_id!r} (step {session['current_entry_index'] + 1} of {len(entries)}). When its outputs are "
+        f"Now at step {step_id!r} (step {session['current_entry_index'] + 1} of {len(workflow)}). When its outputs are "
         f"there, call {report_call(session_id, step_id)}.",
-        members_text(primary, members) if others else "",
+        members_text(primary, members) if others and not is_beside_step else "",
+        *open_texts(entries, [step_id, *members]),
         labelled("Goal", session["goal"]),
         changes,
-        *_step(session, step_id),
-        f"## Instructions for {step_id!r}\n\n{_begun(session, step_id).get('instructions', '')}",
     ]
+    if is_beside_step:
+        reviews = [_handed_back(session, name) for name in (step_id, *members)]
+        return "\n\n".join(part for part in [*parts, *reviews, done] if part)
+    parts += _step(session, step_id)
     for member in members:
         parts += [
             f"## Also open in this group: {member!r}\n\n"
             f"Report it before {step_id!r}: {report_call(session_id, member)}.",
             *_step(session, member),
-            f"## Instructions for {member!r}\n\n{_begun(session, member).get('instructions', '')}",
         ]
-    completed = {name: progress for name, progress in steps.items() if progress["completed_at"]}
-    lines = "\n".join(f"- {name}: {json.dumps(progress['outputs'])}" for name, progress in completed.items())
-    parts.append(f"## Done\n\n{lines or 'nothing yet'}")
-    parts.append(f"## About the job\n\n{definition['common_job_info']}\n\nJob folder: {visible(definition['job_dir'])}")
-    return "\n\n".join(part for part in parts if part)
+    job = f"## About the job\n\n{definition['common_job_info']}\n\nJob folder: {visible(definition['job_dir'])}"
+    return "\n\n".join(part for part in [*parts, done, job] if part)
 
 
 def members_text(primary: str, open_members: Sequence[str]) -> str:
@@ -133,15 +148,21 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
 
 
 def _step(session: Mapping[str, Any], step_id: str) -> list[str]:
-    """Tell what one step needs, all but its instructions."""
+    """Return what one step needs, its instructions last."""
     step = session["definition"]["steps"][step_id]
-    feedback = session["step_progress"][step_id].get("handed_back")
+    begun = _begun(session, step_id)
     return [
         _outputs(f"Outputs of {step_id!r}", step["outputs"]),
         _criteria(step_id, step["reviews"]),
-        f"## Review of {step_id!r}, asked for when it was reported\n\n{feedback}" if feedback else "",
-        _inputs(_begun(session, step_id).get("inputs", [])),
+        _handed_back(session, step_id),
+        _inputs(begun.get("inputs", [])),
+        f"## Instructions for {step_id!r}\n\n{begun.get('instructions', '')}",
     ]
+
+
+def _handed_back(session: Mapping[str, Any], step_id: str) -> str:
+    feedback = session["step_progress"][step_id].get("handed_back")
+    return f"## Review of {step_id!r}, asked for when it was reported\n\n{feedback}" if feedback else ""
 
 
 def _begun(session: Mapping[str, Any], step_id: str) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from deepwork.sessions.standing import WaitingStep, WaitKind, waiting_steps
 from deepwork.text.foreign import one_line
 
 OVERRIDE = InboxAction(name="override", label="Let it pass", text="reason")
-RETRY = InboxAction(name="retry", label="Begin the step again", text="reason")
+RETRY = InboxAction(name="retry", label="Begin the step again", text="note to the agent")
 ABORT = InboxAction(name="abort", label="End the workflow", text="reason")
 
 _WHAT = {

@@ -24,6 +24,7 @@ class ConnectionState:
         remarks: What is to be told once: sessions that were damaged, or ended elsewhere.
         damaged: Errors of damaged sessions that no call was refused for yet.
         unbriefed: Adopted sessions whose agent has not been told where it is.
+        told_notes: The session and the time of each note that has been told here.
     """
 
     stack: list[str] = field(default_factory=list)
@@ -32,6 +33,7 @@ class ConnectionState:
     remarks: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     unbriefed: set[str] = field(default_factory=set)
+    told_notes: set[tuple[str, str]] = field(default_factory=set)
 
     def push(self, session_ids: list[str]) -> None:
         """Put sessions on top; what is already there stays where it is."""

@@ -32,10 +32,9 @@ from deepwork.models.history import (
 from deepwork.models.sessions import Session, StepProgress
 from deepwork.models.standing import MAX_NAME, MAX_TEXT, MAX_WAITS, Head, Standing, Wait
 from deepwork.sessions.definition import entry_of
+from deepwork.sessions.notes import PERSON
 from deepwork.text.foreign import one_line
 
-# Who has overridden a review, as far as this machine can tell; without this an agent has.
-PERSON = "person"
 # Who has said yes to an override over HTTP, where no person is seen.
 CLIENT = "client"
 
@@ -319,7 +318,10 @@ def waiting_steps(session: Session) -> Iterator[WaitingStep]:
     for step_id in open_steps(session):
         if permitted_override(session, step_id) is not None:
             continue
-        limits, entries = _latest([entry for entry in recent_entries(session) if entry.step_id == step_id])
+        # A note answers nothing: the step waits as before.
+        limits, entries = _latest(
+            [entry for entry in recent_entries(session) if entry.step_id == step_id and entry.kind != EventKind.NOTE]
+        )
         kind = _wait_kind(session.step_progress[step_id], limits, [entry.detail for entry in entries])
         if kind:
             text = "\n".join(filter(None, (_text(entry.detail) for entry in entries)))

@@ -23,7 +23,8 @@ from deepwork.models.sessions import (
     StepStatus,
 )
 from deepwork.sessions.definition import begun_step, with_digests
-from deepwork.sessions.standing import PERSON, is_asked, is_open, last_review, open_members, permitted_override
+from deepwork.sessions.notes import PERSON
+from deepwork.sessions.standing import is_asked, is_open, last_review, open_members, permitted_override
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,11 @@ def permit_override(session: Session, step_id: str, reason: str, permission: Map
 def begin_again(session: Session, step_id: str, reason: str, *, now: str) -> Session:
     """Note that a person has made a step the current one again."""
     return record(session, now, history.Reopened(reason=reason), step_id)
+
+
+def write_note(session: Session, step_id: str, text: str, author: Mapping[str, Any], *, now: str) -> Session:
+    """Note what somebody has written to the agent of a step; it is told until the step is reported again."""
+    return record(session, now, history.Note(text=text, at=now, **author), step_id)
 
 
 def accept_definition(session: Session, permission: Mapping[str, Any], *, now: str) -> Session:
