@@ -16,7 +16,6 @@ OVERRIDE = "quality_review_override_reason"
 MAX_LABELS = 3
 # Of what a runner says about its failure, which may quote a program.
 MAX_CAUSE = 4000
-PERSON_ONLY = "`deepwork sessions override`, which a person has to run in a terminal,"
 WAYS = (
     "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
     "quality_review_override_reason saying what that review found; or ask the user to fix the runner, or to serve "
@@ -25,6 +24,18 @@ WAYS = (
 STRICT_WAYS = (
     "Ask the user to fix the runner; the quality gate is strict, so only `deepwork sessions override`, which a person "
     "has to run in a terminal, moves on without a review."
+)
+_ASK_FIRST = (
+    "Ask the user how to go on before you do anything else, and show them the feedback. If they want the work fixed, "
+    "fix it: it is reviewed again when you call finished_step again. If they want to end the workflow, call "
+    "abort_workflow. "
+)
+ASK = (
+    f"{_ASK_FIRST}Only if they say that the step may pass as it is, call finished_step with {OVERRIDE}, in their words."
+)
+STRICT_ASK = (
+    f"{_ASK_FIRST}If the step may pass as it is, they say so with `deepwork sessions override`, which a person has to "
+    "run in a terminal."
 )
 ASK_USER = (
     "Only the user can fix that; `deepwork doctor` shows how. Tell them, and call finished_step again with the same "
@@ -95,9 +106,7 @@ def decide(
     if failed and attempts >= max_attempts:
         error = ReviewExhausted(
             f"Quality gate failed after {attempts} attempts: {feedback}",
-            hint="Ask the user how to go on. Fixed work is reviewed again when you call finished_step again; "
-            f"{PERSON_ONLY if is_strict else OVERRIDE} moves on without a review, and abort_workflow ends the "
-            "workflow.",
+            hint=STRICT_ASK if is_strict else ASK,
         )
         return Decision(DecisionKind.FAILED, feedback, failed, notices, error, asks_user=True)
     if failed:
