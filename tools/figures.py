@@ -30,7 +30,7 @@ from deepwork.api import Job, JobReader
 from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.server import create_server
-from deepwork.testing import review, step
+from deepwork.testing import output, review, step
 from deepwork.testing.project import DeepworkProject
 
 SEED = 20_260_101
@@ -249,7 +249,7 @@ def tokens() -> None:
 
 
 def measure_envelope() -> Iterable[Row]:
-    """Count the replies of a run of three steps, one of them reviewed, without the texts of the job's author."""
+    """Count the replies of a run of three steps without the author's texts; the last has three outputs and a review."""
     from splintr import Tokenizer
 
     with TemporaryDirectory() as folder:
@@ -277,17 +277,21 @@ def measure_envelope() -> Iterable[Row]:
 
 async def run_of_three_steps(project: DeepworkProject) -> list[dict[str, Any]]:
     """Do a workflow from its listing to its end, in a project with five jobs, and give every reply."""
-    steps = [step("outline"), step("draft"), step("polish", reviews=[review()])]
+    outputs = {name: output() for name in ("polish.md", "summary.md", "changes.md")}
+    steps = [step("outline"), step("draft"), step("polish", outputs=outputs, reviews=[review()])]
     project.write_job("guide", steps, {"write_guide": ["outline", "draft", "polish"]})
     for name in ("release", "survey"):  # two packaged jobs are listed besides
         project.write_job(name)
-    files = {item["id"]: str(project.write(f"{item['id']}.md").relative_to(project.root)) for item in steps}
+    files = {
+        item["id"]: {name: str(project.write(name).relative_to(project.root)) for name in item["outputs"]}
+        for item in steps
+    }
     async with project.agent(tools=["core"]) as agent:
         call = {"goal": "A guide for users", "job_name": "guide", "workflow_name": "write_guide"}
         replies = [await agent.call("get_workflows"), await agent.call("start_workflow", **call)]
         session_id = replies[-1]["begin_step"]["session_id"]
-        for name, path in files.items():
-            report = {"outputs": {f"{name}.md": path}, "session_id": session_id, "step_id": name}
+        for name, paths in files.items():
+            report = {"outputs": paths, "session_id": session_id, "step_id": name}
             replies.append(await agent.call("finished_step", **report))
         passed = {"quality_review_override_reason": "Good: passed"}
         replies.append(await agent.call("finished_step", **report, **passed))

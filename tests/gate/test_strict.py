@@ -576,7 +576,7 @@ async def test_a_person_at_a_terminal_goes_on_with_an_edited_session(
         reviewed.write("a.md", "GOOD\n")
         await agent.finish(DONE)
         assert (await agent.finish({"b.md": "b.md"}))["status"] == "workflow_complete"
-    [accepted] = history("note")
+    accepted, _reason = history("note")
     assert accepted["by"] == "person"
     assert accepted["terminal"].startswith("/dev/")
     assert [verdict["asked"] for verdict in history("verdict")] == [["Better"]]

@@ -40,8 +40,7 @@ async def test_work_is_sent_back_reviewed_and_passed_with_a_reason(project, mode
         begin = await agent.start()
         reply = await agent.finish(A)
         assert reply["status"] == "needs_work"
-        assert reply["begin_step"] is None
-        assert reply["failed_reviews"] is None
+        assert reply.keys() == {"status", "feedback", "stack"}
         [path] = re.findall(r"\.deepwork/tmp/quality_review_\w+\.md", reply["feedback"])
         assert "**Good**: Is it good?" in (project.root / path).read_text()
         assert (await agent.finish(A))["status"] == "needs_work"

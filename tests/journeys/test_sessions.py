@@ -158,10 +158,10 @@ async def test_a_session_of_release_0_9_is_offered_and_tells_where_it_is(old, pr
     async with project.agent() as agent:
         text = await agent.refused("finished_step", outputs={})
         assert 'finished_step(session_id="ab12cd34", step_id="?"' in text
-        text = await agent.where(session_id="ab12cd34")
-    assert "an old goal" in text
-    assert "Instructions for b" in text
-    assert "- a.md: a.md" in text
+        reply = await agent.finish({}, session_id="ab12cd34", step_id="?")
+    assert "an old goal" in reply["feedback"]
+    assert reply["begin_step"]["step_instructions"] == "Instructions for b\n"
+    assert reply["begin_step"]["step_inputs"] == [{"name": "a.md", "from_step": "a", "path": "a.md"}]
 
 
 async def test_a_session_of_release_0_9_can_be_aborted_though_its_job_is_gone(old, project, stored):

@@ -195,13 +195,10 @@ async def test_real_answers_fit_the_schemas_that_were_promised(checked):
     assert (reply["status"], reply["all_outputs"]["all"]) == ("workflow_complete", ["d.md"])
 
 
-async def test_every_field_of_an_answer_is_there_even_when_it_is_empty(checked):
+async def test_fields_of_an_answer_that_say_nothing_are_left_out_as_its_schema_allows(checked):
     await checked("start_workflow", goal="g", job_name="demo", workflow_name="main")
     answer = await checked("finished_step", outputs={"a.md": "a.md"})
-    assert {
-        "status", "feedback", "failed_reviews", "begin_step", "summary", "all_outputs", "stack",
-    } <= set(answer)  # fmt: skip
-    assert (answer["begin_step"], answer["summary"]) == (None, None)
+    assert answer.keys() == {"status", "feedback", "stack"}
 
 
 async def test_jobs_that_have_not_changed_are_written_once_and_sessions_each_time(project):

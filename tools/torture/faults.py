@@ -83,7 +83,7 @@ class Faults:
     def _call(self, scene: Scene, arguments: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
         try:
             reply = self._stage.server.call(scene.tool, **arguments)
-            return reply, str(reply["feedback"]) if scene.answers else ""
+            return reply, str(reply.get("feedback")) if scene.answers else ""
         except Refused as refused:
             return None, str(refused)
 

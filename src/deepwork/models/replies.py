@@ -1,6 +1,7 @@
 """What agents read: the results of the four tools. Field names are those of the specification.
 
-A field that the specification does not have is left out where it says nothing: an agent pays for every word.
+A field that the specification does not have, or that does not apply to a `finished_step`, is left out: an agent pays
+for every word.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ def _says_nothing(value: Any) -> bool:
     return value is None or value in ([], {}, "")
 
 
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
 Additional = Field(exclude_if=_says_nothing)
+# A field that the specification marks as optional.
+Optional = Field(exclude_if=_is_none)
 Notices = Annotated[list[str], Additional]
 
 
@@ -126,11 +133,11 @@ class StartedWorkflow(Reply):
 
 class FinishedStep(Reply):
     status: StepStatus
-    feedback: str | None = None
-    failed_reviews: list[ReviewResult] | None = None
-    begin_step: BeginStep | None = None
-    summary: str | None = None
-    all_outputs: Outputs | None = None
+    feedback: Annotated[str | None, Optional] = None
+    failed_reviews: Annotated[list[ReviewResult] | None, Optional] = None
+    begin_step: Annotated[BeginStep | None, Optional] = None
+    summary: Annotated[str | None, Optional] = None
+    all_outputs: Annotated[Outputs | None, Optional] = None
     outputs_by_step: Annotated[dict[str, Outputs] | None, Additional] = None
     stack: list[StackEntry] = []
     notices: Notices = []

@@ -60,7 +60,7 @@ def entries_of_json(history: Iterable[Mapping[str, Any]]) -> list[Entry]:
 
 def open_notes(entries: Sequence[Entry], step_id: str) -> list[StepNote]:
     """Return the notes on a step since it was reported last, the oldest first."""
-    notes = []
+    notes: list[StepNote] = []
     for kind, detail in _backwards(entries, step_id):
         if kind in (_BEGUN, _COMPLETED, _ATTEMPT, _HANDED_BACK):
             break
@@ -70,7 +70,7 @@ def open_notes(entries: Sequence[Entry], step_id: str) -> list[StepNote]:
 
 def notes_on_report(entries: Sequence[Entry], step_id: str) -> list[StepNote]:
     """Return the notes that stood when a step was reported last, or came while it was reviewed, the oldest first."""
-    notes = []
+    notes: list[StepNote] = []
     is_completed = is_attempted = False
     for kind, detail in _backwards(entries, step_id):
         if kind == _BEGUN or (kind == _COMPLETED and (is_completed or is_attempted)):

@@ -97,7 +97,7 @@ class Agent:
     async def where(self, **more: Any) -> str:
         """Ask where a session is, and give what the agent is told."""
         reply = await self.call("finished_step", outputs={}, step_id="?", **more)
-        return str(reply["feedback"] or reply["summary"])
+        return str(reply.get("feedback") or reply["summary"])
 
     async def finish(self, outputs: Mapping[str, Any], **more: Any) -> Mapped:
         """Call `finished_step`."""
