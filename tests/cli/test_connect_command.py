@@ -69,7 +69,11 @@ def test_what_connect_has_made_is_gone_after_remove(connect, project, home, name
 
 
 def test_the_server_of_an_entry_is_started_and_its_tools_are_listed(connect):
-    assert re.search(r"^verified   the server lists \d+ tools", connect("claude", verify=True).stdout, re.MULTILINE)
+    assert re.search(
+        r"^verified   the server lists \d+ tools of every installed set, about [\d,]+ tokens, ",
+        connect("claude", verify=True).stdout,
+        re.MULTILINE,
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -29,6 +30,19 @@ def test_a_fresh_project_has_neither_errors_nor_warnings(run, findings):
     code, by_level = findings()
     assert code == 0
     assert set(by_level) <= {"ok", "info"}, by_level
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ("", r"agents get every installed set, about \d+ tokens"),
+        ("tools: {sets: [core]}", r"agents get core, about \d+ tokens"),
+    ],
+)
+def test_it_says_which_tool_sets_agents_get_and_what_they_cost(project, findings, config, text):
+    project.write(".deepwork/config.yml", config)
+    _, by_level = findings()
+    assert any(re.fullmatch(text, finding["text"]) for finding in by_level["ok"] + by_level["info"])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+import click
 import pytest
 import yaml
 
@@ -39,7 +40,7 @@ def test_it_prints_the_next_step(run):
 @pytest.fixture
 def clients_here(tmp_path, monkeypatch):
     """Put programs of clients into PATH, and start no server for them, which other tests do."""
-    monkeypatch.setattr("deepwork.cli.connect.verify", lambda *_: Verified([], 0))
+    monkeypatch.setattr("deepwork.cli.connect.verify", lambda *_: Verified([], 0, 0))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("claude", "codex"):
         program = tmp_path / "bin" / name
@@ -69,7 +70,7 @@ def test_without_a_terminal_it_connects_nothing_and_prints_the_line_for_each_cli
     ],
 )
 def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(here, project, clients_here, answer, files):
-    ended = here("init", answer=answer)
+    ended = here("init", "--tools", "core", answer=answer)
     assert ended.code == 0
     assert "claude (Claude Code), codex (Codex)" in ended.err
     assert ("cursor is not one of claude, codex" in ended.err) == ("cursor" in answer)
@@ -79,7 +80,7 @@ def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(here,
 
 def test_a_client_that_cannot_be_connected_does_not_keep_the_others_from_it(here, project, clients_here):
     project.write(".claude/settings.local.json", "{")
-    ended = here("init", answer="\n")
+    ended = here("init", "--tools", "core", answer="\n")
     assert ended.code == 1
     assert "Error: .claude/settings.local.json: line 1, column 2" in ended.err
     assert not (project.root / ".mcp.json").exists()
@@ -87,7 +88,7 @@ def test_a_client_that_cannot_be_connected_does_not_keep_the_others_from_it(here
 
 
 def test_clients_that_are_connected_are_not_asked_for_again(here, project, clients_here):
-    here("init", answer="\n")
+    here("init", "--tools", "core", answer="\n")
     assert "Connect which?" not in here("init", answer="\n").err
 
 
@@ -123,10 +124,78 @@ def test_the_configuration_is_valid_as_it_is_and_with_every_comment_taken_away(r
     Config.model_validate(yaml.safe_load(text))
     bare = re.sub(r"^# (?=[a-z_]+:|  )", "", text, flags=re.MULTILINE).replace("{…}", "{}")
     everything = Config.model_validate(yaml.safe_load(bare))
-    assert everything.tools.sets == ["core"]
+    assert everything.tools.sets
+    assert set(everything.tools.sets) <= {"core", "review"}
     assert [*everything.quality_gate.commands] == ["tests"]
     examples = {"version": True, "platforms": True, "tools": True, "quality_gate": {"commands"}}
     assert everything.model_dump(exclude=examples) == Config().model_dump(exclude=examples)
+
+
+@pytest.fixture
+def tool_sets(monkeypatch, project, tmp_path):
+    """Make the core, a set that everybody needs and one for some the only sets that are installed."""
+    plugin = project.write(
+        f"plugins/sets_{tmp_path.name}.py",  # a module is imported once in this process
+        """
+from deepwork import hookimpl
+from deepwork.api import ToolSet, ToolSpec
+
+def look() -> str:
+    \"\"\"Look at something.\"\"\"
+    return ""
+
+@hookimpl
+def deepwork_tool_sets():
+    for name in ("review", "planning"):
+        yield ToolSet(name, [ToolSpec("look", look, title="Look", output="text")], prefix=f"{name}_")
+""",
+    )
+    monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(plugin.parent))
+
+
+def chosen_sets(project):
+    return yaml.safe_load((project.root / ".deepwork" / "config.yml").read_text())["tools"]["sets"]
+
+
+def test_without_a_terminal_agents_get_the_sets_that_everybody_needs(here, project, tool_sets):
+    ended = here("init")
+    assert chosen_sets(project) == ["core", "review"]
+    assert "tools    core, review; tools.sets in .deepwork/config.yml adds others" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("answer", "sets"),
+    [
+        ("\n", ["core", "review"]),
+        ("core, planning\n", ["core", "planning"]),
+        ("core,planing\ncore\n", ["core"]),
+    ],
+)
+def test_at_a_terminal_it_asks_which_sets_agents_get_and_says_what_each_costs(here, project, tool_sets, answer, sets):
+    ended = here("init", answer=f"{answer}none\n")
+    assert re.search(r"^  planning: 1 tools, about \d+ tokens$", ended.err, re.MULTILINE)
+    assert ("no tool set 'planing'" in ended.err) == ("planing" in answer)
+    assert chosen_sets(project) == sets
+
+
+def test_an_option_names_the_sets_without_a_question(here, project, tool_sets):
+    assert here("init", "--tools", "core,planning").code == 0
+    assert chosen_sets(project) == ["core", "planning"]
+
+
+def test_a_set_that_is_not_installed_is_refused_before_a_configuration_is_written(here, project, tool_sets):
+    with pytest.raises(click.BadParameter, match="no tool set 'planing'"):
+        here("init", "--tools", "planing")
+    assert not (project.root / ".deepwork" / "config.yml").exists()
+
+
+def test_the_sets_of_a_configuration_that_exists_are_its_own(here, project):
+    project.write(".deepwork/config.yml", "tools: {sets: [core]}\n")
+    ended = here("init", "--tools", "review")
+    assert ended.code == 1
+    assert ".deepwork/config.yml exists, and is kept as it is\nHint: Set tools.sets: [review] there." in ended.err
+    assert chosen_sets(project) == ["core"]
+    assert "\ntools " not in here("init", answer="\n").out
 
 
 async def test_the_sample_can_be_worked_through(run, project):

@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from deepwork.clients.table import CLIENTS, NAME, Client
 from deepwork.clients.verification import verify
 from deepwork.errors import ConfigError, GitError
 from deepwork.files.git import Git
-from deepwork.project.config import resolve_root
+from deepwork.project.config import load_config, resolve_root
 
 PRINT = "print"
 
@@ -148,15 +148,27 @@ def connect_client(
     if dry_run:
         return
     if not no_verify:
-        verified = verify(place, place.entry() or {})
-        tools = f"the server lists {len(verified.tools)} tools, {verified.seconds:.1f} s after its start"
-        say(f"verified   {tools}{verified.without}")
+        entry = place.entry() or {}
+        verified = verify(place, entry)
+        tools = f"the server lists {len(verified.tools)} tools of {_served_sets(place, entry)}"
+        say(
+            f"verified   {tools}, about {verified.tokens:,} tokens, {verified.seconds:.1f} s after its start"
+            f"{verified.without}"
+        )
     for change in changes:
         if _is_tracked(change, place):
             say(f"Note: git tracks {change.name}, but the path in it is this machine's: {program}", err=True)
     if any(change.changes for change in changes):
         for note in _notes(place, hooks=has_hooks):
             say(note, err=True)
+
+
+def _served_sets(place: Place, entry: Mapping[str, Any]) -> str:
+    """Name the tool sets that a server started by an entry serves."""
+    if any(word.startswith("--tools") for word in place.client.command_of(entry) or []):
+        return "the sets that its entry names"
+    sets = load_config(place.root, place.environment).config.tools.sets
+    return "every installed set" if sets is None else f"the sets {', '.join(sets)}"
 
 
 def _connect_file(change: FileChange, place: Place, *, keep: Collection[str], consented: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,10 +11,11 @@ from deepwork.engine.engine import Engine
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.selection import named_tools
 from deepwork.project.project import Project
+from deepwork.text.tokens import tokens_of
 
 
 class Cost(NamedTuple):
-    """What a tool set costs, or a subset of it (`SET:SUBSET`); about four characters are a token."""
+    """What a tool set costs, or a subset of it (`SET:SUBSET`)."""
 
     plugin: Candidate
     name: str
@@ -48,6 +48,5 @@ async def _tokens(project: Project, engine: Engine, sets: list[str]) -> Mapping[
     server = build_tools(project, engine, sets)
     tokens: dict[str, int] = {}
     for tool in await server.list_tools(run_middleware=False):
-        schema = json.dumps(tool.parameters, separators=(",", ":"))
-        tokens[tool.name] = len(f"{tool.name}{tool.description}{schema}") // 4
+        tokens[tool.name] = tokens_of(tool.name, tool.description, tool.parameters)
     return tokens

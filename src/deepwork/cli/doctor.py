@@ -218,12 +218,17 @@ def _tools(project: Project, offers: Offers) -> Iterator[Finding]:
     for cost in costs:
         yield Finding(Level.INFO, f"--tools {cost.name}: {cost.tools} tools, about {cost.tokens:,} tokens")
     section = project.config.tools
-    if section.sets is not None and section.budget is not None:
-        tokens = {cost.name: cost.tokens for cost in costs}
-        total = sum(tokens[name] for name in dict.fromkeys(section.sets))
-        if total > section.budget:
-            text = f"the tools of tools.sets cost about {total:,} tokens, more than tools.budget: {section.budget:,}"
-            yield Finding(Level.WARNING, text, "choose fewer sets or a subset: tools.sets")
+    tokens = {cost.name: cost.tokens for cost in costs}
+    if section.sets is None:
+        total = sum(cost.tokens for cost in costs if ":" not in cost.name)
+        text = f"agents get every installed set, about {total:,} tokens"
+        yield Finding(Level.INFO, text, "name those that are needed: tools.sets in .deepwork/config.yml")
+        return
+    total = sum(tokens[name] for name in dict.fromkeys(section.sets))
+    yield Finding(Level.OK, f"agents get {', '.join(section.sets)}, about {total:,} tokens")
+    if section.budget is not None and total > section.budget:
+        text = f"the tools of tools.sets cost about {total:,} tokens, more than tools.budget: {section.budget:,}"
+        yield Finding(Level.WARNING, text, "choose fewer sets or a subset: tools.sets")
 
 
 def _jobs(project: Project) -> Iterator[Finding]:
@@ -312,7 +317,11 @@ def _client(state: ClientState, place: Place) -> Finding:
         verified = verify(place, state.entry)
     except ConfigError as error:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)
-    return Finding(Level.OK, f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s{verified.without}")
+    return Finding(
+        Level.OK,
+        f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
+        f"{verified.without}",
+    )
 
 
 def _small_file(file: Path, root: Path) -> str | None:

@@ -18,9 +18,10 @@ from deepwork.cli.schema import MODELS, schema_text
 from deepwork.cli.terminal import say, say_error, say_text
 from deepwork.clients.overview import overview
 from deepwork.clients.table import CLIENTS, Client
-from deepwork.errors import ConfigError, DeepWorkError
+from deepwork.errors import ConfigError, DeepWorkError, UnknownName
 from deepwork.files.folder import Folder
 from deepwork.files.workspace import Workspace
+from deepwork.loading.faults import stdout_on_stderr
 from deepwork.project.config import resolve_root
 from deepwork.text.foreign import visible
 from deepwork.text.suggest import nearest
@@ -28,10 +29,12 @@ from deepwork.text.suggest import nearest
 SAMPLE = "project_tour"
 PROMPT = f'"Start the {SAMPLE} job with deepwork."'
 NONE = "none"
+# What every agent needs. Other sets cost many tokens, and are for those who plan or track work with them.
+USUAL_SETS = ("core", "review")
 
 CONFIG = """\
 # yaml-language-server: $schema=schema/config.schema.json
-# Settings of DeepWork for this project. Everything is optional; what is set here is the default.
+# Settings of DeepWork for this project. Everything is optional; what is commented out is the default.
 version: "1.0"
 
 # quality_gate:
@@ -46,8 +49,8 @@ version: "1.0"
 # state:
 #   store: json           # sessions as files in .deepwork/tmp
 
-# tools:
-#   sets: [core]          # serve only these; without this line every installed set
+tools:
+  sets: {SETS}  # the tools that agents get, which cost tokens in every request: see `deepwork plugins --cost`
 #   prefix: {}            # {SET: PREFIX} puts PREFIX before the names of a set's tools
 
 # plugins:
@@ -66,26 +69,78 @@ version: "1.0"
     help="Connect this client, as `deepwork connect NAME` does (default: asks which of those that are here).",
 )
 @click.option("--no-hooks", is_flag=True, help="Connect without the hooks that remind the agent.")
-def init(root: str, client_name: str | None, no_hooks: bool) -> int:
+@click.option(
+    "--tools",
+    metavar="NAME,…",
+    help="The tool sets that agents get, as tools.sets of the new configuration (default: core and review, and asks).",
+)
+def init(root: str, client_name: str | None, no_hooks: bool, tools: str | None) -> int:
     """Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.
 
     Existing files are kept as they are, so it is safe to run it again.
     """
     client = _client(client_name) if client_name else None
     workspace = Workspace(resolve_root(root))
+    is_configured = os.path.lexists(workspace.config_file)
+    if tools is not None and is_configured:
+        raise ConfigError(
+            f"{workspace.shown(workspace.config_file)} exists, and is kept as it is",
+            hint=f"Set tools.sets: [{tools}] there.",
+        )
     try:
         workspace.prepare_state_dir()
-        states = _write_files(workspace)
+        sets = [] if is_configured else _tool_sets(workspace.root, tools)
+        states = _write_files(workspace, CONFIG.replace("{SETS}", f"[{', '.join(sets)}]"))
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     for name, state in states.items():
         say(f"{state:8} .deepwork/{name}")
+    if sets:
+        say(f"tools    {', '.join(sets)}; tools.sets in .deepwork/config.yml adds others of `deepwork plugins --cost`")
     hooks = False if no_hooks else None
     if client:
         connect_client(place_of(client, workspace.root), hooks=hooks)
         say_text(f"\nNext: ask your agent: {PROMPT}")
         return 0
     return _connect_those_here(workspace.root, hooks=hooks)
+
+
+def _tool_sets(root: Path, names: str | None) -> list[str]:
+    """Return the tool sets that agents of a new project get: those named, those that the user chooses, or the usual.
+
+    Raises:
+        DeepWorkError: A set that was named is not installed, or a plugin keeps the sets from being listed.
+    """
+    from deepwork.cli.costs import measure_costs
+    from deepwork.project.project import Project
+
+    with stdout_on_stderr():
+        project = Project(root)
+        engine = project.engine(None)
+        installed = [provided.item.name for provided in project.tool_sets(engine).items]
+
+    def chosen(answer: str) -> list[str]:
+        sets = [name.strip() for name in answer.split(",") if name.strip()]
+        try:
+            project.chosen_tool_sets(engine, sets)
+        except (UnknownName, ConfigError) as error:
+            raise click.BadParameter(error.message, param_hint="--tools") from None
+        return sets
+
+    if names is not None:
+        return chosen(names)
+    usual = project.config.tools.sets or [name for name in USUAL_SETS if name in installed]
+    if not sys.stdin.isatty() or len(installed) <= len(usual):
+        return usual
+    say("\nTools cost an agent tokens with every request. These sets are installed:", err=True)
+    with stdout_on_stderr():
+        costs = measure_costs(project, engine)
+    for cost in costs:
+        say(f"  {cost.name}: {cost.tools} tools, about {cost.tokens:,} tokens", err=True)
+    sets: list[str] = click.prompt(
+        "Serve which? Names with commas between", default=",".join(usual), value_proc=chosen, err=True
+    )
+    return sets
 
 
 def _connect_those_here(root: Path, *, hooks: bool | None) -> int:
@@ -136,11 +191,11 @@ def _client(name: str) -> Client:
     return CLIENTS[name]
 
 
-def _write_files(workspace: Workspace) -> dict[str, str]:
+def _write_files(workspace: Workspace, config: str) -> dict[str, str]:
     """Write what is missing, replace outdated schemas, and say what happened to each file. No link is followed."""
     states = {}
     with Folder.open(workspace.home, inside=workspace.root) as home:
-        states["config.yml"] = _write(home, "config.yml", CONFIG, replace=False)
+        states["config.yml"] = _write(home, "config.yml", config, replace=False)
         for name in ("jobs", "schema"):
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=home.descriptor)

@@ -15,6 +15,7 @@ import anyio
 from deepwork.clients.places import Place
 from deepwork.errors import ConfigError, ProgramError
 from deepwork.files.processes import Completed, allowed_environment, run_program
+from deepwork.text.tokens import tokens_of
 
 SECONDS = 30.0
 # The newest revision that has `initialize`.
@@ -43,11 +44,13 @@ class Verified:
     """The tools that a server has answered with.
 
     Attributes:
+        tokens: About what they cost an agent with every request.
         seconds: How long that took from its start.
         without: What of the entry the server was started without, as a note; empty if nothing.
     """
 
     tools: list[str]
+    tokens: int
     seconds: float
     without: str = ""
 
@@ -92,15 +95,19 @@ async def _listed(words: list[str], cwd: Path, project: Path, environment: Mappi
         )
     except ProgramError as error:
         raise ConfigError(error.message, hint="`deepwork doctor` looks for the cause.") from None
-    return Verified(_tools(completed, words), time.monotonic() - started)
+    costs = _tool_costs(completed, words)
+    return Verified([*costs], sum(costs.values()), time.monotonic() - started)
 
 
-def _tools(completed: Completed, words: list[str]) -> list[str]:
+def _tool_costs(completed: Completed, words: list[str]) -> dict[str, int]:
     for line in completed.stdout.splitlines():
         try:
             message = json.loads(line)
             if message.get("id") == 2:
-                return [tool["name"] for tool in message["result"]["tools"]]
+                return {
+                    tool["name"]: tokens_of(tool["name"], tool.get("description"), tool["inputSchema"])
+                    for tool in message["result"]["tools"]
+                }
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
     log = completed.stderr.decode(errors="replace").strip().splitlines()[-5:]
