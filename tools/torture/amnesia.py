@@ -22,6 +22,7 @@ LIMIT = 8000
 RESUME_CALL = re.compile(r'call finished_step\(session_id="([^"]+)", step_id="\?", outputs=\{\}\)')
 REPORT_CALL = re.compile(r"finished_step\(session_id='(\w+)', step_id='(\w+)', outputs=\{\.\.\.\}\)")
 OUTPUT_LINE = re.compile(r"- (.+) \((filepath|array of filepaths for all individual files), (required|optional)\): ")
+RESUMED = re.compile(r"# Resume \S+, session (\w+)")
 REST_OF_TEXT = re.compile(r"It is in (\.deepwork/tmp/\S+\.md)")
 
 
@@ -84,7 +85,7 @@ class World:
         nested = [self._dice.choice(names) for _ in range(self._dice.randint(0, 2))]
         for _ in range(MOST_CALLS):
             server = self._server()
-            text = answer_text(server, "finished_step", outputs={}, step_id="?")
+            text = self._where(server)
             while call := self._agent.next_call(text):
                 if nested and "# Resume" in text and self._dice.random() < 0.3:
                     self._start(server, job, nested.pop())
@@ -96,6 +97,15 @@ class World:
                 break
         else:
             self.stuck.append(f"{job}: {(text or 'the last call was accepted')[:300]}")
+
+    def _where(self, server: Server) -> str:
+        """Ask where the session is; in one text, what the answer says beside it in `begin_step` included."""
+        text = answer_text(server, "finished_step", outputs={}, step_id="?")
+        session = RESUMED.match(text)
+        if session is None:
+            return text
+        [content] = server.request("resources/read", uri=f"deepwork://sessions/{session[1]}")["result"]["contents"]
+        return str(content["text"])
 
     def _start(self, server: Server, job: str, workflow: str) -> None:
         server.call("start_workflow", goal="Do as the job says", job_name=job, workflow_name=workflow)

@@ -106,11 +106,11 @@ def changes(session: Session) -> list[Change]:
     found: list[Change] = []
     for event in session.history:
         if event.kind == "started":
-            found.append((session.session_id, "started", event.detail["goal"]))
+            found.append((session.session_id, "started", event.stored["goal"]))
         elif event.kind == "aborted":
-            found.append((session.session_id, "aborted", event.detail["explanation"]))
-        elif event.kind == "step_completed" and event.step_id and event.detail.get("reported", True):
-            found.append((session.session_id, event.step_id, event.detail["outputs"][f"{event.step_id}.md"]))
+            found.append((session.session_id, "aborted", event.stored["explanation"]))
+        elif event.kind == "step_completed" and event.step_id and event.stored.get("reported", True):
+            found.append((session.session_id, event.step_id, event.stored["outputs"][f"{event.step_id}.md"]))
     return found
 
 

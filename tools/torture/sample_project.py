@@ -103,7 +103,7 @@ def inconsistencies(session: Session) -> list[str]:
             elif not begun:
                 index += 1
         elif event.kind == "step_completed":
-            reported = event.detail.get("reported", True)
+            reported = event.stored.get("reported", True)
             saves += reported
             if event.step_id not in entries[index]:
                 wrong.append(f"{name}: {event.step_id} completed while {entries[index]} was current")
