@@ -258,4 +258,4 @@ def test_no_link_that_stands_where_it_writes_is_written_through(run, project, tm
 def test_a_file_in_the_way_is_an_expected_error(run, project):
     project.write(".deepwork", "in the way")
     ended = run("init")
-    assert (ended.returncode, ended.stderr) == (1, "Error: '.deepwork/tmp' is not a folder\n")
+    assert (ended.returncode, ended.stderr) == (1, "Error: '.deepwork' is not a folder\n")

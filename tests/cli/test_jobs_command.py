@@ -78,6 +78,13 @@ def test_check_takes_a_job_folder_or_its_file_from_anywhere(path, mixed, jobs):
     assert code == 0
 
 
+def test_check_takes_the_name_of_a_job_of_the_project(project, jobs):
+    project.write(".deepwork/jobs/demo/job.yml", "nonsense: 1\n")
+    out, _, code = jobs("check", "demo")
+    assert code == 1
+    assert "demo/job.yml" in out
+
+
 def test_check_takes_a_folder_of_jobs(mixed, jobs):
     out, err, code = jobs("check", str(mixed.jobs), cwd="/")
     assert len(out.splitlines()) == 3

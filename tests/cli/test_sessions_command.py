@@ -62,6 +62,7 @@ async def test_list_shows_sessions_of_every_state_the_last_changed_first(three, 
         [session_id, status] for session_id, status in zip(three[::-1], ["active", "completed", "aborted"], strict=True)
     ]
     assert "demo/main at b, step 2 of 2: a goal" in lines[0]
+    assert lines[1].endswith("demo/single: a goal")
 
 
 async def test_list_as_json_has_stable_keys(three, run):

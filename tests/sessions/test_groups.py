@@ -145,6 +145,7 @@ async def test_a_member_reported_for_the_first_time_after_its_group_is_refused_w
         await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
         text = await agent.refused("finished_step", outputs={"c.md": "c.md"}, **member(begin, "c"))
     assert "completed with its group, never reported; the current step is 'd'" in text
+    assert "deepwork sessions reopen " in text
 
 
 async def test_a_repeat_of_a_members_report_after_its_group_gets_the_recorded_reply(demo):

@@ -75,7 +75,7 @@ class Save:
         if isinstance(self._error, OSError):
             raise StorageError(
                 f"The session could not be saved: {self._error.strerror or self._error}; nothing was changed",
-                hint="Fix the cause (space, quota, permissions), then call again.",
+                hint="Fix the cause (space, quota, permissions) in .deepwork/tmp, then call again.",
             ) from self._error
         if self._error:
             raise self._error

@@ -76,11 +76,13 @@ def get_stack(root: str, everything: bool) -> None:
 @path_option
 @json_option
 def check(paths: tuple[Path, ...], root: str, as_json: bool) -> int:
-    """Check job files: job folders, job.yml files, or all jobs of the project.
+    """Check job files: job folders, job.yml files, names of the project's jobs, or all jobs of the project.
 
     Prints `file:line: message` for every error and warning, and exits with 1 if there are errors.
     """
-    results = [parse_job(folder) for folder in _job_folders(paths or [_project_jobs(root)])]
+    results = [
+        parse_job(folder) for folder in _job_folders(_named_or_given(paths, root) if paths else [_project_jobs(root)])
+    ]
     errors = [error for result in results for error in _errors(result)]
     warnings = [warning for job in results if isinstance(job, Job) for warning in job.warnings]
     if as_json:
@@ -114,6 +116,14 @@ def _project_jobs(root: str) -> Path:
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}", hint="`deepwork init` creates it, with a first job.")
     return folder
+
+
+def _named_or_given(paths: Iterable[Path], root: str) -> Iterator[Path]:
+    """Replace the name of a job of the project by its folder; what lies in the current folder is meant first."""
+    jobs = resolve_root(root) / ".deepwork" / "jobs"
+    for path in paths:
+        is_name = not os.path.lexists(path) and len(path.parts) == 1
+        yield jobs / path if is_name and os.path.isdir(jobs / path) else path
 
 
 def _errors(result: Job | JobLoadError) -> list[JobLoadError]:

@@ -70,8 +70,9 @@ def list_sessions(root: str, everything: bool, status: str | None, archived: boo
         goal = " ".join(summary["goal"].split())[:60]
         standing = standings.get(summary["session_id"])
         place = ", ".join(filter(None, [summary["step_id"], standing.position if standing else None]))
+        at = f" at {place}" if summary["status"] != "completed" else ""
         remark = _remark(standing, now) if standing and summary["status"] == "active" else ""
-        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name} at {place}{remark}: {goal}")
+        say(f"{summary['session_id']}  {summary['status']:9}  {when:>10}  {name}{at}{remark}: {goal}")
     for name in damaged:
         say(f"damaged   {name}")
     if not (summaries or damaged):

@@ -62,7 +62,11 @@ def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, A
     current = f"the current step is {session.current_step_id!r}; nothing was changed"
     if progress and progress.completed_at:
         how = "with other outputs" if progress.reply else "with its group, never reported"
-        raise StateError(f"Step {step_id!r} was already completed {how}; {current}")
+        raise StateError(
+            f"Step {step_id!r} was already completed {how}; {current}",
+            hint=f"To have it done again, your user runs: deepwork sessions reopen {session.session_id} {step_id} "
+            "--reason TEXT",
+        )
     place = f"of {session.workflow}, session {session.session_id!r}"
     if step_id in session.pinned.workflow.step_ids:
         raise StateError(f"Step {step_id!r} comes later in the steps {place}; {current}")

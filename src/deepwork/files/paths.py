@@ -117,6 +117,9 @@ def open_folder(path: Path, inside: Path, *, create: bool) -> int:
         return _walk(root, resolved, create=create)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            blocking = next((parent for parent in resolved.parents if parent.is_file()), None)
+            if blocking and blocking.is_relative_to(root):
+                name = str(blocking.relative_to(root))
             raise PathRefused(f"{name!r} is not a folder") from None
         raise
 

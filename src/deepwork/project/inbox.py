@@ -226,10 +226,8 @@ def _problem(contents: InboxContents) -> str | None:
 def _chosen(item: InboxItem, name: str) -> InboxAction:
     actions = {action.name: action for action in item.actions}
     if name not in actions:
-        offered = f"it has: {', '.join(actions)}" if actions else "it has none"
-        raise ArgumentError(
-            f"{item.id!r} has no action {name!r}; {offered}{nearest(name, [*actions])}; nothing was changed"
-        )
+        offered = nearest(name, [*actions]) if actions else "; it has none"
+        raise ArgumentError(f"{item.id!r} has no action {name!r}{offered}; nothing was changed")
     return actions[name]
 
 
