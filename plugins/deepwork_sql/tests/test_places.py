@@ -173,25 +173,32 @@ async def test_a_state_folder_that_is_away_is_an_error_and_no_second_database_is
     assert "remove the link" in error.value.hint
 
 
-@pytest.mark.parametrize("home", ["absent", "read-only"])
-def test_a_state_folder_that_cannot_be_written_is_a_sentence_in_every_door(
-    project, monkeypatch, tmp_path, deepwork, home
-):
+CANNOT_BE_WRITTEN = "where your databases are kept, cannot be written: "
+
+
+def test_a_state_folder_that_cannot_be_made_is_a_sentence_in_every_door(project, monkeypatch, deepwork):
     folder = Path("/proc/nowhere")  # in which nobody can make a folder
-    if home == "read-only":
-        folder = tmp_path / "home"
-        (folder / "state" / "deepwork" / "databases").mkdir(parents=True)
-        (folder / ".local" / "state" / "deepwork" / "databases").mkdir(parents=True)
-        may = os.access  # root may write everywhere, so this stands for a disk that is mounted to be read
-        monkeypatch.setattr(os, "access", lambda path, mode: not Path(path).is_relative_to(folder) and may(path, mode))
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     for arguments in (("store", "info"), ("doctor",)):
         done = deepwork(*arguments)
         assert done.code == 1
-        assert "where your databases are kept, cannot be written: " in done.out + done.err
+        assert CANNOT_BE_WRITTEN in done.out + done.err
         assert "DEEPWORK_DATABASE_URL" in done.out + done.err
         assert "Traceback" not in done.out + done.err
+
+
+def test_a_state_folder_that_can_only_be_read_is_a_sentence(project, monkeypatch, tmp_path):
+    folder = tmp_path / "home"
+    (folder / "state" / "deepwork" / "databases").mkdir(parents=True)
+    (folder / ".local" / "state" / "deepwork" / "databases").mkdir(parents=True)
+    may = os.access  # root may write everywhere, so this stands for a disk that is mounted to be read
+    monkeypatch.setattr(os, "access", lambda path, mode: not Path(path).is_relative_to(folder) and may(path, mode))
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    with pytest.raises(DatabaseError, match=CANNOT_BE_WRITTEN) as error:
+        place_of(project.root, os.environ, scope="repository").prepare()
+    assert "DEEPWORK_DATABASE_URL" in str(error.value)
 
 
 def test_a_state_folder_in_the_main_working_tree_is_refused(repository, monkeypatch):
