@@ -17,6 +17,8 @@ def test_a_person_answers_what_waits_and_sees_the_run_go_on_without_a_reload(mak
 
         assert "token" not in page.url
         item = page.get_by_role("article").filter(has_text="Report of May")
+        assert "primary" not in item.get_by_role("button", name="Let it pass").get_attribute("class")
+        assert item.locator(".button.primary").count() == 1
         item.get_by_role("button", name="Let it pass").click()
         item.get_by_label("Reason").fill("The sources are in the ledger; I looked them up.")
         item.get_by_role("button", name="Let it pass").last.click()
@@ -26,6 +28,7 @@ def test_a_person_answers_what_waits_and_sees_the_run_go_on_without_a_reload(mak
 
         dashboard.open(page, f"#/runs/{session_id}")
         page.get_by_role("heading", name="Draft the report").wait_for()
+        assert page.title().startswith("Report of May · ")
         team.finish(agent, session_id, 1)
         page.get_by_role("heading", name="Draw charts").wait_for()
         page.get_by_role("link", name="Draft the report").click()

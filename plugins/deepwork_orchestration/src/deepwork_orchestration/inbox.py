@@ -175,7 +175,7 @@ def _answer_task(act: Act, task_id: str, action: str, text: str | None, by: Answ
         if not claim["success"]:
             raise UnknownItem(f"Task {task_id!r} was taken meanwhile; nothing was changed")
         if action == CLAIM.name:
-            return f"{task.name!r} is yours, as agent {person.name!r}; `complete` ends it"
+            return f"{task.name!r} is yours, as agent {person.name!r}; complete it when it is done"
     _complete(act, act.records.task(task_id), text or "", by)
     return f"{task.name!r} is completed"
 

@@ -20,6 +20,8 @@ const KINDS = {
 };
 // Actions that end something. They look like it, and are never the first that is offered.
 const ENDING = ['abort', 'delete', 'remove', 'skip'];
+// Letting work pass that has failed its review is possible, but is not what is suggested.
+const UNSUGGESTED = [...ENDING, 'override'];
 
 export function kindWords(kind) {
   return KINDS[kind]?.[0] ?? words(kind.replaceAll('-', ' '));
@@ -100,7 +102,7 @@ export function waitingFor(thing) {
 function buttonClass(action, item, open) {
   if (open?.action === action.name) return 'button is-open';
   if (isEnding(action)) return 'button dangerous';
-  return action === item.actions.find((offered) => !isEnding(offered)) ? 'button primary' : 'button';
+  return action === item.actions.find(({name}) => !UNSUGGESTED.includes(name)) ? 'button primary' : 'button';
 }
 
 function isEnding({name}) {

@@ -27,7 +27,17 @@ function draw() {
     page.session && !page.signedOut ? frame() : page.signedOut ? signIn(page.signedOut, enter) : nothing,
     document.getElementById('app'),
   );
+  if (page.session && !page.signedOut) nameTab();
   endDrawing();
+}
+
+// A tab in the background says how much waits, and what it shows: a session, for instance.
+function nameTab() {
+  const view = viewOf(current().parts, page.session);
+  const inbox = useList('api/inbox');
+  const waiting = inbox.total ?? inbox.items.length;
+  const heading = view.key.includes('/') && document.querySelector('#main h1')?.textContent.trim();
+  document.title = `${waiting ? `(${waiting}) ` : ''}${heading || view.title} · ${page.session.project} · deepwork`;
 }
 
 function frame() {
@@ -35,8 +45,6 @@ function frame() {
   const view = viewOf(parts, page.session);
   const inbox = useList('api/inbox');
   const waiting = inbox.total ?? inbox.items.length;
-  // A tab in the background says how much waits.
-  document.title = `${waiting ? `(${waiting}) ` : ''}${view.title} · ${page.session.project} · deepwork`;
   return html` <button class="skip" type="button" @click=${() => document.getElementById('main').focus()}>
       Skip to the content
     </button>

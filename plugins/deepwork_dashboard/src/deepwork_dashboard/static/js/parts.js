@@ -54,7 +54,7 @@ export function pill(status, text = words(status)) {
 // A relative time, with the exact one on hover and on focus. In a row that has the focus it is shown too.
 export function time(value, {focusable = false, age = false} = {}) {
   if (!value) return html`<span class="quiet">–</span>`;
-  const text = age ? relative(value).replace(/ ago$/, '') : relative(value);
+  const text = age ? relative(value).replace(/ ago$/, '').replace('just now', 'a moment') : relative(value);
   return html`<time
     class="when"
     datetime=${isoTime(value)}

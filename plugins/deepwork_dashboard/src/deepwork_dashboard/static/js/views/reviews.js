@@ -54,7 +54,7 @@ function rules(query) {
           shape: 'reviews',
           title: query.get('q') ? 'No rule fits this filter.' : 'No rules yet.',
           text: query.get('q') ? '' : 'A file .deepreview says what is reviewed. This checks such files:',
-          command: query.get('q') ? '' : 'deepwork review lint',
+          command: query.get('q') ? '' : 'deepwork reviews lint',
         }),
   );
 }

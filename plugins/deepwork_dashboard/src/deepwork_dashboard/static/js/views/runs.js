@@ -68,6 +68,7 @@ export function runRow(run) {
       <p class="item-detail">
         <span class="cut">${run.job}/${run.workflow}</span
         >${run.status === 'active' ? html`<span class="cut">at <b>${run.step}</b></span>` : nothing}
+        ${run.status === 'aborted' ? html`<span class="tone-bad">aborted</span>` : nothing}
         ${run.waits ? html`<span class="tone-warn">waits for a person</span>` : hasNoAgent(run) ? html`<span>no agent since ${quietFor(run.last_call_at)}</span>` : nothing}
       </p>
     </div>
