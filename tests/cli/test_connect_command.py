@@ -199,7 +199,10 @@ def test_a_tracked_file_is_pointed_out(connect, project):
     project.write(".mcp.json", "{}")
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", ".mcp.json"], check=True)
-    assert f"Note: git tracks .mcp.json, but the path in it is this machine's: {PROGRAM}" in connect("claude").stderr
+    assert f"Note: git tracks .mcp.json, but the path in it is this machine's: {PROGRAM}" in (
+        printed := connect("claude").stderr
+    )
+    assert "`git rm --cached .mcp.json` and a line in .gitignore keep it out of commits." in printed
 
 
 def test_the_list_says_which_clients_are_found_connected_and_broken(connect, project, run, home):

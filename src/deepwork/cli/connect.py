@@ -158,6 +158,7 @@ def connect_client(
     for change in changes:
         if _is_tracked(change, place):
             say(f"Note: git tracks {change.name}, but the path in it is this machine's: {program}", err=True)
+            say(f"`git rm --cached {change.name}` and a line in .gitignore keep it out of commits.", err=True)
     if any(change.changes for change in changes):
         for note in _notes(place, hooks=has_hooks):
             say(note, err=True)

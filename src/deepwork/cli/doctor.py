@@ -259,6 +259,9 @@ def _sessions(project: Project) -> Iterator[Finding]:
     folder = project.workspace.state_dir
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
         yield Finding(Level.WARNING, f"{project.workspace.shown(folder)} can be read by others", f"chmod 700 {folder}")
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        text = f"nothing can be written into {project.workspace.shown(folder)}, so no session can be saved"
+        yield Finding(Level.ERROR, text, "make it writable; is its file system mounted read-only?")
     tracked = anyio.run(_tracked_state, project.workspace)
     if tracked:
         text = f"git tracks {len(tracked)} files of .deepwork/tmp: sessions of somebody else may come with each pull"
