@@ -208,7 +208,7 @@ async def test_the_sample_can_be_worked_through(run, project):
             for name in names:
                 project.write(name)
             answer = await agent.finish(names, quality_review_override_reason="All criteria passed")
-            begin = answer["begin_step"]
+            begin = answer.get("begin_step")
     assert answer["status"] == "workflow_complete"
 
 
