@@ -398,6 +398,10 @@ class Source(InboxSource):
         self.answers.append((item_id, action, text, by.principal))
         return f"{action} done"
 
+    async def answer_task(self, item_id, action, task_id, text, by):
+        self.answers.append((item_id, action, task_id, text))
+        return f"{action} of {task_id} done"
+
 
 def question(**more):
     reply = InboxAction(name="reply", label="Reply", text="reply")
@@ -424,6 +428,50 @@ def inbox_of(project):
         return Project(project.root, plugins=project._plugins(plugins)).inbox
 
     return make
+
+
+def about_tasks(**tasks):
+    return question(actions=(InboxAction(name="retry", label="Try again", tasks=tasks),))
+
+
+async def test_an_answer_is_about_one_of_the_tasks_of_an_action(inbox_of):
+    """Of several the answer names one that there is; a single one need not be named; else none may be."""
+    several, single = Source([about_tasks(t1="a", t2="b")]), Source([about_tasks(t1="a")])
+    plain = Source([question()])
+    inbox = inbox_of(several=several, single=single, plain=plain)
+    assert await inbox.answer("several:1", "retry", None, PERSON, task="t2") == "retry of t2 done"
+    assert await inbox.answer("single:1", "retry", None, PERSON) == "retry of t1 done"
+    refusals = {("several", "retry", None): "can be about 2 tasks.*t2 \\(b\\)", ("single", "retry", "t9"): "'t9'"}
+    for (name, action, task), text in (refusals | {("plain", "reply", "t1"): "takes no task"}).items():
+        with pytest.raises(ArgumentError, match=text):
+            await inbox.answer(f"{name}:1", action, "text", PERSON, task=task)
+    assert (len(several.answers), len(single.answers), plain.answers) == (1, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed", "asked"), [(["--task", "t2"], "", False), ([], "t2\n", True), ([], "t9\nt2\n", True)]
+)
+def test_a_terminal_names_the_task_or_is_asked_for_it(project, inbox_of, monkeypatch, arguments, typed, asked):
+    source = Source([about_tasks(t1="build", t2="release")])
+    inbox_of_source = inbox_of(plan=source)
+
+    class ProjectOfSource(Project):
+        inbox = inbox_of_source
+
+    monkeypatch.setattr("deepwork.cli.inbox.Project", ProjectOfSource)
+    monkeypatch.setattr("deepwork.cli.inbox.at_terminal", lambda: PERSON)
+    monkeypatch.chdir(project.root)
+    listed = CliRunner().invoke(main, ["inbox"])
+    assert "-> retry --task ID" in listed.output
+    answered = CliRunner().invoke(main, ["inbox", "answer", "plan:1", "retry", *arguments], input=typed)
+    assert (answered.exit_code, "t2  release" in answered.stderr) == (0, asked), answered.output
+    assert answered.stdout == "retry of t2 done\n"
+    assert source.answers == [("1", "retry", "t2", None)]
+
+
+async def test_a_source_whose_tasks_are_no_ids_with_names_is_named(inbox_of):
+    contents = await inbox_of(wrong=Source([about_tasks(t1=1)])).items(PERSON)
+    assert (contents.items, "not ids with names" in contents.failures[0].error) == ((), True)
 
 
 async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):

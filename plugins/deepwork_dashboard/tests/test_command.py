@@ -172,3 +172,31 @@ def test_a_running_dashboard_tells_the_user_what_waits_with_no_page_open(project
             time.sleep(0.05)
         assert item["id"] in told.read_text()
         assert dash.end() == 0
+
+
+@pytest.mark.anyio
+async def test_a_page_answers_for_one_of_the_failed_tasks_of_a_stuck_plan(project):
+    """Without the task it is told which there are; a plan that has moved on meanwhile is not answered."""
+    with project.dashboard() as dash:
+        async with project.agent("orchestration") as agent:
+            plan = (await agent.call("workflow_create", name="q3", source_type="custom", source_content="x"))["id"]
+            tasks = [{"name": name, "description": name, "sequence": 1} for name in ("vat", "fees")]
+            await agent.call("workflow_set_plan", id=plan, plan={"summary": "s", "approach": "a", "tasks": tasks})
+            ids = {
+                task["name"]: task["id"]
+                for task in (await agent.call("workflow_get", id=plan, include_tasks=True))["tasks"]
+            }
+            for task_id in ids.values():
+                for status in ("planning", "in_progress", "failed"):
+                    await agent.call("task_update_status", id=task_id, status=status, error="broke")
+            _, action = dash.log_in()
+            [item] = dash.get("api/inbox?kind=plan-stuck")["items"]
+            assert item["thing"] == f"plan:{plan}"
+            listed = [{"id": ids[name], "name": name} for name in ("fees", "vat")]
+            assert [offered["tasks"] for offered in item["actions"]] == [listed] * 4
+            answer = {"id": item["id"], "action": "retry", "state": item["state"]}
+            for task, status in ((None, 400), (1, 400), ("tk_other", 400), (ids["vat"], 200), (ids["fees"], 404)):
+                answered = dash.ask("api/inbox/answer", "POST", body={**answer, "task": task}, **action)
+                assert answered.status == status, answered.text
+            statuses = [(await agent.call("task_get", id=ids[name]))["status"] for name in ("vat", "fees")]
+            assert statuses == ["pending", "failed"]

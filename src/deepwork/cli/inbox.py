@@ -61,6 +61,20 @@ def complete_action(context: click.Context, _parameter: click.Parameter, typed: 
     ]
 
 
+def complete_task(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the tasks that the action typed before can be about."""
+    item_id, name = (str(context.params.get(key) or "") for key in ("item_id", "action"))
+    return [
+        CompletionItem(task_id, help=visible(task_name))
+        for item in _items_to_complete(context)
+        if item.id.startswith(item_id)
+        for action in item.actions
+        if action.name == name
+        for task_id, task_name in action.tasks.items()
+        if task_id.startswith(typed)
+    ]
+
+
 def _items_to_complete(context: click.Context) -> Sequence[InboxItem]:
     with suppress(Exception):  # a shell that completes has no place for errors
         return _looked(Project(context.params.get("root") or ".")).items
@@ -136,9 +150,16 @@ def show(item_id: str, root: str, as_json: bool) -> None:
 @click.argument("item_id", metavar="ID", shell_complete=complete_id)
 @click.argument("action", metavar="ACTION", shell_complete=complete_action)
 @click.option("--text", metavar="TEXT", help="The reason, reply or note that the action needs; asked for if missing.")
+@click.option(
+    "--task",
+    "task_id",
+    metavar="ID",
+    shell_complete=complete_task,
+    help="The task that is meant, where several can be; asked for if missing.",
+)
 @path_option
 @json_option
-def answer(item_id: str, action: str, text: str | None, root: str, as_json: bool) -> None:
+def answer(item_id: str, action: str, text: str | None, task_id: str | None, root: str, as_json: bool) -> None:
     """Answer what waits: ACTION is one of those that `deepwork inbox` lists for it.
 
     The beginning of an id is enough. It needs a terminal, because only a person may answer.
@@ -148,9 +169,11 @@ def answer(item_id: str, action: str, text: str | None, root: str, as_json: bool
 
     async def carry_out() -> tuple[InboxItem, str]:
         item = _named(await _look(project, by), item_id)
-        given = text if text is not None else _asked(item, action)
+        offered = next((offered for offered in item.actions if offered.name == action), None)
+        task = _asked_task(offered) if task_id is None and offered else task_id
+        answer_text = _asked(offered) if text is None and offered else text
         with stdout_on_stderr():
-            return item, await project.inbox.answer(item.id, action, given, by)
+            return item, await project.inbox.answer(item.id, action, answer_text, by, task=task)
 
     item, result = _run(project, carry_out)
     if as_json:
@@ -322,12 +345,18 @@ def _named(contents: InboxContents, text: str) -> InboxItem:
     return matches[0]
 
 
-def _asked(item: InboxItem, name: str) -> str | None:
+def _asked(action: InboxAction) -> str | None:
     """Ask for the text of an action."""
-    action = next((action for action in item.actions if action.name == name), None)
-    if action is None or action.text is None:
+    return None if action.text is None else str(click.prompt(action.text.capitalize(), err=True))
+
+
+def _asked_task(action: InboxAction) -> str | None:
+    """Ask which of several tasks an action is about."""
+    if len(action.tasks) < 2:
         return None
-    return str(click.prompt(action.text.capitalize(), err=True))
+    for task_id, name in action.tasks.items():
+        say_text(f"{task_id}  {name}", err=True)
+    return str(click.prompt("Task", type=click.Choice([*action.tasks]), show_choices=False, err=True))
 
 
 # What is printed
@@ -360,8 +389,13 @@ def _detail_lines(detail: str) -> list[str]:
 
 
 def _choices(item: InboxItem) -> str:
-    words = [f"{action.name} --text {action.text.upper()}" if action.text else action.name for action in item.actions]
+    words = [_words(action) for action in item.actions]
     return f"-> {', or '.join(words)}" if words else "-> it goes by itself once its cause has gone"
+
+
+def _words(action: InboxAction) -> str:
+    task = " --task ID" if len(action.tasks) > 1 else ""
+    return f"{action.name}{task}{f' --text {action.text.upper()}' if action.text else ''}"
 
 
 def _wrapped(text: str, indent: str, hanging: str | None = None) -> list[str]:
@@ -384,8 +418,9 @@ def _beginnings(ids: Sequence[str]) -> dict[str, str]:
 
 
 def _call(item_id: str, action: InboxAction) -> str:
+    task = " --task ID" if len(action.tasks) > 1 else ""
     text = f" --text '{action.text.upper()}'" if action.text else ""
-    return f"deepwork inbox answer {item_id} {action.name}{text}\n{action.label}"
+    return f"deepwork inbox answer {item_id} {action.name}{task}{text}\n{action.label}"
 
 
 def _more(contents: InboxContents) -> str:

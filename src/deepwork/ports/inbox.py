@@ -18,11 +18,14 @@ class InboxAction:
         name: By which it is chosen, as in `deepwork inbox answer ID NAME`.
         label: What a button says.
         text: What the text is that it needs, such as `reason` or `reply`; None if it needs none.
+        tasks: The tasks of the item that it can be about, by their ids, with the name of each. Whoever answers chooses
+            one, and the inbox calls `answer_task`; empty if it is about the item itself.
     """
 
     name: str
     label: str
     text: str | None = None
+    tasks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +148,14 @@ class InboxSource(ABC):
             DeepWorkError: It was not done; the error says why, and nothing was changed.
         """
 
+    async def answer_task(self, item_id: str, action: str, task_id: str, text: str | None, by: Answerer) -> str:
+        """Carry out an action that has `tasks`, on one of them. All else is as for `answer`.
+
+        Raises:
+            NotImplementedError: The source offers actions with `tasks`, and does not carry them out.
+        """
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, kw_only=True)
 class InboxFailure:
@@ -184,7 +195,14 @@ class Inbox(ABC):
 
     @abstractmethod
     async def answer(
-        self, item_id: str, action: str, text: str | None, by: Answerer, *, state: str | None = None
+        self,
+        item_id: str,
+        action: str,
+        text: str | None,
+        by: Answerer,
+        *,
+        state: str | None = None,
+        task: str | None = None,
     ) -> str:
         """Answer an item, and say in a line what was done.
 
@@ -194,11 +212,12 @@ class Inbox(ABC):
             text: The text, if the action needs one.
             by: Who answers.
             state: The state in which they have seen it; an item that has changed since is not answered.
+            task: The id of the task, if the action has `tasks`; it may be left out if there is only one.
 
         Raises:
             PersonNeeded: They are not seen to be a person.
             UnknownItem: Nothing waits under this id, or it is not theirs.
-            ArgumentError: It has no such action, the text is missing, or it has changed.
+            ArgumentError: It has no such action or task, the task or the text is missing, or it has changed.
             DeepWorkError: The source has refused; nothing was changed.
         """
 

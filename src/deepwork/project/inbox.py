@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,7 +97,14 @@ class ProjectInbox(Inbox):
         )
 
     async def answer(
-        self, item_id: str, action: str, text: str | None, by: Answerer, *, state: str | None = None
+        self,
+        item_id: str,
+        action: str,
+        text: str | None,
+        by: Answerer,
+        *,
+        state: str | None = None,
+        task: str | None = None,
     ) -> str:
         """Look at the item as it is now, then have its source carry the action out."""
         by.check_person("answer what waits in the inbox")
@@ -117,8 +124,14 @@ class ProjectInbox(Inbox):
                 f"{item_id!r} has changed since you saw it; nothing was changed", hint="Look at it again, then answer."
             )
         chosen = _chosen(item, action)
+        task_id, checked = _chosen_task(chosen, task), _checked_text(chosen, text)
         with told_as_fault(source.by, f"answer {action!r}"):
-            return one_line(await source.item.answer(own_id, chosen.name, _checked_text(chosen, text), by), MAX_WHAT)
+            done = (
+                await source.item.answer(own_id, chosen.name, checked, by)
+                if task_id is None
+                else await source.item.answer_task(own_id, chosen.name, task_id, checked, by)
+            )
+            return one_line(done, MAX_WHAT)
 
     async def close(self) -> None:
         """Give up what sources have not answered."""
@@ -219,6 +232,9 @@ def _problem(contents: InboxContents) -> str | None:
     if urgency is not None:
         return f"gave an item whose urgency is {urgency!r:.100}, not a whole number"
     twice = next((item_id for item_id, count in Counter(item.id for item in items).items() if count > 1), None)
+    tasks = next((action.tasks for item in items for action in item.actions if not _are_tasks(action.tasks)), None)
+    if tasks is not None:
+        return f"gave an action whose tasks are {tasks!r:.100}, not ids with names"
     # Each of the two would be a new state of the other, and people would be told of both without end.
     return None if twice is None else f"gave two items with the id {twice!r:.100}"
 
@@ -229,6 +245,25 @@ def _chosen(item: InboxItem, name: str) -> InboxAction:
         offered = nearest(name, [*actions]) if actions else "; it has none"
         raise ArgumentError(f"{item.id!r} has no action {name!r}{offered}; nothing was changed")
     return actions[name]
+
+
+def _are_tasks(tasks: Any) -> bool:
+    return isinstance(tasks, Mapping) and all(isinstance(text, str) for pair in tasks.items() for text in pair)
+
+
+def _chosen_task(action: InboxAction, task: str | None) -> str | None:
+    """Return the task that is meant; None for an action that is about the item itself."""
+    if task is None and len(action.tasks) < 2:
+        return next(iter(action.tasks), None)
+    if task in action.tasks:
+        return task
+    if not action.tasks:
+        raise ArgumentError(f"{action.name!r} is about the whole item and takes no task; nothing was changed")
+    listed = ", ".join(f"{task_id} ({name})" for task_id, name in action.tasks.items())
+    problem = f"can be about {len(action.tasks)} tasks" if task is None else f"cannot be about the task {task[:100]!r}"
+    raise ArgumentError(
+        f"{action.name!r} {problem}; nothing was changed. It can be about: {listed}", hint="In a terminal: --task ID."
+    )
 
 
 def _checked_text(action: InboxAction, text: str | None) -> str | None:

@@ -22,7 +22,7 @@ from deepwork_dashboard.answers import Conflict, Mapped, NotThere, cut, iso_text
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 
 # The things that a reference can name, by its kind.
-_THINGS = {"session": "run", "task": "task", "tracked-workflow": "work", "message": "message"}
+_THINGS = {"session": "run", "plan": "plan", "task": "task", "tracked-workflow": "work", "message": "message"}
 
 
 class InboxPages:
@@ -53,7 +53,12 @@ class InboxPages:
         body = await _body(request)
         try:
             done = await self._dashboard.context.inbox().answer(
-                body["id"], body["action"], body["text"], request.state.answerer, state=body["state"]
+                body["id"],
+                body["action"],
+                body["text"],
+                request.state.answerer,
+                state=body["state"],
+                task=body["task"],
             )
         except UnknownItem as error:
             raise NotThere(error.message, hint=error.hint) from None
@@ -81,7 +86,7 @@ async def _body(request: Request) -> Mapped:
         raise ArgumentError("the body is not JSON") from None
     if not isinstance(body, dict):
         raise ArgumentError("the body is not an object")
-    for name, is_required in (("id", True), ("action", True), ("text", False), ("state", False)):
+    for name, is_required in (("id", True), ("action", True), ("text", False), ("state", False), ("task", False)):
         value = body.setdefault(name, None)
         if not isinstance(value, str) and (is_required or value is not None):
             raise ArgumentError(f"{name} is {'a text' if is_required else 'a text, or null'}")
@@ -101,7 +106,15 @@ def _shown(item: InboxItem) -> Mapped:
         "principal": item.principal,
         "thing": thing_of(item.reference),
         "reference": dict(item.reference),
-        "actions": [{"name": action.name, "label": action.label, "text": action.text} for action in item.actions],
+        "actions": [
+            {
+                "name": action.name,
+                "label": action.label,
+                "text": action.text,
+                "tasks": [{"id": task_id, "name": name} for task_id, name in action.tasks.items()],
+            }
+            for action in item.actions
+        ],
         "command": f"deepwork inbox answer {item.id} {item.actions[0].name}" if item.actions else None,
     }
 

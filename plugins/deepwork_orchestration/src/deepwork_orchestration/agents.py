@@ -123,7 +123,14 @@ def task_get_available(act: Act, agent_id: Id, workflow_id: Id | None = None, li
     if workflow_id is not None:
         act.records.workflow(workflow_id)
     claims.notice(act, agent_id)
-    suitable = [*islice((line for line in act.records.available(workflow_id, 2 * limit) if fits(line, agent)), limit)]
+    reserved = claims.reservations(act)
+    # What is reserved for the agent is offered to it whatever it can do: a person has chosen it.
+    offered = (
+        line
+        for line in act.records.available(workflow_id, 2 * limit)
+        if (reserved[line.id] == agent_id if line.id in reserved else fits(line, agent))
+    )
+    suitable = [*islice(offered, limit)]
     count = fitting([line.size for line in suitable])
     tasks = [act.records.task(line.id).reply() for line in suitable[:count]]
     return {"tasks": tasks, **omitted("tasks", len(suitable) - count)}
@@ -151,6 +158,7 @@ def claim(act: Act, task_id: str, agent_id: str) -> Mapped:
     agent = claims.actor(act, agent_id)
     check_online(agent)
     claims.check_for_whom(act, task)
+    claims.check_reserved(act, task, agent_id)
     claims.beat(act, agent)
     fence = task.fence if task.assigned_agent_id == agent_id else claims.take(act, task, agent).fence
     wants_workspace = workflow.auto_create_workspaces and task.parallel_group is not None

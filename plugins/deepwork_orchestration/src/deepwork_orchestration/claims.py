@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from deepwork_sql.leases import Lease
 
 PREFIX = "orchestration/task/"
+# A lease of its own: nobody has begun, so it ends no claim and makes nobody offline when it runs out.
+RESERVED = "orchestration/reserved/"
 REVIVE = 'Call agent_update with status "online", then claim anew what you want to go on with.'
 _BATCH = 200
 # An agent is told of so many of the tasks that it has lost: the last that it has claimed.
@@ -28,6 +30,10 @@ UNCLAIMED: Mapped = {"assigned_agent_id": None, "claimed_at": None, "claimed_by"
 def item(task_id: str) -> str:
     """Name the lease of a task."""
     return PREFIX + task_id
+
+
+def _reservation(task_id: str) -> str:
+    return RESERVED + task_id
 
 
 def overdue(act: Act) -> bool:
@@ -47,6 +53,7 @@ def take(act: Act, task: Task, agent: Agent) -> Lease:
     lease = leases.take(act.transaction, item(task.id), holder=agent.id, milliseconds=act.lease)
     if isinstance(lease, leases.Held):  # every claim ends with its lease, so this cannot be
         raise claim_lost(act, task, None)
+    unreserve(act, task.id)
     values = {"assigned_agent_id": agent.id, "claimed_at": act.now, "claimed_by": act.principal, "fence": lease.fence}
     act.records.change(Task, task.id, **values)
     act.records.change(Agent, agent.id, current_task_id=task.id, status="busy", last_heartbeat=act.now)
@@ -124,6 +131,48 @@ def check_for_whom(act: Act, task: Task) -> None:
         raise OrchestrationError("INVALID_STATE", text, suggestion)
 
 
+# A task that a person has reserved for one agent.
+
+
+def reserve(act: Act, task: Task, agent: Agent) -> int:
+    """Let one agent alone claim a task for the time of a lease, and return until when."""
+    from deepwork_sql import leases
+
+    unreserve(act, task.id)
+    # The holder is not the agent itself, whose calls renew all its leases.
+    leases.take(act.transaction, _reservation(task.id), holder=RESERVED + agent.id, milliseconds=act.lease)
+    return act.now + act.lease
+
+
+def unreserve(act: Act, task_id: str) -> None:
+    """Let everybody claim a task again."""
+    from deepwork_sql import leases
+
+    lease = leases.holder_of(act.transaction, _reservation(task_id))
+    if lease is not None:
+        leases.end(act.transaction, lease.item, fence=lease.fence)
+
+
+def reservations(act: Act) -> dict[str, str]:
+    """Return, by the ids of the tasks that are reserved now, the agents that alone may claim them."""
+    from deepwork_sql import leases
+
+    live = leases.live(act.transaction, RESERVED)
+    return {lease.item.removeprefix(RESERVED): lease.holder.removeprefix(RESERVED) for lease in live}
+
+
+def check_reserved(act: Act, task: Task, agent_id: str | None) -> None:
+    """Refuse what an agent does to a task that nobody holds and that a person has reserved for another.
+
+    Raises:
+        OrchestrationError: INVALID_STATE.
+    """
+    reserved = reservations(act).get(task.id) if task.assigned_agent_id is None else None
+    if reserved not in (None, agent_id):
+        text = f"task {task.id} is reserved for agent {reserved}, which a person has chosen; nothing was changed"
+        raise OrchestrationError("INVALID_STATE", text, "Take another task, or this one once its time is over.")
+
+
 def guard(act: Act, task: Task, tool: str, *, fence: int | None, agent_id: str | None) -> None:
     """Refuse a call about a task that somebody else holds, or that the caller has lost.
 
@@ -145,6 +194,8 @@ def guard(act: Act, task: Task, tool: str, *, fence: int | None, agent_id: str |
         raise claim_lost(act, task, agent)
     if presented is None and not _may_go_without_fence(task, agent, is_coordinator=is_coordinator):
         raise claim_lost(act, task, agent)
+    if not (act.is_person or is_coordinator):
+        check_reserved(act, task, agent_id)
     if agent is not None and agent.id != task.assigned_agent_id and task.assigned_agent_id is not None:
         if not is_coordinator:
             raise claim_lost(act, task, agent)

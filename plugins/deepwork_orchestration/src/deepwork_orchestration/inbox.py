@@ -1,10 +1,13 @@
-"""What of the plans waits for a person: tasks that only they can do, and messages to them."""
+"""What of the plans waits for a person: tasks that only they can do, messages to them, and plans that are stuck."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, get_args
 
 import deepwork_sql
@@ -18,14 +21,14 @@ from deepwork.api import (
     ToolCall,
     UnknownItem,
 )
-from deepwork_orchestration import agents, claims, messages, tasks
+from deepwork_orchestration import agents, checkpoints, claims, messages, tasks
 from deepwork_orchestration.act import Act
 from deepwork_orchestration.arguments import Priority
 from deepwork_orchestration.desk import Desk, check_storable, open_desk
-from deepwork_orchestration.errors import OrchestrationError
+from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
 from deepwork_orchestration.models import Agent, Message, Task
 from deepwork_orchestration.names import body_text, shown_sender
-from deepwork_orchestration.states import BEGUN, PERSON
+from deepwork_orchestration.states import BEGUN, HUMAN, PERSON
 
 # People send no heartbeats, and may take days.
 PERSON_LEASE_MS = 7 * 24 * 3600 * 1000
@@ -41,12 +44,20 @@ COMPLETE = InboxAction(name="complete", label="Complete", text="outcome")
 RELEASE = InboxAction(name="release", label="Give it back")
 REPLY = InboxAction(name="reply", label="Reply", text="reply")
 READ = InboxAction(name="read", label="Mark as read")
+RETRY = InboxAction(name="retry", label="Try again")
+SKIP = InboxAction(name="skip", label="Skip")
+REASSIGN = InboxAction(name="reassign", label="Give it to an agent", text="agent")
+EDIT = InboxAction(name="edit", label="Describe it anew", text="description")
 
-_TASK, _MESSAGE = "task", "message"
+# Of a stuck plan so many failed tasks can be answered, and so much of the error of each is shown.
+MAX_FAILED = 20
+MAX_ERROR = 300
+
+_TASK, _MESSAGE, _PLAN = "task", "message", "plan"
 
 
 class PlanInbox(InboxSource):
-    """The tasks with `required_capabilities: ["human"]` that are ready, and the unread messages to people.
+    """The tasks with `required_capabilities: ["human"]` that are ready, unread messages to people, and stuck plans.
 
     A person acts as `person:PRINCIPAL`, a name that no call of a tool has.
     """
@@ -55,7 +66,7 @@ class PlanInbox(InboxSource):
         self._context = context
 
     async def items(self) -> InboxContents:
-        """Read both; nothing before there is a database."""
+        """Read them; nothing before there is a database."""
         if not deepwork_sql.has_database(self._context):
             return InboxContents(items=())
         return await self._desk().read(ToolCall(), _items)
@@ -63,15 +74,28 @@ class PlanInbox(InboxSource):
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what the tools `task_claim`, `task_update_status`, `task_release` and `message_send` do."""
         kind, _, row_id = item_id.partition(".")
-        check_storable({"text": text})
-        by.check_person("answer what waits for people in plans")
-        call = ToolCall(principal=f"{PERSON}{by.principal or ToolCall.principal}")
+        call = _call(text, by)
         if kind == _MESSAGE:
             return await self._desk().write(call, lambda act: _answer_message(act, row_id, action, text))
         return await self._desk().write(call, lambda act: _answer_task(act, row_id, action, text, by))
 
+    async def answer_task(self, item_id: str, action: str, task_id: str, text: str | None, by: Answerer) -> str:
+        """Decide what becomes of a failed task of a stuck plan."""
+        workflow_id = item_id.removeprefix(f"{_PLAN}.")
+        call = _call(text, by)
+        # A task is reserved for as long as agents have one, not for the days of people.
+        desk = open_desk(self._context)
+        return await desk.write(call, lambda act: _answer_plan(act, workflow_id, action, task_id, text or "", by))
+
     def _desk(self) -> Desk:
         return replace(open_desk(self._context), lease=PERSON_LEASE_MS)
+
+
+def _call(text: str | None, by: Answerer) -> ToolCall:
+    """Return the call of a person, whose text can be stored."""
+    check_storable({"text": text})
+    by.check_person("answer what waits for people in plans")
+    return ToolCall(principal=f"{PERSON}{by.principal or ToolCall.principal}")
 
 
 def waits_for_person(act: Act, agent_id: str) -> bool:
@@ -93,11 +117,41 @@ def _items(act: Act) -> InboxContents:
     people = {person.id: person for person in act.records.people()}
     tasks_, task_count = act.records.tasks_for_people(MAX_LISTED, MAX_DETAIL)
     unread, unread_count = act.records.waiting_messages([*people], MAX_LISTED, MAX_DETAIL)
+    stuck = [[*failed] for _, failed in groupby(_stuck(act), key=attrgetter("workflow_id"))]
+    stuck_count = stuck[0][0].total if stuck else 0
     items = [
+        *map(_plan_item, stuck),
         *(_task_item(task, people) for task in tasks_),
         *(_message_item(act, message, people[message.recipient_id]) for message in unread),
     ]
-    return InboxContents(items=tuple(items), more=task_count - len(tasks_) + unread_count - len(unread))
+    more = task_count - len(tasks_) + unread_count - len(unread) + stuck_count - len(stuck)
+    return InboxContents(items=tuple(items), more=more)
+
+
+def _stuck(act: Act) -> Sequence[Any]:
+    return act.records.stuck_plans(MAX_LISTED, MAX_ERROR, MAX_FAILED)
+
+
+def _plan_item(failed: Sequence[Any]) -> InboxItem:
+    """Make the item of a plan from its failed tasks."""
+    first = failed[0]
+    names = ", ".join(repr(task.name) for task in failed[:3])
+    rest = f" and {first.failed - 3} more" if first.failed > 3 else ""
+    verb = "has" if first.failed == 1 else "have"
+    waiting = f"{first.waiting} tasks wait" if first.waiting != 1 else "1 task waits"
+    unlisted = [f"{first.failed - len(failed)} more have failed"] if first.failed > len(failed) else []
+    choices = {task.id: task.name for task in failed}
+    return InboxItem(
+        id=f"{_PLAN}.{first.workflow_id}",
+        kind="plan-stuck",
+        who=f"plan {first.workflow_name}",
+        what=f"{first.workflow_name}: nothing can go on: {names}{rest} {verb} failed, {waiting}",
+        detail="\n".join([*(f"{task.name} ({task.id}): {task.error}" for task in failed), *unlisted]),
+        since=_iso(first.since),
+        state=f"stuck {first.since}",
+        reference={"kind": "plan", "id": first.workflow_id},
+        actions=tuple(replace(action, tasks=choices) for action in (RETRY, SKIP, REASSIGN, EDIT)),
+    )
 
 
 def _task_item(task: Any, people: dict[str, Agent]) -> InboxItem:
@@ -158,6 +212,66 @@ def _answer_message(act: Act, message_id: str, action: str, text: str | None) ->
         )
     messages.message_mark_read(act, [message_id])
     return f"The reply to {message_id} is sent" if action == REPLY.name else f"{message_id} is marked as read"
+
+
+def _answer_plan(act: Act, workflow_id: str, action: str, task_id: str, text: str, by: Answerer) -> str:
+    workflow, task = act.records.workflow(workflow_id), act.records.task(task_id)
+    if task.workflow_id != workflow_id or task.status != "failed" or not act.records.is_stuck(workflow_id):
+        raise UnknownItem(f"The plan {workflow.name!r} has changed since you saw it; nothing was changed")
+    agent = _named_agent(act, task, text) if action == REASSIGN.name else None
+    if action == EDIT.name:
+        act.records.change(Task, task_id, description=text)
+    claims.unreserve(act, task_id)
+    tasks.task_update_status(act, task_id, "skipped" if action == SKIP.name else "pending")
+    detail = {"action": action, "error": task.error, "answered": {"by": _name(by), **by.recorded()}}
+    if action == EDIT.name:
+        detail["previous_description"] = task.description
+    if agent is not None:
+        detail["agent_id"] = agent.id
+    checkpoints.add(act, task, "decision", f"{_name(by)} answered {action!r} after it had failed", detail=detail)
+    if agent is not None:
+        return _reserve(act, task, agent)
+    done = {SKIP.name: "is skipped", EDIT.name: "is pending again, with the new description"}
+    return f"{task.name!r} {done.get(action, 'is pending again')}"
+
+
+def _named_agent(act: Act, task: Task, name: str) -> Agent:
+    """Return the agent that is named by its id or name; of several of a name the only one that is not offline.
+
+    Raises:
+        OrchestrationError: INVALID_INPUT or INVALID_STATE; nothing was changed.
+    """
+    if HUMAN in (task.required_capabilities or ()):
+        text = f"task {task.name!r} is for a person, and no agent can do it; nothing was changed"
+        raise OrchestrationError("INVALID_STATE", text, "`retry` lets it wait for a person again.")
+    named = act.records.agents_named(name)
+    present = [agent for agent in named if agent.status != "offline"]
+    if len(present) == 1:
+        return present[0]
+    listing = "`deepwork plan agents` lists the agents."
+    if present:
+        ids = some([agent.id for agent in present])
+        raise invalid_input("agent", f"{name[:100]!r} is the name of several: {ids}; nothing was changed", listing)
+    problem = "is offline" if named else "is neither the id nor the name of an agent"
+    raise invalid_input("agent", f"{name[:100]!r} {problem}; nothing was changed", listing)
+
+
+def _reserve(act: Act, task: Task, agent: Agent) -> str:
+    until = _iso(claims.reserve(act, task, agent))
+    messages.deliver(
+        act,
+        recipient_id=agent.id,
+        message_type="notification",
+        subject=f"Task {task.name} is reserved for you",
+        body=f"A person has chosen you for task {task.name!r} ({task.id}), which has failed. Until {until} you alone "
+        "may claim it, with task_claim.",
+        priority="high",
+        workflow_id=task.workflow_id,
+        task_id=task.id,
+    )
+    reserved = {"id": task.id, "name": task.name, "agent_id": agent.id, "until": until}
+    act.emit("task:reserved", task.workflow_id, reserved)
+    return f"{task.name!r} is pending again; until {until} only agent {agent.name!r} ({agent.id}) may claim it"
 
 
 def _answer_task(act: Act, task_id: str, action: str, text: str | None, by: Answerer) -> str:

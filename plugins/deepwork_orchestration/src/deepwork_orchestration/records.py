@@ -331,6 +331,10 @@ class Records:
         _, ids = st.agents(st.words(statuses), role, has_runtime=runtime is not None)
         return [row.id for row in self._transaction.rows(ids, **({} if runtime is None else {"runtime": runtime}))]
 
+    def agents_named(self, name: str) -> list[Agent]:
+        """Return the agents whose id or name this is, but those that stand for people."""
+        return [agent for agent in self._all(Agent, st.AGENTS_NAMED, name=name) if not agent.is_person]
+
     def holders(self) -> set[str]:
         """Give the agents that hold a task."""
         return {row[0] for row in self._transaction.rows(st.HOLDERS)}
@@ -350,6 +354,20 @@ class Records:
         """
         tasks = self._transaction.rows(st.TASKS_FOR_PEOPLE, limit=limit, characters=characters)
         return tasks, tasks[0].total if tasks else 0
+
+    def stuck_plans(self, limit: int, characters: int, tasks: int) -> Sequence[Any]:
+        """Return the failed tasks of plans in which nothing can go on, plan by plan, the longest stuck first.
+
+        Args:
+            limit: At most so many plans, with a share for each principal. `total` says how many there are.
+            characters: So much of an error is read.
+            tasks: At most so many tasks of a plan, the first of it. `failed` says how many of it have failed.
+        """
+        return self._transaction.rows(st.STUCK_PLANS, limit=limit, characters=characters, tasks=tasks)
+
+    def is_stuck(self, workflow_id: str) -> bool:
+        """True if nothing can go on in a plan before somebody decides what becomes of its failed tasks."""
+        return self._transaction.row(st.IS_STUCK, workflow_id=workflow_id) is not None
 
     def waiting_messages(self, agent_ids: Collection[str], limit: int, characters: int) -> tuple[list[Message], int]:
         """Return unread messages to any of these agents, and how many there are in all.

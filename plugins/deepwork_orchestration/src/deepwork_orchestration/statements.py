@@ -314,6 +314,54 @@ def _tasks_for_people() -> Prepared:
 
 TASKS_FOR_PEOPLE = _tasks_for_people()
 
+_OF_PLAN = sa.select(_T.id).where(_T.workflow_id == _W.id)
+_GOES_ON = sa.or_(
+    _T.assigned_agent_id.is_not(None),
+    _one_of(_T.status, BEGUN),
+    # A task for a person counts, too: then that is what the plan waits for.
+    sa.and_(_T.status == "pending", _T.open_dependencies == 0),
+)
+_STUCK = (
+    _W.status == "in_progress",
+    _OF_PLAN.where(_T.status == "failed").correlate(t.workflows).exists(),
+    ~_OF_PLAN.where(_GOES_ON).correlate(t.workflows).exists(),
+)
+IS_STUCK = Prepared(sa.select(_W.id).where(_W.id == bindparam("workflow_id"), *_STUCK))
+
+
+def _stuck_plans() -> Prepared:
+    """Make the statement for the failed tasks of plans in which nothing can go on."""
+    of_plan = sa.select(t.tasks).where(_T.workflow_id == _W.id).correlate(t.workflows)
+    since = of_plan.with_only_columns(sa.func.max(_T.updated_at)).scalar_subquery()
+    waiting = of_plan.with_only_columns(_TOTAL).where(_T.status == "pending").scalar_subquery()
+    plan = _W.id, _W.name.label("workflow_name"), _W.principal, _W.number
+    candidates = sa.select(*plan, since.label("since"), waiting.label("waiting")).where(*_STUCK)
+    order = ("since", "number")
+    chosen = in_turns(candidates, order=order, groups=("principal",)).limit(_LIMIT).cte("chosen")
+    place = (_T.sequence, _T.name, _T.number)
+    failed = (
+        sa.select(
+            _T.id,
+            _T.workflow_id,
+            _T.name,
+            sa.func.substr(_T.error, 1, _CHARACTERS).label("error"),
+            sa.func.row_number().over(partition_by=_T.workflow_id, order_by=place).label("place"),
+            sa.func.count().over(partition_by=_T.workflow_id).label("failed"),
+        )
+        .where(_T.status == "failed", _T.workflow_id.in_(sa.select(chosen.c.id)))
+        .subquery()
+    )
+    of_chosen = chosen.c.workflow_name, chosen.c.since, chosen.c.waiting, chosen.c.total
+    return Prepared(
+        sa.select(*failed.c, *of_chosen)
+        .join(chosen, chosen.c.id == failed.c.workflow_id)
+        .where(failed.c.place <= bindparam("tasks", type_=sa.Integer))
+        .order_by(*(chosen.c[name] for name in order), failed.c.place)
+    )
+
+
+STUCK_PLANS = _stuck_plans()
+
 
 # Checkpoints.
 
@@ -360,6 +408,9 @@ NEWEST_SUMMARIES = _newest_summaries()
 # Agents.
 
 _A = t.agents.c
+AGENTS_NAMED = Prepared(
+    _select(Agent).where(sa.or_(_A.id == bindparam("name"), _A.name == bindparam("name"))).order_by(_A.number)
+)
 PEOPLE = Prepared(_select(Agent).where(_A.principal.startswith(PERSON, autoescape=True)).order_by(_A.number))
 
 

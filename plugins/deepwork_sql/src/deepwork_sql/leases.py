@@ -53,11 +53,14 @@ _RENEW_ALL = Prepared(
         "postgresql": _RENEWED.where(leases.c.item == _HELD.c.item),
     }
 )
+# No comparison that an index on the names could serve: few leases are live or have run out, and many have the prefix.
+_BEGINS = func.substr(leases.c.item, 1, bindparam("length_", type_=Integer)) == bindparam("prefix_")
+_LIVE_ON = Prepared(
+    select(leases).where(leases.c.holder.is_not(None), leases.c.expires_at > _NOW, _BEGINS).order_by(leases.c.item)
+)
 _EXPIRED = Prepared(
     select(leases)
-    .where(leases.c.holder.is_not(None), leases.c.expires_at <= _NOW)
-    # No comparison that an index on the names could serve: few leases have run out, and many have the prefix.
-    .where(func.substr(leases.c.item, 1, bindparam("length_", type_=Integer)) == bindparam("prefix_"))
+    .where(leases.c.holder.is_not(None), leases.c.expires_at <= _NOW, _BEGINS)
     .order_by(leases.c.expires_at)
     .limit(bindparam("limit_", type_=Integer))
 )
@@ -137,6 +140,12 @@ def holder_of(transaction: Transaction, item: str) -> Lease | None:
 def of_holder(transaction: Transaction, holder: str) -> list[Lease]:
     """List the live leases of a holder."""
     return [_lease(row) for row in transaction.rows(_OF_HOLDER, holder_=holder, now_=transaction.now)]
+
+
+def live(transaction: Transaction, prefix: str) -> list[Lease]:
+    """List the live leases on items whose names begin with the prefix, whoever holds them."""
+    begins = {"prefix_": prefix, "length_": len(prefix)}
+    return [_lease(row) for row in transaction.rows(_LIVE_ON, now_=transaction.now, **begins)]
 
 
 def renew_all(transaction: Transaction, holder: str, milliseconds: int) -> list[Lease]:

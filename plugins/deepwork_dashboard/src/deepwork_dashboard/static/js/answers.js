@@ -15,6 +15,7 @@ const KINDS = {
   override: ['Wish for an override', 'hand', 'warn'],
   'damaged-session': ['Damaged run', 'alert', 'bad'],
   blocker: ['Blocker', 'alert', 'warn'],
+  'plan-stuck': ['Stuck plan', 'alert', 'warn'],
   'human-task': ['Task for a person', 'hand', 'run'],
   message: ['Message', 'messages', 'run'],
 };
@@ -29,6 +30,7 @@ export function kindWords(kind) {
 
 // Which action of which item is open, with its text and what came of it, is a note of the page under these keys.
 const openKey = (item) => `answer ${item.id}`;
+const taskKey = (item) => `answer ${item.id} task`;
 const textKey = (item, action) => `answer ${item.id} ${action.name}`;
 
 export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {}) {
@@ -109,16 +111,16 @@ function isEnding({name}) {
   return ENDING.includes(name);
 }
 
-// An action that needs no text and ends nothing is done at once; any other opens a form.
+// An action that needs no text and no choice and ends nothing is done at once; any other opens a form.
 function choose(item, action) {
   if (note(openKey(item))?.action === action.name) close(item);
-  else if (!action.text && !isEnding(action)) send(item, action, null);
+  else if (!action.text && action.tasks.length < 2 && !isEnding(action)) send(item, action, null);
   else open(item, action);
 }
 
 function open(item, action) {
   setNote(openKey(item), {action: action.name});
-  requestAnimationFrame(() => requestAnimationFrame(() => formOf(item)?.querySelector('textarea, button')?.focus()));
+  requestAnimationFrame(() => requestAnimationFrame(() => formOf(item)?.querySelector('select, textarea, button')?.focus()));
 }
 
 function formOf(item) {
@@ -139,6 +141,7 @@ function form(item, action, state) {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   };
   return html`<form class="answer" data-item=${item.id} @submit=${submit} @keydown=${onKey}>
+    ${action.tasks.length > 1 ? taskChoice(item, action) : nothing}
     ${
       action.text
         ? html`<label
@@ -150,7 +153,9 @@ function form(item, action, state) {
               @input=${(event) => setNote(textKey(item, action), event.target.value)}
             ></textarea>
           </label>`
-        : html`<p>${action.label}: this cannot be undone.</p>`
+        : isEnding(action)
+          ? html`<p>${action.label}: this cannot be undone.</p>`
+          : nothing
     }
     <div class="actions">
       <button class=${isEnding(action) ? 'button dangerous solid' : 'button primary'} ?disabled=${Boolean(state.busy)}>
@@ -162,11 +167,27 @@ function form(item, action, state) {
   </form>`;
 }
 
+// The chosen task stays the same for all actions of an item.
+function taskChoice(item, action) {
+  return html`<label
+    >Task
+    <select @change=${(event) => setNote(taskKey(item), event.target.value)}>
+      ${action.tasks.map(({id, name}) => html`<option value=${id} ?selected=${id === chosenTask(item, action)}>${name}</option>`)}
+    </select>
+  </label>`;
+}
+
+function chosenTask(item, action) {
+  const ids = action.tasks.map(({id}) => id);
+  const id = note(taskKey(item));
+  return ids.includes(id) ? id : (ids[0] ?? null);
+}
+
 async function send(item, action, text) {
-  const shownAction = text === null ? undefined : action.name;
+  const shownAction = text === null && action.tasks.length < 2 ? undefined : action.name;
   setNote(openKey(item), {action: shownAction, busy: true});
   try {
-    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, text, state: item.state});
+    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, text, state: item.state, task: chosenTask(item, action)});
     setNote(textKey(item, action), undefined);
     setNote(openKey(item), undefined);
     told(done);
