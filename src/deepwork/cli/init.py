@@ -85,7 +85,7 @@ def init(root: str, client_name: str | None, no_hooks: bool, tools: str | None) 
     if tools is not None and is_configured:
         raise ConfigError(
             f"{workspace.shown(workspace.config_file)} exists, and is kept as it is",
-            hint=f"Set tools.sets: [{tools}] there.",
+            hint=f"Set tools.sets: [{visible(tools)}] there.",
         )
     try:
         workspace.prepare_state_dir()
