@@ -79,7 +79,7 @@ class Pool:
         step = dice.choice(steps if dice.random() < 0.9 else [step for entry in ENTRIES for step in entry])
         self.project.write(f"{own}.md")
         reply = server.call("finished_step", outputs={f"{step}.md": f"{own}.md"}, session_id=session_id, step_id=step)
-        self._acknowledge(session_id, step, f"{own}.md", reply["begin_step"])
+        self._acknowledge(session_id, step, f"{own}.md", reply.get("begin_step"))
 
     def _lost(self, session_id: str, text: str) -> None:
         """Learn from the refusal where the session is now."""
