@@ -56,6 +56,7 @@ def test_a_project_that_nobody_has_approved_is_asked_for_once(node_clients, tmp_
 )
 def test_the_prompts_are_commands_of_the_client(node_clients, tmp_path, prompt, text):
     desk = Desk.make(tmp_path, node_clients)
+    (desk.project / ".deepwork" / "config.yml").write_text("tools: {sets: [core, review]}\n")
     # Without a terminal it would send the first message before the servers have said which prompts they have.
     patience = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
     waiting = {**desk.environment, **patience, "DEEPWORK_NO_PLUGINS": ""}

@@ -75,7 +75,7 @@ def test_what_waits_is_answered_without_a_mouse(make_team, serve, page):
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        page.get_by_role("textbox", name="Reason").wait_for()
+        page.get_by_role("textbox", name="Note to the agent").wait_for()
         page.locator("textarea:focus").wait_for()
         page.keyboard.type("The first draft was better; begin again.")
         page.keyboard.press("Control+Enter")
