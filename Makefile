@@ -24,7 +24,8 @@ $(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(BIN)/python tools/install.py --editable '.[dev]' \
 		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review \
 		--editable plugins/deepwork_sql --editable plugins/deepwork_orchestration \
-		--editable plugins/deepwork_tracking --editable plugins/deepwork_dashboard
+		--editable plugins/deepwork_tracking --editable plugins/deepwork_dashboard \
+		--editable plugins/deepwork_run
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server
@@ -52,18 +53,11 @@ types: $(READY)  ## Types
 	$(BIN)/mypy
 
 figures: $(READY)  ## Measure what the docs promise
-	$(BIN)/python tools/figures.py all
-	$(BIN)/python tools/figures_paths.py
-	$(BIN)/python tools/figures_gate.py
-	$(BIN)/python plugins/deepwork_review/tools/figures_review.py
-	$(BIN)/python plugins/deepwork_orchestration/tools/figures_orchestration.py
-	$(BIN)/python plugins/deepwork_tracking/tools/fuzz_changes.py
-	$(BIN)/python plugins/deepwork_tracking/tools/figures_tracking.py
-	$(BIN)/python plugins/deepwork_dashboard/tools/figures_dashboard.py
-	$(BIN)/python plugins/deepwork_dashboard/tools/figures_pages.py
+	$(BIN)/python tools/figures.py
 
-reference: $(READY)  ## Write the signatures of the code into docs/reference
+reference: $(READY)  ## Write signatures and the rules for jobs into docs/reference
 	$(BIN)/python tools/signatures.py
+	$(BIN)/python tools/job_rules.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md

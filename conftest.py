@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-sys.path.append(str(Path(__file__).parent / "tools"))
-from stored_state import restored
+sys.path.append(str(Path(__file__).parent / "tests"))
+from stored_fixtures import restored
 
 STORED = sorted((Path(__file__).parent / "tests/data/stored").iterdir())
 

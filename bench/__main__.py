@@ -189,7 +189,7 @@ def _earlier(file: Path) -> Results:
 
 
 def _command() -> str:
-    """Give the command of this run without the files and folders of whoever has made it."""
+    """Return the command of this run without its user's files and folders."""
     own = ("--json", "--folder")
     words = [
         word

@@ -88,14 +88,14 @@ class Process:
             raise ContestantError(f"`{self.shown}` cannot be started: {error.strerror}") from None
 
     def cpu(self) -> float:
-        """Give the seconds of processor time that all its threads have used so far."""
+        """Return the seconds of processor time that all its threads have used so far."""
         try:
             return time.clock_gettime((~self.popen.pid << 3) | CPU_CLOCK_OF_PROCESS)
         except OSError:
             raise self.death() from None
 
     def mib(self) -> float:
-        """Give its resident memory."""
+        """Return its resident memory."""
         status = Path(f"/proc/{self.popen.pid}/status").read_text()
         resident = status.partition("VmRSS:")[2]
         if not resident:
@@ -120,7 +120,7 @@ class Process:
         return Cost(ended - begun, total - before)
 
     def wait(self) -> float:
-        """Wait until it is gone, and give the processor time of its whole life.
+        """Wait until it is gone, and return the processor time of its whole life.
 
         Raises:
             ContestantError: It did not end.
@@ -144,12 +144,12 @@ class Process:
         self._close()
 
     def complaint(self, what: str) -> ContestantError:
-        """Make an error of what is wrong and the last lines that the server has written to stderr."""
+        """Return the error with the last lines that the server has written to stderr."""
         last = self.log_text().splitlines()[-LOG_LINES:]
         return ContestantError("\n  ".join([f"`{self.shown}` {what}", *last]))
 
     def log_text(self) -> str:
-        """Give what the server has written to stderr so far."""
+        """Return what the server has written to stderr so far."""
         return self._log.read_text(errors="replace")
 
     def death(self) -> ContestantError:
@@ -174,11 +174,11 @@ class Connection(ABC):
 
     @abstractmethod
     def fileno(self) -> int:
-        """Give what can be waited for."""
+        """Return the descriptor to wait for."""
 
     @abstractmethod
     def receive(self) -> list[Answer]:
-        """Read what is there, and give the answers that are whole now."""
+        """Read what is there, and return the answers that are whole now."""
 
     @abstractmethod
     def _send(self, message: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ class Connection(ABC):
         """Write a message that has no answer."""
 
     def submit(self, method: str, params: Params) -> int:
-        """Send a request, and give its number."""
+        """Send a request, and return its number."""
         self._number += 1
         if self.era is Era.STATELESS:
             params = {**params, "_meta": ENVELOPE}
@@ -212,7 +212,7 @@ class Connection(ABC):
         return self.ask("tools/call", {"name": tool, "arguments": arguments})
 
     def result(self, answer: Answer) -> dict[str, Any]:
-        """Give the result in an answer.
+        """Return the result in an answer.
 
         Raises:
             ContestantError: It is an error.
@@ -254,7 +254,7 @@ class PipeConnection(Connection):
         self._begun: list[bytes] = []
 
     def fileno(self) -> int:
-        """Give the server's stdout."""
+        """Return the server's stdout."""
         return self._stdout.fileno()
 
     def receive(self) -> list[Answer]:
@@ -292,7 +292,7 @@ class HttpConnection(Connection):
         self._read = b""
 
     def fileno(self) -> int:
-        """Give the socket."""
+        """Return the socket."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -353,7 +353,7 @@ def _connected(process: Process, port: int) -> socket.socket:
 
 
 def _whole(head: bytes, body: bytes) -> bytes | None:
-    """Give the body once all of it is there."""
+    """Return the body once all of it is there."""
     if b"transfer-encoding: chunked" in head:
         return _joined(body) if body.endswith(b"0\r\n\r\n") else None
     length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
@@ -380,7 +380,7 @@ Call = tuple[str, Params]
 
 
 def drive(connections: Sequence[Connection], lanes: Sequence[Iterator[Call]]) -> tuple[float, list[Params]]:
-    """Have one call of each lane in flight until all lanes are through, and give the seconds and the results.
+    """Have one call of each lane in flight until all lanes are through, and return the seconds and the results.
 
     The lanes are spread over the connections. Any answer that is an error ends the measurement.
     """

@@ -1,4 +1,4 @@
-"""Who is measured: FLOOR, and whatever the command line names; how each is started."""
+"""Who is measured: FLOOR, and all commands of the command line; how each is started."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Contestant:
 
     @property
     def has_plugins(self) -> bool:
-        """Say whether it is our server with all plugins: as much more may it cost as `goals.py` says."""
+        """True if it is our server with all plugins, which may cost as much more as `goals.py` says."""
         return self.command.startswith("deepwork ") and "--no-plugin" not in self.command
 
     @property
     def over_http(self) -> bool:
-        """Say how it is spoken to."""
+        """True if it is spoken to over HTTP."""
         return "{port}" in self.command
 
 
 def _without_plugins() -> str:
-    """Give the options that leave all plugins out which come in distributions of their own."""
+    """Return the options that leave out all plugins of other distributions."""
     others = sorted({one.distribution for one in installed() if not one.builtin})
     return " ".join(f"--no-plugin {name}" for name in others)
 
@@ -84,7 +84,7 @@ class Server:
 
     @property
     def leads_workflows(self) -> bool:
-        """Say whether it has the tools of our server."""
+        """True if it has the tools of our server."""
         return self.parameters.keys() >= WORKFLOW_TOOLS
 
     def call(self, tool: str, **arguments: object) -> Answer:
@@ -92,7 +92,7 @@ class Server:
         return self.connection.call(tool, arguments)
 
     def connections(self, count: int) -> list[Connection]:
-        """Give so many connections: those over HTTP are opened when needed, over pipes there is one."""
+        """Return so many connections: over HTTP they are opened when needed, over pipes there is one."""
         if isinstance(self.connection, PipeConnection):
             return [self.connection]
         while len(self._further) < count:
@@ -153,7 +153,7 @@ class Started:
 
 @dataclass
 class Launcher:
-    """Starts commands the way a user does, each in its project, with nothing of whoever runs this."""
+    """Starts commands the way a user does, each in its project, with nothing of this run's user."""
 
     folder: Path
     era: Era

@@ -16,7 +16,7 @@ COMMAND = "deepwork serve --path {project} --state-store sql"
 
 @contextmanager
 def on_databases(folder: Path) -> Iterator[list[Contestant]]:
-    """Give a contestant on SQLite, and one on a PostgreSQL server that is started for it; those that there can be."""
+    """Yield a contestant on SQLite, and one on a PostgreSQL server that is started for it, if they are possible."""
     with ExitStack() as ended:
         try:
             from deepwork_sql.cluster import NoPostgres, running_cluster

@@ -14,19 +14,19 @@ class Goal:
     at_least: bool = False
 
     def reached(self, value: float) -> bool:
-        """Say whether a value keeps to it."""
+        """True if a value keeps to it."""
         return value >= self.limit if self.at_least else value <= self.limit
 
     def eased(self) -> Goal:
-        """Give the same goal for a server with all plugins."""
+        """Return the same goal for a server with all plugins."""
         return Goal(self.limit / WITH_PLUGINS if self.at_least else self.limit * WITH_PLUGINS, self.at_least)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Something that is measured of each contestant and compared with something that is measured beside it.
+    """Something that is measured of each contestant and compared with something measured beside it.
 
-    Figures without a goal explain those that have one. `{jobs}` and `{calls}` are filled in with the sizes of the run.
+    Figures without a goal explain the others. `{jobs}` and `{calls}` are filled in with the sizes of the run.
     """
 
     key: str

@@ -25,7 +25,7 @@ def measure_growth(run: Run) -> None:
 
 
 def _axes(run: Run) -> dict[str, tuple[Callable[[Path, int], None], Sampler]]:
-    """Say for each axis how a project of a size is made, and what is measured in it."""
+    """Return for each axis how to make a project of a size, and what is measured in it."""
 
     def with_jobs(root: Path, size: int) -> None:
         make_project(root)

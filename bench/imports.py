@@ -41,5 +41,5 @@ def _table(log: str) -> Table:
 
 
 def named(run: Run) -> list[Contestant]:
-    """Give the contestants of which there is a table."""
+    """Return the contestants that have a table."""
     return [one for one in [FLOOR, *run.contestants] if one.name in run.imports]

@@ -27,7 +27,7 @@ def facts(folder: Path) -> dict[str, str]:
 
 
 def load() -> str:
-    """Give how many processes want a processor: other work on the machine falsifies what is measured."""
+    """Return how many processes want a processor: other work on the machine falsifies the figures."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

@@ -24,7 +24,7 @@ class Spread:
 
     @staticmethod
     def of(values: Sequence[float]) -> Spread:
-        """Summarize values, of which there must be one."""
+        """Summarize one or more values."""
         if len(values) == 1:
             return Spread(values[0], values[0], values[0])
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def reached(self) -> bool | None:
-        """Say whether the goal is reached; nothing if there is none."""
+        """Return whether the goal is reached; None without a goal."""
         return self.goal.reached(self.compared.median) if self.goal else None
 
 
@@ -103,7 +103,7 @@ class Sizes:
 
     @staticmethod
     def quick() -> Sizes:
-        """Give about a tenth, to see that everything works."""
+        """Return about a tenth, to see that everything works."""
         curves = {
             "jobs": (1, 10, 100),
             "sessions": (2, 10, 100),
@@ -149,15 +149,15 @@ class Run:
             self.pairs[key, contestant.name].append((measured, baseline))
 
     def piped(self, *, leading: bool = False) -> list[Contestant]:
-        """Give the contestants over stdin and stdout; with `leading` those that lead workflows."""
+        """Return the contestants over stdin and stdout; with `leading` only those with workflows."""
         return [one for one in self._chosen(leading=leading) if not one.over_http]
 
     def over_http(self) -> list[Contestant]:
-        """Give the contestants over HTTP that lead workflows."""
+        """Return the contestants over HTTP that lead workflows."""
         return [one for one in self._chosen(leading=True) if one.over_http]
 
     def probe(self) -> None:
-        """Start each contestant once, so that one that cannot be measured ends the run before it has begun."""
+        """Start each contestant once, so that an unmeasurable one ends the run before it has begun."""
         folder = self.folder / "probe"
         folder.mkdir()
         for contestant in [FLOOR, *self.contestants, *self.databases]:
@@ -166,7 +166,7 @@ class Run:
                     self.leading.add(contestant.name)
 
     def rows(self) -> list[Row]:
-        """Give what was measured, in the order of the figures and of the contestants."""
+        """Return the measurements, in the order of the figures and of the contestants."""
         order = {figure.key: place for place, figure in enumerate(FIGURES)}
         with_plugins = {one.name for one in [*self.contestants, *self.databases] if one.has_plugins}
         rows = [
@@ -181,5 +181,5 @@ class Run:
 
 
 def p50(values: Sequence[float]) -> float:
-    """Give the median."""
+    """Return the median."""
     return statistics.median(values)

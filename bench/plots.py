@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def share_of_goal(row: Row, value: float) -> float:
-    """Say how much of its goal a value uses up: at 1 it is just reached, above it is missed."""
+    """Return how much of its goal a value uses up: at 1 it is just reached, above it is missed."""
     goal = row["goal"]
     share = goal["limit"] / value if goal["at_least"] else value / goal["limit"]
     return float(max(share, 0.0))

@@ -12,8 +12,9 @@ from pathlib import Path
 import anyio
 
 from bench.contestants import OURS, Launcher
-from deepwork.api import HistoryEntry, Session, SessionStatus, Workspace
+from deepwork.api import Session, SessionStatus, Workspace
 from deepwork.builtin.json_store import JsonStore
+from deepwork.models.history import HistoryEntry
 from deepwork.testing import DeepworkProject, step
 
 STEPS = 18
@@ -78,7 +79,7 @@ def add_sessions(root: Path, launcher: Launcher, *, finished: int, active: int) 
 
 
 def lengthen_history(root: Path, session_id: str, length: int) -> None:
-    """Give a session so many entries in its history."""
+    """Add so many entries to the history of a session."""
 
     async def lengthen() -> None:
         async with JsonStore(Workspace(root)) as store:
@@ -112,13 +113,13 @@ def copied(root: Path, name: str) -> Path:
 
 
 def session_bytes(root: Path) -> int:
-    """Give the mean size of a session file, or a usual one if there is none."""
+    """Return the mean size of a session file, or a usual one without any."""
     files = [*(root / ".deepwork" / "tmp").glob("session_*.json")]
     return sum(file.stat().st_size for file in files) // len(files) if files else 20_000
 
 
 def durable_replace(folder: Path, content: bytes) -> float:
-    """Replace a file so that it survives a power cut, and give the seconds."""
+    """Replace a file so that it survives a power cut, and return the seconds."""
     begun = time.perf_counter()
     beside = folder / "replaced.tmp"
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

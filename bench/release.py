@@ -32,11 +32,11 @@ def earlier(version: str, folder: Path) -> list[Contestant]:
 
 
 def last_release() -> dict[str, Any]:
-    """Give the name of the last release, and what each figure and contestant had, by `key contestant`."""
+    """Return the name of the last release, and what each figure and contestant had, by `key contestant`."""
     return dict(json.loads(LAST.read_text()))
 
 
 def keep_as_release(name: str, found: dict[str, Any]) -> None:
-    """Keep the ratios of a run as those of a release, with which later runs are compared."""
+    """Keep the ratios of a run as a release's, for later runs to compare with."""
     compared = {f"{row['key']} {row['contestant']}": row["compared"]["median"] for row in found["figures"]}
     LAST.write_text(json.dumps({"release": name, "compared": compared}, indent=2) + "\n")

@@ -148,7 +148,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def lines(found: Results) -> list[str]:
-    """Give a table for the terminal."""
+    """Return a table for the terminal."""
     release = last_release()
     head = ["figure", "contestant", "measured", "compared with", "", release["release"], "goal", "result"]
     cells = [[cell.replace("`", "") for cell in _cells(row, release["compared"])] for row in found["figures"]]
@@ -162,7 +162,7 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 
 def _import_tables(found: Results) -> list[list[list[str]]]:
-    """Give for each server a table of the packages that it imports, in milliseconds."""
+    """Return for each server a table of the packages that it imports, in milliseconds."""
     return [
         [[f"imported by {name}", "ms"], *([package, _number(time)] for package, time in packages)]
         for name, packages in found["imports"].items()

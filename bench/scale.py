@@ -20,7 +20,7 @@ ABOUT_AN_ANSWER = 400  # bytes on the wire that are not the text, which stands i
 
 
 def crowded(run: Run) -> Path:
-    """Give the project with everything in it, made once a run."""
+    """Return the project with everything in it, made once a run."""
     root = run.folder / "crowded"
     if not root.exists():
         make_project(root)
@@ -62,7 +62,7 @@ def measure_listing(run: Run) -> None:
 
 
 def _repeat(server: Server, tool: str, **arguments: object) -> tuple[float, float]:
-    """Give the p50 of some calls, and their processor time, in milliseconds."""
+    """Return the p50 of some calls, and their processor time, in milliseconds."""
     before = server.process.cpu()
     answers: list[Answer] = [server.call(tool, **arguments) for _ in range(NEXT_CALLS)]
     cpu = (server.process.cpu() - before) * 1000 / NEXT_CALLS
@@ -103,7 +103,7 @@ def measure_crowd(run: Run) -> None:
 
 
 def measure_sessions(run: Run) -> None:
-    """Compare a command that lists sessions with one that does nothing."""
+    """Compare a command that lists sessions with another that does nothing."""
     project = crowded(run)
 
     def cpu(*arguments: str) -> float:

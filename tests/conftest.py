@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import pytest
+from click.testing import CliRunner
 
 from deepwork import hookimpl
 from deepwork.api import ReviewRequest, ReviewRunner, ReviewRunnerSpec, Verdict
-from deepwork.clients.table import CLIENTS
+from deepwork.builtin.clients.table import CLIENTS
+from deepwork.cli.main import main
+from deepwork.errors import DeepWorkError
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
-from deepwork.testing import output, review, step
+from deepwork.testing import StdioWire, output, review, step
 from deepwork.testing.fakes import answered
 
 Answer = Callable[[ReviewRequest], Any]
@@ -45,7 +51,7 @@ def temporary_files(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def path_without_clients(tmp_path_factory):
-    """Give PATH without the clients of the person who runs the tests; other programs of their folders stay."""
+    """Return PATH without the clients of the user who runs the tests; other programs of their folders stay."""
     names = {program for client in CLIENTS.values() for program in client.programs}
     folders = []
     for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
@@ -73,8 +79,16 @@ def _nobodys_environment(monkeypatch, tmp_path_factory, path_without_clients):
 
 
 @pytest.fixture
+def nobodys_home(monkeypatch, tmp_path_factory):
+    """The clients of the person who runs the tests are not looked at."""
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
 def install(monkeypatch):
-    """Install fake distributions, for this process and for those that it starts."""
+    """Install fake distributions, for this process and its children."""
 
     def install(*names):
         folders = [str(DISTS / name) for name in names]
@@ -83,6 +97,46 @@ def install(monkeypatch):
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
 
     return install
+
+
+# From linux/capability.h.
+VERSION_3 = 0x20080522
+OVERRIDING = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Sets(ctypes.Structure):
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+@pytest.fixture
+def bound_by_permissions() -> Iterator[None]:
+    """Let the permissions of files bind a test as they bind every user but root; skip it aloud where that cannot be.
+
+    Root ignores permissions by two capabilities. The thread of the test gives them up, and so do the threads that it
+    starts. A process of another user would not do: it could not read an interpreter in root's home.
+    """
+    if os.geteuid():
+        yield
+        return
+    if not sys.platform.startswith("linux"):
+        pytest.skip("root can give up its rights on Linux alone")
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, sets = _Header(VERSION_3, 0), (_Sets * 2)()
+    if libc.capget(ctypes.byref(header), sets):
+        pytest.skip(f"root cannot read its rights: {os.strerror(ctypes.get_errno())}")
+    before = sets[0].effective
+    sets[0].effective = before & ~OVERRIDING
+    if libc.capset(ctypes.byref(header), sets):
+        pytest.skip(f"root cannot give up its rights: {os.strerror(ctypes.get_errno())}")
+    try:
+        yield
+    finally:
+        sets[0].effective = before
+        assert libc.capset(ctypes.byref(header), sets) == 0
 
 
 class Judge(ReviewRunner):
@@ -191,7 +245,7 @@ def stored(project):
 
 @pytest.fixture
 def history(stored):
-    """Give the details of the history's entries of one kind."""
+    """Return the details of the history's entries of one kind."""
 
     def read(kind: str) -> list[dict[str, Any]]:
         return [entry["detail"] for entry in stored()["history"] if entry["kind"] == kind]
@@ -210,3 +264,87 @@ def deepwork(project):
         return process.stdout.decode() + process.stderr.decode()
 
     return run
+
+
+@pytest.fixture
+def run(project):
+    """Run the command `deepwork` in the project's folder, with stdin closed."""
+
+    def run(*arguments, options=(), cwd=project.root, **environment):
+        command = [sys.executable, *options, "-m", "deepwork", *map(str, arguments)]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        env = {**os.environ, **environment}
+        return subprocess.run(command, **pipes, text=True, timeout=240, cwd=cwd, env=env)
+
+    return run
+
+
+class Ended(NamedTuple):
+    """What a command that ran in this process has printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def here(project, monkeypatch):
+    """Run a command in this process, in the project's folder; with an answer it has a terminal at which that is typed.
+
+    A process of its own would take most of the time of a test that runs many.
+    """
+
+    def here(*arguments, answer=None, cwd=project.root):
+        monkeypatch.chdir(cwd)
+        with monkeypatch.context() as patch:
+            if answer is not None:
+                patch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+            result = CliRunner().invoke(main, [*map(str, arguments)], input=answer, standalone_mode=False)
+        error = result.exception
+        if isinstance(error, DeepWorkError):
+            return Ended(1, result.stdout, f"{result.stderr}Error: {error.message}\nHint: {error.hint}\n")
+        if error is not None:
+            raise error
+        return Ended(int(result.return_value or 0), result.stdout, result.stderr)
+
+    return here
+
+
+@pytest.fixture
+def start(project):
+    """Start `deepwork serve` as the leader of a process group, which is gone when the test has ended."""
+    started = []
+
+    def start(*arguments, program=("-m", "deepwork"), **environment):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        command = [sys.executable, *program, "serve", "--path", str(project.root), *arguments]
+        env = {**os.environ, **environment}
+        process = subprocess.Popen(command, text=True, start_new_session=True, env=env, **pipes)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        with process:
+            process.kill()
+
+
+@pytest.fixture
+def wire(start):
+    """Start `deepwork serve` on stdio."""
+    return lambda *arguments: StdioWire(start(*arguments))
+
+
+@pytest.fixture
+def listen(start):
+    """Start `deepwork serve` on a free port, and give the process and its address."""
+
+    def listen(transport, *arguments, **options):
+        process = start("--transport", transport, "--port", "0", *arguments, **options)
+        line = process.stderr.readline()
+        while "listening on" not in line:
+            assert line, "the server has gone"
+            line = process.stderr.readline()
+        return process, re.search(r"http://\S+", line)[0]
+
+    return listen

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-sys.path.insert(0, __file__.rpartition("/")[0])
-from client_desks import PROGRAM, ClientDesk
-from figures_hooks import START, Desk
 from rich.console import Console
 from rich.text import Text
-from scripted_models import ForgetfulModel
 
 from clients import FOLDER, install
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "clients"))
+from claude_desk import START, Desk
+from client_desks import PROGRAM, ClientDesk
+from scripted_models import ForgetfulModel
 
 PAGES = Path(__file__).parent.parent / "docs" / "images"
 WIDTH = 100

@@ -5,9 +5,9 @@
     python tools/clients.py claude --version
     python tools/clients.py node SCRIPT.mjs
 
-The tests in `tests/clients` put the folder that is printed first in their PATH. The versions are pinned below. Where
-the machine's own node is too old, a newer one is installed beside the clients. Exit code 69: there is no npm, or it
-cannot install.
+The tests in `tests/clients` put the printed folder first in their PATH. The versions are pinned below. Where
+the machine's own node is too old, a newer one is installed beside the clients. Exit code 69: npm is missing, or cannot
+install.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def install(folder: Path) -> Path:
-    """Install what is not there yet, and give the folder of the programs.
+    """Install what is not there yet, and return the folder of the programs.
 
     Raises:
         NoClients: node or npm is missing, or npm cannot install.
@@ -112,7 +112,7 @@ def npm_install(npm: str, folder: Path) -> None:
 
 
 def node_version(node: str) -> tuple[int, ...]:
-    """Give major and minor version of a node."""
+    """Return major and minor version of a node."""
     told = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
     return tuple(int(number) for number in told.strip().removeprefix("v").split(".")[:2])
 

@@ -15,7 +15,7 @@ INSTALLING = re.compile(r"Installing collected packages: (.+)")
 
 
 def main(arguments: list[str]) -> int:
-    """Install, and give pip's exit code."""
+    """Install, and return pip's exit code."""
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
     pip = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert pip.stdout
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 def sign_of_life(line: str) -> str:
-    """Give the word that tells of a line of pip; an empty one of most lines."""
+    """Return the word that stands for a line of pip; "" for most lines."""
     if match := COLLECTING.match(line):
         return match[1]
     if match := INSTALLING.match(line):

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ForwardRef
 
@@ -20,6 +21,9 @@ from pydantic import BaseModel
 
 import deepwork.hookspecs
 from deepwork import api
+from deepwork.models.history import HistoryEntry
+from deepwork.models.jobs import Review
+from deepwork.models.sessions import StepProgress
 
 PAGES = Path(__file__).parent.parent / "docs" / "reference"
 HOOKS = {name: hook for name, hook in vars(deepwork.hookspecs).items() if name.startswith("deepwork_")}
@@ -29,21 +33,27 @@ WIDTH = 110
 IMPLEMENTED = (api.JobSource, api.StateStore, api.ReviewRunner, api.InboxSource)
 
 
+def public_names() -> dict[str, Any]:
+    """Return every public name with what it names: those of `deepwork.api`, and those of the modules beside it."""
+    beside = {name: getattr(import_module(module), name) for name, module in api.MOVED.items()}
+    return dict(sorted(({name: getattr(api, name) for name in api.__all__} | beside).items()))
+
+
 def described() -> dict[str, Callable[[], str]]:
-    """Give what can be marked, and what makes its block."""
-    named = {name: getattr(api, name) for name in api.__all__}
+    """Return what can be marked, and the function that makes its block."""
+    named = public_names()
     classes = {name: item for name, item in named.items() if inspect.isclass(item)}
     return {
         **{name: partial(_function, hook) for name, hook in HOOKS.items()},
         **{name: partial(_class, item) for name, item in classes.items()},
         "functions": lambda: "".join(_function(item) for _, item in _functions(named)),
-        "sessions": partial(_classes, api.Session, api.StepProgress, api.HistoryEntry, api.SessionSummary),
-        "jobs": partial(_classes, api.Job, api.JobFile, api.Workflow, api.Step, api.StepOutput, api.Review),
+        "sessions": partial(_classes, api.Session, StepProgress, HistoryEntry, api.SessionSummary),
+        "jobs": partial(_classes, api.Job, api.JobFile, api.Workflow, api.Step, api.StepOutput, Review),
     }
 
 
 def updated(text: str, *, adding: bool) -> str:
-    """Give a page with its blocks as the code says; `adding` puts them below headings that have none."""
+    """Return a page with its blocks as the code says; `adding` puts them below headings that have none."""
     makers = described()
 
     def begun(match: re.Match[str]) -> str:
@@ -57,7 +67,7 @@ def updated(text: str, *, adding: bool) -> str:
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Give every page of the reference, and the text that it has to have."""
+    """Yield every page of the reference, and the text that it has to have."""
     for page in sorted(PAGES.glob("*.md")):
         yield page, updated(page.read_text(encoding="utf-8"), adding=page.name == "hooks.md")
 

@@ -3,7 +3,7 @@
     python tools/stored_state.py tests/data/stored/RELEASE-COMMIT    make the fixture of the release that runs this
 
 Run it once for every release, with the Python in which that release is installed with all its plugins, and commit the
-folder. PostgreSQL has to be installed. `restored` is the way back: tests use it, and so can people who want to look.
+folder. PostgreSQL has to be installed. `restored` of `tests/stored_fixtures.py` is the way back.
 
 A fixture has three files. `cases.json` tells what is there. `files.tar.gz` has four folders: `project`, with sessions
 of the store `json` and the SQLite database, and `config`, `state` and `home` of its user. `postgresql.sql` is what
@@ -25,10 +25,8 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +34,18 @@ import anyio
 
 from deepwork.testing import Agent, DeepworkProject, Refused, output, review, step
 
-FOLDER, KEY = "@FOLDER@", "@KEY@"
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+from stored_fixtures import (
+    DATABASE,
+    STEPS,
+    emptied,
+    environment,
+    key,
+    replace_in_database,
+    report,
+)
+
 FOLDERS = ("project", "config", "state", "home")
-DATABASE = ".deepwork/data/deepwork.db"
 NOTES_SECONDS = 60
 # Only what a release stores belongs into its fixture: no locks, no logs, no caches of its commands.
 LEFT_OUT = (".git", "__pycache__", "home")
@@ -72,12 +79,6 @@ texts:
   match: {include: ["*.md"]}
   review: {strategy: individual, instructions: Look for errors.}
 """
-# Sessions of which `deepwork sessions verify` does not say that their gates hold, when all of them have ended.
-UNVERIFIED = {"overridden by its agent", "reviewed by its agent", "gate off", "aborted", "archived"}
-OVER = ("completed", "reviewed by its agent", "gate off", "aborted", "archived")
-# Each step of the job `book` that has to be reported, in an order in which that is possible.
-STEPS = {"write": ("draft", "talk", "web", "edition"), "outline": ("draft",)}
-OUTLINES = ("inside of another", "reviewed by its agent", "gate off")
 # The form of release 0.9, whose sessions had nothing else.
 OLD_ID = "ab12cd34"
 OLD_STEP = {"started_at": "2026-02-01T10:00:00.000001+00:00", "completed_at": None, "outputs": {}, "notes": None}
@@ -95,112 +96,6 @@ OLD_SESSION: dict[str, Any] = {
     "status": "active",
     "abort_reason": None,
 }
-
-
-@dataclass(frozen=True)
-class Restored:
-    """A fixture in a folder, as its user would have it.
-
-    Attributes:
-        fixture: Its own folder.
-        project: The project.
-        environment: What the user's environment says of their own folders.
-        cases: What is there: see `cases.json`.
-    """
-
-    fixture: Path
-    project: DeepworkProject
-    environment: Mapping[str, str]
-    cases: Mapping[str, Any]
-
-    @property
-    def unverified(self) -> set[str]:
-        """The names of those sessions whose gates do not hold when all have ended, or that are not looked at."""
-        return UNVERIFIED
-
-    def sessions(self, place: str) -> dict[str, str]:
-        """Return the sessions of a place, by name: one that nests in another before that."""
-        return dict(reversed(self.cases[place]["sessions"].items()))
-
-    def open_sessions(self, place: str) -> dict[str, str]:
-        """Return the sessions that are not over."""
-        return {name: session_id for name, session_id in self.sessions(place).items() if name not in OVER}
-
-    async def finish(self, agent: Agent, place: str, name: str) -> dict[str, Any]:
-        """Report every step of a session, those that are completed too, and return the last reply."""
-        reply: dict[str, Any] = {}
-        for step_id in STEPS["outline" if name in OUTLINES else "write"]:
-            reply = await report(agent, self.cases[place]["sessions"][name], step_id)
-        return reply
-
-    def sql(self) -> str:
-        """Return the dump of the PostgreSQL database, of the project where it is now."""
-        return _filled((self.fixture / "postgresql.sql").read_text(), self.project.root.parent)
-
-
-def restored(fixture: Path, folder: Path) -> Restored:
-    """Unpack a fixture into a folder. Its files are as new as if its user had worked until now."""
-    folder = folder.resolve()
-    with tarfile.open(fixture / "files.tar.gz") as archive:
-        for member in archive:
-            path = folder / _filled(member.name, folder)
-            if member.isdir():
-                path.mkdir(parents=True, exist_ok=True)
-            else:
-                file = archive.extractfile(member)
-                content = file.read() if file else b""
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(_filled_bytes(content, folder) if path.suffix != ".db" else content)
-            path.chmod(member.mode)
-    project = folder / "project"
-    _replace_in_database(project / DATABASE, lambda text: _filled(text, folder))
-    (folder / "home").mkdir(exist_ok=True)
-    cases = json.loads((fixture / "cases.json").read_text())
-    return Restored(fixture, DeepworkProject(project), _environment(folder), cases)
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """Return what the environment of the user says of their own folders."""
-    names = {"HOME": "home", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"}
-    return {variable: str(folder / name) for variable, name in names.items()}
-
-
-def _key(folder: Path) -> str:
-    """Return the name of the user's state folder for the project in this folder."""
-    return sha256(os.fsencode(folder / "project")).hexdigest()[:24]
-
-
-def _filled(text: str, folder: Path) -> str:
-    return text.replace(FOLDER, str(folder)).replace(KEY, _key(folder))
-
-
-def _emptied(text: str, folder: Path) -> str:
-    return text.replace(str(folder), FOLDER).replace(_key(folder), KEY)
-
-
-def _filled_bytes(content: bytes, folder: Path) -> bytes:
-    return _filled(content.decode("latin-1"), folder).encode("latin-1")
-
-
-def _replace_in_database(path: Path, change: Callable[[str], str]) -> None:
-    """Change every text in an SQLite file."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.create_function("changed", 1, lambda value: change(value) if isinstance(value, str) else value)
-        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for (table,) in tables:
-            columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
-            for column in columns:
-                connection.execute(
-                    f'UPDATE "{table}" SET "{column}" = changed("{column}") WHERE "{column}" != changed("{column}")'
-                )
-
-
-# Making a fixture ----------------------------------------------------------------------------------------------------
-
-
-async def report(agent: Agent, session_id: str, step_id: str, **more: Any) -> dict[str, Any]:
-    """Report a step with the file that it promises."""
-    return await agent.finish({f"{step_id}.md": f"{step_id}.md"}, session_id=session_id, step_id=step_id, **more)
 
 
 class Writer:
@@ -300,7 +195,7 @@ class Writer:
         self.configure()
 
     async def _archive(self, session_id: str) -> None:
-        """Archive one session; the command takes those that ended long ago."""
+        """Archive one session; the command archives only old ones."""
         from deepwork.project.project import Project
 
         project = Project(self.project.root)
@@ -418,7 +313,7 @@ def _notify(writer: Writer, state: Path) -> None:
 def _prepare(folder: Path) -> DeepworkProject:
     for name in FOLDERS:
         (folder / name).mkdir()
-    os.environ.update(_environment(folder))
+    os.environ.update(environment(folder))
     (folder / "config/deepwork").mkdir()
     (folder / "config/deepwork/config.yml").write_text(USER_CONFIG)
     project = DeepworkProject(folder / "project")
@@ -459,7 +354,7 @@ def _packed(folder: Path) -> bytes:
         for path in sorted(path for name in FOLDERS for path in (folder / name).rglob("*")):
             parts = path.relative_to(folder).parts
             if not {*parts} & {*LEFT_OUT} and not path.name.endswith((".lock", ".log", "-shm", "-wal")):
-                member = tarfile.TarInfo(_emptied(str(path.relative_to(folder)), folder))
+                member = tarfile.TarInfo(emptied(str(path.relative_to(folder)), folder))
                 member.mode = path.stat().st_mode & 0o777
                 if path.is_dir():
                     member.type = tarfile.DIRTYPE
@@ -467,7 +362,7 @@ def _packed(folder: Path) -> bytes:
                 else:
                     content = path.read_bytes()
                     if path.suffix != ".db":
-                        content = _emptied(content.decode("latin-1"), folder).encode("latin-1")
+                        content = emptied(content.decode("latin-1"), folder).encode("latin-1")
                     member.size = len(content)
                     archive.addfile(member, io.BytesIO(content))
     return packed.getvalue()
@@ -477,7 +372,7 @@ def _check_clean(target: Path, folder: Path) -> None:
     with tarfile.open(target / "files.tar.gz") as archive:
         texts = [file.read() for member in archive if (file := archive.extractfile(member))]
     texts += [file.read_bytes() for file in target.iterdir() if file.suffix != ".gz"]
-    for word in (str(folder), _key(folder), socket.gethostname(), str(Path(__file__).parents[1])):
+    for word in (str(folder), key(folder), socket.gethostname(), str(Path(__file__).parents[1])):
         if any(word.encode() in text for text in texts):
             raise SystemExit(f"{word!r} of this machine is in the fixture")
 
@@ -503,9 +398,9 @@ def main() -> None:
         with running_cluster() as cluster, cluster.new_database() as url:
             os.environ["DEEPWORK_DATABASE_URL"] = url
             postgresql = _fill_database(project)
-            dump = _emptied(_dump(url), folder)
+            dump = emptied(_dump(url), folder)
         files.configure()
-        _replace_in_database(project.root / DATABASE, lambda text: _emptied(text, folder))
+        replace_in_database(project.root / DATABASE, lambda text: emptied(text, folder))
         with closing(sqlite3.connect(project.root / DATABASE)) as connection:
             connection.execute("VACUUM")
         target.mkdir(parents=True, exist_ok=True)

@@ -53,14 +53,14 @@ def main() -> int:
 
 
 def build(project: Path, out: Path) -> tuple[Path, Path]:
-    """Build one project, and give its sdist and its wheel."""
+    """Build one project, and return its sdist and its wheel."""
     stem = f"{read(project)['name'].replace('-', '_')}-{read(project)['version']}"
     run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(out)], cwd=project)
     return out / f"{stem}.tar.gz", out / f"{stem}-py3-none-any.whl"
 
 
 def wrong_contents(project: Path, sdist: Path, wheel: Path) -> Iterator[str]:
-    """Say what is missing in the files of a project, and what should not be in them."""
+    """Yield what is missing in the files of a project, and what should not be in them."""
     package = read(project)["name"].replace("-", "_")
     inside = names(wheel)
     wanted = CORE_HAS if package == "deepwork" else (f"{package}/py.typed", f"{package}/plugin.py")
@@ -82,7 +82,7 @@ def wrong_contents(project: Path, sdist: Path, wheel: Path) -> Iterator[str]:
 
 
 def not_from_sdist(sdist: Path, wheel: Path) -> Iterator[str]:
-    """Build a wheel from the sdist, and compare: whoever builds from source gets the same files."""
+    """Build a wheel from the sdist, and compare: a build from source has to have the same files."""
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
@@ -102,7 +102,7 @@ def not_installable(wheels: list[Path]) -> list[str]:
 
 
 def complaints(what: str, command: list[str]) -> list[str]:
-    """Run a checking command, and give what it says if it fails."""
+    """Run a checking command, and return what it says if it fails."""
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     return [f"{what}: {ended.stdout}{ended.stderr}".rstrip()] if ended.returncode else []
 

@@ -16,7 +16,6 @@ from deepwork.api import (
     Finding,
     HandedBack,
     Job,
-    JobLoadError,
     JobSource,
     Level,
     NeedsTrust,
@@ -35,11 +34,12 @@ from deepwork.api import (
     ToolSet,
     ToolSpec,
     Verdict,
-    WorkflowList,
     Workspace,
     parse_job,
     run_program,
 )
+from deepwork.errors import JobLoadError
+from deepwork.models.replies import WorkflowList
 
 assert_type(__version__, str)
 

@@ -14,7 +14,7 @@ __all__ = ["__version__", "hookimpl"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import pluggy only for those who declare hooks: `deepwork --version` does without."""
+    """Import pluggy only when hooks are declared: `deepwork --version` does without."""
     if name != "hookimpl":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pluggy import HookimplMarker

@@ -122,6 +122,10 @@ class ArgumentError(ToolError):
     """An argument of the wrong shape or size."""
 
 
+class ItemChanged(ArgumentError):
+    """What waits for a person has changed since they saw it."""
+
+
 class OutputError(ToolError):
     """Submitted outputs that do not fit what the step declares."""
 
@@ -190,7 +194,7 @@ class UnknownSession(StateError):
     Args:
         message: What is wrong.
         hint: What helps.
-        principal: Whose session it is, if it belongs to another workspace: nobody else is told where that is.
+        principal: The owner of a session of another workspace: only they are told where that is.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, principal: str | None = None) -> None:

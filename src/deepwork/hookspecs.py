@@ -16,10 +16,21 @@ if TYPE_CHECKING:
     from click import Command
 
     from deepwork.engine.engine import Engine
+    from deepwork.ports.agent import AgentSpec
     from deepwork.ports.context import PluginContext
     from deepwork.ports.inbox import InboxSource
     from deepwork.ports.job_source import JobSource
-    from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
+    from deepwork.ports.records import (
+        AgentMail,
+        Check,
+        HttpApp,
+        InitStep,
+        ReviewRunnerSpec,
+        StateStoreSpec,
+        ToolSet,
+        TransportSpec,
+    )
+    from deepwork.project.access import Project
 
 hookspec = HookspecMarker("deepwork")
 
@@ -45,6 +56,11 @@ def deepwork_tool_sets(context: PluginContext, engine: Engine) -> Iterable[ToolS
 
 
 @hookspec
+def deepwork_agents(context: PluginContext) -> Iterable[AgentSpec]:  # type: ignore[empty-body]
+    """Offer agents that work on a session by themselves. Commands such as `deepwork run --with` choose by name."""
+
+
+@hookspec
 def deepwork_commands() -> Iterable[Command]:  # type: ignore[empty-body]
     """Offer commands for the terminal: `click.Command` objects, called as `deepwork NAME`.
 
@@ -53,7 +69,7 @@ def deepwork_commands() -> Iterable[Command]:  # type: ignore[empty-body]
 
 
 @hookspec
-def deepwork_checks(context: PluginContext) -> Iterable[Check]:  # type: ignore[empty-body]
+def deepwork_checks(context: PluginContext, project: Project) -> Iterable[Check]:  # type: ignore[empty-body]
     """Offer checks for `deepwork doctor`. They run one after another, and must end by themselves."""
 
 
@@ -68,5 +84,15 @@ def deepwork_agent_mail(context: PluginContext) -> Iterable[AgentMail]:  # type:
 
 
 @hookspec
-def deepwork_inbox(context: PluginContext) -> Iterable[InboxSource]:  # type: ignore[empty-body]
+def deepwork_inbox(context: PluginContext, project: Project) -> Iterable[InboxSource]:  # type: ignore[empty-body]
     """Offer one source of what waits for a person, for `deepwork inbox`, notifications and dashboards."""
+
+
+@hookspec
+def deepwork_transports() -> Iterable[TransportSpec]:  # type: ignore[empty-body]
+    """Offer transports for `deepwork serve`, beside stdio. One is selected by name (`--transport`)."""
+
+
+@hookspec
+def deepwork_init_steps() -> Iterable[InitStep]:  # type: ignore[empty-body]
+    """Offer steps for `deepwork init`, with options of their own. All are done, in the order of their names."""

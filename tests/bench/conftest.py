@@ -50,7 +50,7 @@ class Ran:
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
-    """`bench` lies beside `src`, for developers; nobody installs it."""
+    """`bench` lies beside `src`, for developers; it is not installed."""
     monkeypatch.syspath_prepend(str(ROOT))
 
 
@@ -60,8 +60,8 @@ def bench():
 
     def bench(*arguments):
         command = [sys.executable, "-m", "bench", *map(str, arguments)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
-        return Ran(done.returncode, done.stdout, done.stderr)
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
+        return Ran(result.returncode, result.stdout, result.stderr)
 
     return bench
 
@@ -81,7 +81,7 @@ def command():
 
 @pytest.fixture
 def a_server(tmp_path):
-    """Write a server, and give the command that starts it."""
+    """Write a server, and return the command that starts it."""
 
     def a_server(extra=""):
         file = tmp_path / "server.py"

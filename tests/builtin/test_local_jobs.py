@@ -65,7 +65,7 @@ def test_a_relative_folder_starts_at_the_project(project, monkeypatch):
     assert names(project) == [*PACKAGED, "a_job"]
 
 
-def test_of_two_additional_folders_the_first_has_the_name(project, extra, monkeypatch):
+def test_the_first_of_two_additional_folders_has_the_name(project, extra, monkeypatch):
     first, second = extra("one", "a_job"), extra("two", "a_job")
     monkeypatch.setenv(EXTRA, f"{first}:{second}")
     catalogue = Project(project.root).catalogue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deepwork.api import StorageError
 from deepwork.builtin.memory_store import MemoryStore
+from deepwork.errors import StorageError
 from deepwork.testing import a_session
 
 pytestmark = pytest.mark.anyio

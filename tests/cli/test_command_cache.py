@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from pathlib import Path
 
 import pytest
 
-from deepwork.cli.main import COMMANDS, SUMMARIES
+from deepwork.cli.main import COMMANDS
 
 DISTS = Path(__file__).parents[1] / "data" / "dists"
 
 
 def test_every_summary_is_the_first_paragraph_of_its_command():
-    assert [*SUMMARIES] == [*COMMANDS]
-    for name, target in COMMANDS.items():
-        module, _, attribute = target.partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert SUMMARIES[name] == " ".join(command.help.split("\n\n")[0].split())
+    for spec in COMMANDS.values():
+        assert spec.summary == " ".join(spec.load().help.split("\n\n")[0].split())
 
 
 @pytest.fixture

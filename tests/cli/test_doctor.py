@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from deepwork.project.config import user_config_file
+from deepwork.paths.user_folders import user_config_file
 
 
 @pytest.fixture
 def findings(run):
-    """Give the exit code, and what was found, by level."""
+    """Return the exit code, and the findings by level."""
 
     def findings(*arguments):
         result = run("doctor", "--json", *arguments)
@@ -33,7 +33,7 @@ def test_a_fresh_project_has_neither_errors_nor_warnings(run, findings):
 
 
 def test_a_state_folder_into_which_nothing_can_be_written_is_an_error(here, project, monkeypatch):
-    """Tests may run as root, whom no permission keeps from writing: the folder is one that the system says is not."""
+    """Tests may run as root, who may always write: the folder is a place that the system refuses."""
     here("init")
     folder, access = project.root / ".deepwork" / "tmp", os.access
     monkeypatch.setattr("os.access", lambda path, mode, **options: path != folder and access(path, mode, **options))

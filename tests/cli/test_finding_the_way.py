@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from deepwork.cli.options import nearest_project
+from deepwork.commands.options import nearest_project
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ async def test_going_back_is_refused_while_a_nested_session_is_active(demo, back
 
 @pytest.mark.parametrize(
     ("step_id", "says"),
-    [("zzz", "'zzz' is no step of demo/main; it has: a, b, c"), ("c", "Step 'c' of demo/main was not begun yet")],
+    [("zzz", "'zzz' is not a step of demo/main; it has: a, b, c"), ("c", "Step 'c' of demo/main was not begun yet")],
 )
 async def test_a_step_that_cannot_be_reopened_is_told_so_and_nothing_changes(demo, back, stored, step_id, says):
     async with demo.agent() as agent:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+import click
 import pytest
 
 from deepwork.cli.serve import serve
@@ -26,7 +26,7 @@ SEEN = {
     "quality_gate_max_attempts": ("--quality-gate-max-attempts", "many", r"'many' is not a valid integer"),
     "platform": ("--platform", "gemini", r"acme is ready, platform: gemini"),
     "tools": ("--tools", "core,nobody", r"no tool set 'nobody' \(from --tools or tools.sets\); available: acme, core"),
-    "no_plugins": ("--no-plugin", "json_store", r"no state store 'json'"),
+    "no_plugins": ("--no-plugin", "json_store", r"no store: choose state.store"),
     "plugins_dir": ("--plugins-dir", "/nowhere", r"the folder of plugins '/nowhere' cannot be read"),
     "state_store": ("--state-store", "nobody", r"no state store 'nobody'"),
     "log_level": ("--log-level", "loud", r"'loud' is not one of 'debug', 'info', 'warning', 'error'"),
@@ -38,7 +38,7 @@ OVER_HTTP = {"host", "allowed_hosts", "token_file"}
 ENVIRONMENT = {"root": "DEEPWORK_PROJECT", "no_plugins": "DEEPWORK_NO_PLUGINS"}
 
 
-@pytest.mark.parametrize("option", serve.params, ids=lambda option: option.name)
+@pytest.mark.parametrize("option", serve.documented_params(), ids=lambda option: option.name)
 def test_every_option_has_an_environment_variable_that_does_the_same(run, install, option):
     install("good")
     name, value, pattern = SEEN[option.name]
@@ -120,10 +120,11 @@ def test_the_log_file_is_refused_where_it_cannot_be_written(run):
     assert ended.stderr.endswith("Error: Invalid value for --log-json: cannot be written: No such file or directory\n")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_the_log_file_is_refused_where_it_may_not_be_written(run, project):
+@pytest.mark.usefixtures("bound_by_permissions")
+def test_the_log_file_is_refused_where_it_may_not_be_written(here, project):
     project.root.chmod(0o500)
-    assert "cannot be written: Permission denied" in run("serve", "--log-json", "log.jsonl").stderr
+    with pytest.raises(click.BadParameter, match="cannot be written: Permission denied"):
+        here("serve", "--log-json", "log.jsonl")
 
 
 def test_a_log_file_on_a_full_disk_does_not_stop_the_server(run):

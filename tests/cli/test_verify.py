@@ -1,4 +1,4 @@
-"""`deepwork sessions verify`: what of finished work was judged as it is now, by whom, and what was not."""
+"""`deepwork sessions verify`: which finished work was judged in its present form, by whom, and which was not."""
 
 from __future__ import annotations
 

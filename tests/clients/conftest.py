@@ -84,7 +84,7 @@ class Tour:
 
     @asynccontextmanager
     async def served(self, transport):
-        """Give what a client connects to: a command to start, or the address of a server that listens."""
+        """Yield what a client connects to: a command to start, or the address of a server that listens."""
         if transport == "stdio":
             yield self.command
             return
@@ -94,9 +94,9 @@ class Tour:
             process = await anyio.open_process(command, stdin=None, stdout=stderr, stderr=stderr)
         try:
             await until(lambda: "listening on" in log.read_text() or process.returncode is not None)
-            found = re.search(r"listening on (http://\S+)", log.read_text())
-            assert found, log.read_text()
-            yield found[1]
+            match = re.search(r"listening on (http://\S+)", log.read_text())
+            assert match, log.read_text()
+            yield match[1]
         finally:
             if process.returncode is None:
                 process.kill()
@@ -139,7 +139,7 @@ async def until(condition):
 
 
 def is_gone(pid):
-    """Whether a process has ended. In some containers nobody reaps those whose parent was killed."""
+    """Whether a process has ended. In some containers orphaned processes are never reaped."""
     try:
         os.kill(pid, 0)
         status = Path(f"/proc/{pid}/status")

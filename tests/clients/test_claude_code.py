@@ -13,7 +13,7 @@ import pytest
 
 from deepwork.testing import Refused
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).parent))
 from scripted_model import END, Model
 
 pytestmark = [pytest.mark.anyio, pytest.mark.external, pytest.mark.timeout(600)]

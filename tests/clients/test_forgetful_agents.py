@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from figures_hooks import PROGRAM, Desk, rows
+sys.path.insert(0, str(Path(__file__).parent))
+from claude_desk import PROGRAM, START, Desk
 from scripted_model import END
 
 from deepwork.testing import DeepworkProject, step
@@ -19,8 +19,12 @@ from deepwork.testing import DeepworkProject, step
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
 
-def test_it_reaches_the_first_call_and_is_reminded_once_and_another_window_is_not(node_clients):
-    assert [(row.figure, row.measured) for row in rows(1) if not row.reached] == []
+def test_it_reaches_the_first_call_and_is_reminded_once_and_another_window_is_not(node_clients, tmp_path):
+    desk = Desk.make(tmp_path, node_clients)
+    model = desk.agent(START)
+    assert not model.results["toolu_start"].get("is_error")
+    assert model.reminders == 1
+    assert desk.agent().reminders == 0
 
 
 STEPS = [f"s{number}" for number in range(10)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,8 +47,8 @@ class Machine:
     def start(self, *arguments):
         return subprocess.Popen([*self._command, *arguments], **self._options)
 
-    def run(self, *arguments):
-        return subprocess.run([*self._command, *arguments], check=False, **self._options)
+    def run(self, *arguments, command=None):
+        return subprocess.run([*(command or self._command), *arguments], check=False, **self._options)
 
     def manifest(self):
         [file] = self.clients.glob("*/package.json")
@@ -63,26 +64,31 @@ def machine(tmp_path):
 
 
 def test_it_prints_where_the_programs_are(machine):
-    done = machine.run()
-    assert done.returncode == 0
-    assert (Path(done.stdout.strip()) / "inspect").exists()
+    result = machine.run()
+    assert result.returncode == 0
+    assert (Path(result.stdout.strip()) / "inspect").exists()
 
 
 def test_it_runs_a_program_with_its_arguments(machine):
-    done = machine.run("inspect", "--cli", "a b")
-    assert (done.returncode, done.stdout) == (3, "--cli a b\n")
+    result = machine.run("inspect", "--cli", "a b")
+    assert (result.returncode, result.stdout) == (3, "--cli a b\n")
 
 
-def test_everything_is_installed_inside_of_the_checkout():
-    command = [sys.executable, TOOL, "--help"]
-    help_text = subprocess.run(command, env={"COLUMNS": "300"}, check=True, capture_output=True, text=True)
-    assert f"(default: {TOOL.parents[1] / '.clients'})" in help_text.stdout
+def test_everything_is_installed_inside_of_the_checkout(machine, tmp_path):
+    tool = tmp_path / "checkout" / "tools" / TOOL.name
+    tool.parent.mkdir(parents=True)
+    shutil.copy(TOOL, tool)
+    before = {*tmp_path.rglob("*")}
+    result = machine.run(command=[sys.executable, tool])
+    assert Path(result.stdout.strip()).is_relative_to(tmp_path / "checkout" / ".clients")
+    made = {path for path in {*tmp_path.rglob("*")} - before if not path.is_relative_to(tmp_path / "checkout")}
+    assert made == {machine.log}
 
 
 def test_an_unknown_program_is_named(machine):
-    done = machine.run("nobody")
-    assert done.returncode == 2
-    assert "there is no program 'nobody'" in done.stderr
+    result = machine.run("nobody")
+    assert result.returncode == 2
+    assert "there is no program 'nobody'" in result.stderr
 
 
 def test_many_at_once_install_once(machine):
@@ -93,8 +99,9 @@ def test_many_at_once_install_once(machine):
 
 def test_every_version_is_exact(machine):
     machine.run()
-    for version in machine.manifest()["dependencies"].values():
-        assert version[0].isdigit()
+    versions = machine.manifest()["dependencies"].values()
+    assert versions
+    assert [version for version in versions if not version[0].isdigit()] == []
 
 
 @pytest.mark.parametrize(("version", "added"), [("v20.20.2", True), ("v22.18.0", True), ("v22.19.0", False)])
@@ -107,14 +114,14 @@ def test_a_newer_node_comes_along_where_the_machines_own_is_too_old(machine, ver
 @pytest.mark.parametrize("missing", ["node", "npm"])
 def test_without_node_or_npm_it_says_so(machine, tmp_path, missing):
     (tmp_path / "bin" / missing).unlink()
-    done = machine.run()
-    assert (done.returncode, done.stderr) == (UNAVAILABLE, "Error: node or npm is missing\n")
+    result = machine.run()
+    assert (result.returncode, result.stderr) == (UNAVAILABLE, "Error: node or npm is missing\n")
 
 
 def test_what_npm_says_is_told_and_the_next_try_begins_anew(machine):
     machine.has("npm", "#!/bin/sh\nmkdir -p node_modules/.bin\necho the registry is away >&2\nexit 1\n")
-    done = machine.run()
-    assert (done.returncode, done.stderr) == (
+    result = machine.run()
+    assert (result.returncode, result.stderr) == (
         UNAVAILABLE,
         "Error: npm cannot install the clients: the registry is away\n",
     )

@@ -76,7 +76,7 @@ class Page:
                 yield block
 
     def section(self, title: str) -> str:
-        """Give what stands below a heading, up to the next heading of any level."""
+        """Return the text below a heading, up to the next heading of any level."""
         matches = list(HEADING.finditer(self.prose))
         for match, following in zip(matches, [*matches[1:], None], strict=True):
             if match[2].replace("`", "") == title:
@@ -89,12 +89,12 @@ class Page:
         return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in self.headings}
 
     def lines(self, title: str) -> list[list[str]]:
-        """Give the cells of the table below a heading, without its head."""
+        """Return the cells of the table below a heading, without its head."""
         rows = [line for line in self.section(title).splitlines() if line.startswith("|")]
         return [[cell.strip() for cell in row[1:-1].split("|")] for row in rows[2:]]
 
     def rows(self, title: str) -> dict[str, list[str]]:
-        """Give the table below a heading: the name in its first cell, and the other cells."""
+        """Return the table below a heading: the name in its first cell, and the other cells."""
         return {first.strip("`"): cells for first, *cells in self.lines(title)}
 
 
@@ -191,7 +191,7 @@ class Player:
         self.ids |= {name.removeprefix("id_"): found for name, found in match.groupdict().items()}
 
     def _pattern(self, text: str) -> str:
-        """Turn a shown text into a regular expression of which an id met before is a part."""
+        """Turn a shown text into a regular expression that contains the ids met before."""
         parts, position, met = [], 0, set()
         for match in VARYING.finditer(text):
             parts.append(re.escape(text[position : match.start()]))
@@ -207,8 +207,8 @@ class Player:
 
 
 @pytest.fixture(autouse=True)
-def _core_alone(monkeypatch):
-    """Leave out the plugins that whoever runs the tests has installed: the pages are about the core."""
+def _core_alone(monkeypatch, nobodys_home):
+    """Leave out the plugins and clients of the person who runs the tests: the pages are about the core."""
     monkeypatch.setenv("DEEPWORK_NO_PLUGINS", ",".join(one.name for one in installed() if not one.builtin))
 
 
@@ -222,9 +222,9 @@ def serving(project):
         with subprocess.Popen([*command, "--port", "0", *options], stderr=subprocess.PIPE, text=True) as server:
             try:
                 line = server.stderr.readline()
-                found = re.search(r"listening on (http://\S+)", line)
-                assert found, line
-                yield found[1]
+                match = re.search(r"listening on (http://\S+)", line)
+                assert match, line
+                yield match[1]
             finally:
                 server.terminate()
                 server.communicate()
@@ -234,13 +234,13 @@ def serving(project):
 
 @pytest.fixture
 def page():
-    """Give a page by its path from the root of the repository."""
+    """Return a page by its path from the root of the repository."""
     return lambda name: Page(ROOT / name)
 
 
 @pytest.fixture
 def reference():
-    """Give a page of the reference by its name."""
+    """Return a page of the reference by its name."""
     return lambda name: Page(ROOT / "docs" / "reference" / f"{name}.md")
 
 

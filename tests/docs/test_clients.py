@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from deepwork.clients.client_files import with_entry
-from deepwork.clients.hook_entries import with_hooks
-from deepwork.clients.table import CLIENTS
+from deepwork.builtin.clients.files import with_entry
+from deepwork.builtin.clients.hook_entries import with_hooks
+from deepwork.builtin.clients.table import CLIENTS
 
 PROGRAM = "/home/ada/.deepwork-venv/bin/deepwork"
 ROOT = "/projects/demo"

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 def entries(name):
-    """Give the entry of every block of a page that is for a client, with the line where the block begins."""
+    """Yield the entry of every block for a client in a page, with the line where the block begins."""
     text = (ROOT / name).read_text()
     for match in CLIENT.finditer(text):
         content = PARSERS[match[1]](match[2])

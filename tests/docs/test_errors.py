@@ -18,10 +18,22 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 import deepwork.errors
 from deepwork import api, hookimpl
+from deepwork.builtin.http.app import run_http
+from deepwork.builtin.http.listen import ListenOptions, listen_options
+from deepwork.errors import (
+    ConfigError,
+    DeepWorkError,
+    GitError,
+    ItemChanged,
+    PersonNeeded,
+    ProgramError,
+    RunnerError,
+    StaleSession,
+    UnknownItem,
+)
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
-from deepwork.server.http.app import run_http
-from deepwork.server.http.listen import ListenOptions, listen_options
+from deepwork.server.frames import refusal_of
 from deepwork.testing import Agent, Refused, review, step
 from deepwork.testing.fakes import answered
 
@@ -47,7 +59,7 @@ def plugin(**hooks):
 
 
 def refused_server(project, **options):
-    with pytest.raises(api.DeepWorkError) as error:
+    with pytest.raises(DeepWorkError) as error:
         project.server(**options)
     return str(error.value)
 
@@ -72,7 +84,7 @@ async def _(project):
 
 
 def refused_options(*, host="127.0.0.1", names=(), tokens=None):
-    with pytest.raises(api.ConfigError) as error:
+    with pytest.raises(ConfigError) as error:
         listen_options(host, 0, names, tokens)
     return str(error.value)
 
@@ -127,8 +139,8 @@ async def _(project):
 
 @provokes("address in use")
 async def _(project):
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(api.ConfigError) as error:
-        run_http(project.server(), "http", ListenOptions(port=other.getsockname()[1]))
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError) as error:
+        run_http(project.server(), "http", ListenOptions(port=other.getsockname()[1]), refusal=refusal_of)
     return str(error.value)
 
 
@@ -222,7 +234,7 @@ async def _(project):
 @provokes("GitError")
 async def _(project):
     project.write(".git/HEAD", "nonsense")
-    with pytest.raises(api.GitError) as error:
+    with pytest.raises(GitError) as error:
         await api.Git.open(project.root, os.environ)
     return str(error.value)
 
@@ -230,7 +242,7 @@ async def _(project):
 @provokes("PersonNeeded")
 async def _(project):
     async with api.open_context("acme", project.root) as context:
-        with pytest.raises(api.PersonNeeded) as error:
+        with pytest.raises(PersonNeeded) as error:
             await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer(principal="ada"))
     return str(error.value)
 
@@ -238,8 +250,20 @@ async def _(project):
 @provokes("UnknownItem")
 async def _(project):
     async with api.open_context("acme", project.root) as context:
-        with pytest.raises(api.UnknownItem) as error:
+        with pytest.raises(UnknownItem) as error:
             await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer(client="acme"))
+    return str(error.value)
+
+
+@provokes("ItemChanged")
+async def _(project):
+    (project.root / ".deepwork" / "tmp").mkdir(mode=0o700, parents=True)
+    project.write(f".deepwork/tmp/session_{'0123456789abcdef' * 2}.json.20260101T000000.corrupt", "{")
+    person = api.Answerer(client="acme")
+    async with api.open_context("acme", project.root) as context:
+        [item] = (await context.inbox().items(person)).items
+        with pytest.raises(ItemChanged) as error:
+            await context.inbox().answer(item.id, "retry", "Try it.", person, state="as it was before")
     return str(error.value)
 
 
@@ -265,7 +289,7 @@ async def reviewed(project, judge, *, calls=1, **options):
 
 
 async def _on_holiday():
-    raise api.RunnerError("Ada is on holiday")
+    raise RunnerError("Ada is on holiday")
 
 
 @provokes("ReviewExhausted")
@@ -345,7 +369,7 @@ async def _(project):
 
         async def save(self, session, *, expected):
             if expected is not None:
-                raise api.StaleSession("changed meanwhile")
+                raise StaleSession("changed meanwhile")
             self.session = session
             return 1
 
@@ -400,7 +424,7 @@ async def _(project):
 
 
 async def failing_program(project, *arguments, **limits):
-    with pytest.raises(api.ProgramError) as error:
+    with pytest.raises(ProgramError) as error:
         await api.run_program(arguments, cwd=project.root, environment={"PATH": "/usr/bin:/bin"}, **limits)
     return str(error.value)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import sys
 from contextlib import suppress
 from types import ModuleType
@@ -63,7 +66,7 @@ async def test_the_state_store_keeps_sessions_and_refuses_stale_ones(project, pl
         assert [one.step_id for one in await opened.find(status="active")] == ["b"]
 
 
-async def test_of_many_saves_at_once_the_state_store_takes_one(project, plugins):
+async def test_exactly_one_of_many_saves_at_once_is_stored(project, plugins):
     project.write_job()
     manager = plugins("deepwork_state_stores")
     async with project.agent(plugins=manager, state_store="acme") as agent:
@@ -112,7 +115,8 @@ async def test_a_set_that_is_served_alone_has_its_own_names(project, plugins):
 
 
 def test_the_command_prints_its_tickets(plugins, capsys):
-    [found] = plugins("deepwork_commands").commands(click.Command).items
+    offered = plugins("deepwork_commands").ask_without_context("deepwork_commands", click.Command).items
+    [found] = [command for command in offered if not command.by.builtin]
     assert (found.item.name, str(found.by)) == ("tickets", "deepwork-acme 1.0 (plugin 'acme')")
     found.item.main([], standalone_mode=False)
     assert capsys.readouterr().out == "7  The door sticks\n"
@@ -122,7 +126,8 @@ def test_the_check_reads_its_settings(project, plugins):
     manager = plugins("deepwork_checks")
 
     def findings():
-        [check] = Project(project.root, plugins=manager).checks.items
+        checks = Project(project.root, plugins=manager).checks.items
+        [check] = [check for check in checks if not check.by.builtin]
         return [(finding.level, finding.text) for finding in check.item.run()]
 
     assert findings() == [("warning", "no url is set")]
@@ -157,3 +162,49 @@ async def test_the_question_in_the_inbox_is_answered(project, plugins):
     )
     assert (project.root / "acme-reply.txt").read_text() == "Green\n"
     assert (await inbox.items(api.Answerer())).items == ()
+
+
+def test_the_transport_serves_on_its_socket(project, reference, tmp_path):
+    """Started as users start it, from a folder of plugins, with the option that the transport adds."""
+    block = next(block for block in reference("hooks").blocks("example") if block.about == "deepwork_transports")
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "acme.py").write_text(block.text)
+    address = str(tmp_path / "s")
+    command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root)]
+    arguments = ["--plugins-dir", str(tmp_path / "plugins"), "--transport", "unix", "--socket", address]
+    with subprocess.Popen(
+        [*command, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert any("running on unix socket" in line for line in server.stderr)
+            with socket.socket(socket.AF_UNIX) as line:
+                line.connect(address)
+                line.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                assert line.makefile("rb").readline().startswith(b"HTTP/1.1 406")
+        finally:
+            server.terminate()
+
+
+async def test_the_agent_says_what_its_program_prints(project, plugins, tmp_path, monkeypatch):
+    [spec] = [one.item for one in Project(project.root, plugins=plugins("deepwork_agents")).agents.items]
+    agent = spec.create()
+    assert "acme-coder" in await agent.available()
+    program = tmp_path / "bin" / "acme-coder"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ncat\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert await agent.available() is None
+    task = api.AgentTask(
+        session_id="s", prompt="Go on", project_root=project.root, server=("x",), hook=("x",), environment=os.environ
+    )
+    assert [event async for event in agent.start(task)] == [api.Said("Go on"), api.Ended(0)]
+
+
+def test_the_step_of_init_takes_its_option_and_writes_its_file(project, reference, tmp_path):
+    block = next(block for block in reference("hooks").blocks("example") if block.about == "deepwork_init_steps")
+    (tmp_path / "acme.py").write_text(block.text)
+    command = [sys.executable, "-m", "deepwork", "init", "--path", str(project.root), "--team", "the maintainers"]
+    environment = {**os.environ, "DEEPWORK_PLUGINS_DIR": str(tmp_path)}
+    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=environment)
+    assert (project.root / "TEAM.md").read_text() == "Questions go to the maintainers.\n"

@@ -17,7 +17,7 @@ DONE = {"notes.md": "notes.md"}
 
 
 def _python(project: DeepworkProject, *, green: bool) -> None:
-    """A suite in a virtual environment that sees the pytest of the one that runs these tests."""
+    """A suite in a virtual environment that sees the pytest of this test run."""
     environment = project.root / ".venv"
     packages = environment / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
     if not packages.exists():

@@ -1,10 +1,11 @@
-"""The tables of the reference: whatever exists is in them, and whatever is in them exists."""
+"""The tables of the reference: they list everything that exists, and nothing else."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import re
+import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -17,21 +18,29 @@ import deepwork.errors
 import deepwork.hookspecs
 import deepwork.models.replies as replies
 from deepwork import api
+from deepwork.builtin.http import limits as bounds
+from deepwork.builtin.http import sessions, shares
 from deepwork.cli.main import COMMANDS, main
 from deepwork.documents import limits as documents
-from deepwork.engine import limits as arguments
+from deepwork.engine import reports as arguments
 from deepwork.models import jobs
 from deepwork.models.history import DETAILS, EventKind
 from deepwork.models.outputs import MAX_PATHS
-from deepwork.models.reviews import CriterionResult, ReviewResult
+from deepwork.models.reviews import CriterionResult, ReviewResult, ReviewTask
 from deepwork.models.sessions import SessionSummary
 from deepwork.models.standing import Standing
+from deepwork.ports import records
+from deepwork.ports.agent import Agent, AgentSpec, AgentTask, Called, Ended, Failed, Limited, Said, Spent
+from deepwork.ports.agent_call import AgentCall
+from deepwork.ports.call import ClientInfo
+from deepwork.ports.inbox import Inbox, InboxContents, InboxFailure
 from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
 from deepwork.server import frames
-from deepwork.server.http import limits as bounds
-from deepwork.server.http import sessions, shares
 from deepwork.sessions.definition import MAX_INSTRUCTIONS
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
+from signatures import public_names
 
 SOURCES = sorted((Path(deepwork.errors.__file__).parent).rglob("*.py"))
 SOURCE = "\n".join(path.read_text() for path in SOURCES)
@@ -49,6 +58,14 @@ REPLIES = [
     CriterionResult,
 ]
 RECORDS = [
+    AgentSpec,
+    AgentTask,
+    Said,
+    Called,
+    Spent,
+    Limited,
+    Failed,
+    Ended,
     api.StateStoreSpec,
     api.ReviewRunnerSpec,
     api.ToolSet,
@@ -58,28 +75,35 @@ RECORDS = [
     api.AgentMail,
     api.AgentMessage,
     api.HttpApp,
-    api.PageAddress,
+    api.TransportSpec,
+    api.InitStep,
+    records.InitialProject,
+    AgentCall,
+    records.Serving,
+    records.ServedApp,
+    records.PageAddress,
     api.Answerer,
     api.InboxItem,
     api.InboxAction,
-    api.InboxContents,
-    api.InboxFailure,
+    InboxContents,
+    InboxFailure,
     api.Check,
     api.Finding,
-    api.ReviewTask,
+    ReviewTask,
     api.Passed,
     api.NeedsWork,
     api.HandedBack,
     api.CriterionResult,
     api.Usage,
-    api.ClientInfo,
+    ClientInfo,
 ]
 PORTS = [
+    Agent,
     api.JobSource,
     api.StateStore,
     api.ReviewRunner,
     api.InboxSource,
-    api.Inbox,
+    Inbox,
     api.ReviewRequest,
     api.PluginContext,
     api.ToolCall,
@@ -105,7 +129,7 @@ def members(port: type) -> set[str]:
 
 
 def keys(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
-    """Give every dotted key of the configuration with its default as JSON."""
+    """Return every dotted key of the configuration with its default as JSON."""
     found = {}
     for name, about in model.model_fields.items():
         if inspect.isclass(about.annotation) and issubclass(about.annotation, BaseModel):
@@ -292,7 +316,7 @@ def test_every_option_of_serve_is_listed_with_its_variable(reference):
     rows = reference("configuration").rows("Options of serve")
     shown = {re.findall("`(--[a-z-]+)`", cells[0])[0]: name for name, cells in rows.items()}
     serve = main.get_command(click.Context(main), "serve")
-    options = {one.opts[0]: one.envvar for one in serve.params if isinstance(one, click.Option)}
+    options = {one.opts[0]: one.envvar for one in serve.documented_params() if isinstance(one, click.Option)}
     assert shown == options | {"--no-plugin": "DEEPWORK_NO_PLUGINS"}
 
 
@@ -342,7 +366,7 @@ def test_every_member_of_a_port_is_listed(port, reference):
 
 
 def test_every_function_of_the_api_is_listed_with_its_signature(reference):
-    functions = {name: found for name in api.__all__ if inspect.isfunction(found := getattr(api, name))}
+    functions = {name: item for name, item in public_names().items() if inspect.isfunction(item)}
     signatures = {name: inspect.signature(function) for name, function in functions.items()}
     bare = {
         name: signature.replace(
@@ -357,7 +381,7 @@ def test_every_function_of_the_api_is_listed_with_its_signature(reference):
 
 def test_every_name_of_the_api_is_in_the_reference(reference):
     text = "".join(reference(name).prose for name in ("hooks", "errors", "tools", "job-yml"))
-    assert [name for name in api.__all__ if not re.search(rf"\b{name}\b", text)] == []
+    assert [name for name in public_names() if not re.search(rf"\b{name}\b", text)] == []
 
 
 @pytest.mark.parametrize("kind", EventKind)

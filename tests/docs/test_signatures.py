@@ -39,7 +39,10 @@ def test_a_signature_has_names_types_and_defaults(signatures):
     assert "    max_inline_files: int\n    gives_verdicts: bool = True\n" in makers["ReviewRunnerSpec"]()
     assert "    # A plugin has to write this one.\n    async def load(" in makers["StateStore"]()
     assert "peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]" in makers["StateStore"]()
-    assert makers["deepwork_checks"]() == "def deepwork_checks(context: PluginContext) -> Iterable[Check]\n"
+    assert (
+        makers["deepwork_checks"]()
+        == "def deepwork_checks(context: PluginContext, project: Project) -> Iterable[Check]\n"
+    )
 
 
 def test_a_new_field_is_missed_on_the_page(signatures):

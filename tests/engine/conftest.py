@@ -11,10 +11,8 @@ import pytest
 
 @pytest.fixture(scope="session")
 def hostile():
-    """The tool that prints the figure of hostile paths: its list, its places, and what it counts."""
-    spec = importlib.util.spec_from_file_location(
-        "figures_paths", Path(__file__).parents[2] / "tools" / "figures_paths.py"
-    )
+    """The hostile paths, the places that take a path, and what an answer may not tell."""
+    spec = importlib.util.spec_from_file_location("hostile_paths", Path(__file__).with_name("hostile_paths.py"))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -40,6 +40,19 @@ async def test_branch_commit_and_changed_files_are_told_and_nothing_where_nothin
         assert "- a.md of step 'a' is gone." in await agent.where(**named)
 
 
+async def test_a_large_file_is_accepted_without_a_digest_and_no_change_of_it_is_told(project, stored):
+    """Reading it would take longer than all else that a report costs."""
+    project.write_job("notes")
+    async with project.agent() as agent:
+        begin = await agent.start("notes")
+        with (project.root / "a.md").open("wb") as file:
+            file.truncate(4 * 1024 * 1024 + 1)
+        await agent.finish({"a.md": "a.md"})
+        assert stored()["step_progress"]["a"]["digests"] == {}
+        project.write("a.md", "small now")
+        assert "Changed since" not in await agent.where(session_id=begin["session_id"])
+
+
 async def test_outside_of_a_repository_there_is_no_branch_to_tell_of(project):
     project.write_job("notes")
     async with project.agent() as agent:

@@ -37,7 +37,7 @@ def start(request, project):
     return start
 
 
-async def test_of_several_workflows_the_user_chooses_one(project, start):
+async def test_the_user_chooses_among_several_workflows(project, start):
     project.write_job("notes", **STEPS)
     refusal, stack, _, [(question, options)] = await start("notes", "main", "notes/publish")
     assert (refusal, stack) == ("", ["notes/publish"])
@@ -45,7 +45,7 @@ async def test_of_several_workflows_the_user_chooses_one(project, start):
     assert options == ["notes/draft", "notes/publish"]
 
 
-async def test_of_several_jobs_with_that_workflow_the_user_chooses_one(project, start):
+async def test_the_user_chooses_among_several_jobs_with_that_workflow(project, start):
     for name in ("notes", "letters"):
         project.write_job(name, **STEPS)
     _, stack, _, [(_, options)] = await start("zzz", "draft", "letters/draft")

@@ -65,7 +65,7 @@ async def finish_counted(project, server, reads):
     async with project.agent(server) as agent:
         await agent.start()
         project.write("a.md", CONTENT.decode())
-        # Written anew, so that it is read and not taken for the one that was read.
+        # Written anew, so that it is read again and not taken from the cache.
         job = project.jobs / "demo" / "job.yml"
         job.write_text(job.read_text())
         reads.clear()

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from deepwork.api import BadVerdict, CriterionResult, HandedBack, NeedsWork, Passed, RunnerUnavailable, Usage
+from deepwork.api import CriterionResult, HandedBack, NeedsWork, Passed, Usage
+from deepwork.errors import BadVerdict, RunnerUnavailable
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +112,11 @@ async def test_after_three_calls_without_a_verdict_the_agent_is_told_how_to_go_o
         runner.answer = lambda _: NeedsWork("Say more")
         assert (await agent.finish(DONE))["feedback"] == "Say more"
         runner.answer = lambda _: RunnerUnavailable("away again")
-        assert (await agent.finish(DONE))["status"] == "needs_work"
+        reviewed.write("a.md", "More\n")  # or the verdict would still hold, and the reviewer would not be asked
+        for _ in range(2):
+            reply = await agent.finish(DONE)
+            assert (reply["status"], "away again" in reply["feedback"]) == ("needs_work", True)
+        assert "in 3 calls in a row" in await agent.refused("finished_step", outputs=DONE)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +208,7 @@ async def test_the_history_says_who_judged_what_by_which_criteria_and_at_what_co
         await agent.start()
         await agent.finish(DONE)
     [attempt], [verdict] = history("attempt"), history("verdict")
-    assert attempt == {"number": 1, "max_attempts": 3, "max_failures": 3, "strict": False}
+    assert attempt == {"number": 1, "max_attempts": 3, "max_failures": 3, "strict": False, "files": ["a.md"]}
     assert verdict["digests"]["a.md"].startswith("sha256:")
     assert verdict.pop("seconds") >= 0
     shown = {name: verdict[name] for name in verdict if name not in ("digests", "key", "subject")}

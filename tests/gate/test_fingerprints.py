@@ -1,4 +1,4 @@
-"""A verdict holds for what was judged: not for other contents, and not again for money."""
+"""A verdict holds for the judged contents: not for others, and not again for money."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from deepwork.api import NeedsWork, Passed, RunnerUnavailable
+from deepwork.api import NeedsWork, Passed
+from deepwork.errors import RunnerUnavailable
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +67,7 @@ async def test_going_back_to_work_that_failed_does_not_draw_again(reviewed, judg
 
 @pytest.fixture
 def pair(project):
-    """A step with two reviews, of which the first passes and the second has no verdict, so that it is called again."""
+    """A step with two reviews: the first passes and the second has no verdict, so that it is called again."""
     first = step("first", outputs={"given": output()})
     inputs = [{"file": "given", "from_step": "first"}]
     outputs = {"x": output(), "y": output()}

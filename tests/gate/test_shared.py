@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -31,18 +32,30 @@ async def until(condition):
             await anyio.sleep(0.005)
 
 
+async def finish_when_told(agent, arguments, replies, *, task_status):
+    """Report a step, and say that the call waits for its review once it is told of the review's progress."""
+    waits = anyio.Event()
+
+    async def hear(*_progress):
+        waits.set()
+
+    async def call():
+        result = await agent.client.call_tool("finished_step", arguments, progress_handler=hear)
+        replies.append(result.structured_content)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        await waits.wait()
+        task_status.started()
+
+
 async def test_equal_calls_share_one_review_and_get_one_answer(reviewed, held, served, stored):
     replies = []
     async with reviewed.agent(served(held)) as agent, anyio.create_task_group() as tasks:
         begin = await agent.start()
-
-        async def finish():
-            replies.append(await agent.finish(DONE, session_id=begin["session_id"], step_id="a"))
-
+        arguments = {"outputs": DONE, "session_id": begin["session_id"], "step_id": "a"}
         for _ in range(3):
-            tasks.start_soon(finish)
-        await held.asked.wait()
-        await anyio.sleep(0.1)
+            await tasks.start(partial(finish_when_told, agent, arguments, replies))
         held.release.set()
         await until(lambda: len(replies) == 3)
     assert [reply["begin_step"]["step_id"] for reply in replies] == ["b"] * 3
@@ -55,14 +68,8 @@ async def test_equal_calls_share_a_failure_and_it_counts_once(reviewed, held, se
     replies = []
     async with reviewed.agent(served(held)) as agent, anyio.create_task_group() as tasks:
         await agent.start()
-
-        async def finish():
-            replies.append(await agent.finish(DONE))
-
         for _ in range(2):
-            tasks.start_soon(finish)
-        await held.asked.wait()
-        await anyio.sleep(0.5)
+            await tasks.start(partial(finish_when_told, agent, {"outputs": DONE}, replies))
         held.release.set()
         await until(lambda: len(replies) == 2)
     assert [reply["feedback"] for reply in replies] == ["more"] * 2
@@ -90,22 +97,17 @@ async def test_a_review_goes_on_while_one_caller_is_left(reviewed, held, served)
     async with reviewed.agent(server) as stays, anyio.create_task_group() as tasks:
         begin = await stays.start()
 
+        arguments = {"outputs": DONE, "session_id": begin["session_id"]}
+
         async def leave(*, task_status):
             async with reviewed.agent(server) as agent:
-                task_status.started()
-                await agent.finish(DONE, session_id=begin["session_id"])
-
-        async def stay():
-            replies.append(await stays.finish(DONE, session_id=begin["session_id"]))
+                await finish_when_told(agent, arguments, [], task_status=task_status)
 
         async with anyio.create_task_group() as leaving:
             await leaving.start(leave)
-            await held.asked.wait()
-            tasks.start_soon(stay)
-            await anyio.sleep(0.1)
+            await tasks.start(partial(finish_when_told, stays, arguments, replies))
             leaving.cancel_scope.cancel()
-        await anyio.sleep(0.1)
-        assert held.cancelled == 0
+        assert held.cancelled == 0  # the client that has left is closed, and its call ended
         held.release.set()
         await until(lambda: replies)
     assert replies[0]["status"] == "next_step"
@@ -199,9 +201,7 @@ async def test_no_lock_is_held_while_a_review_runs(reviewed, held, served):
         held.release.set()
 
 
-async def test_of_two_servers_the_one_that_was_slower_answers_from_the_recorded_reply(
-    reviewed, held, judge, served, history
-):
+async def test_the_slower_of_two_servers_answers_with_the_recorded_reply(reviewed, held, judge, served, history):
     replies = []
     async with reviewed.agent(served(held)) as slow, reviewed.agent(served(judge(lambda _: Passed()))) as fast:
         begin = await slow.start()

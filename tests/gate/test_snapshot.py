@@ -1,4 +1,4 @@
-"""A reviewer reads a private copy of what is judged, and the verdict holds for the bytes of that copy."""
+"""A reviewer reads a private copy of the judged files, and the verdict holds for the bytes of that copy."""
 
 from __future__ import annotations
 
@@ -68,6 +68,23 @@ async def test_inputs_and_files_outside_of_the_project_are_copied_too(project, j
         await agent.finish(DONE)
         assert (await agent.finish({"r": str(reports / "r.md")}))["status"] == "workflow_complete"
     assert seen == ["what was given\n", "GOOD report\n"]
+
+
+@pytest.mark.parametrize("is_self_review", [False, True])
+async def test_an_agent_is_told_of_input_files_that_reviewers_did_not_see(project, judge, served, is_self_review):
+    inputs = [{"file": "a.md", "from_step": "a"}]
+    project.write_job(steps=[step("a"), step("b", reviews=[review()], inputs=inputs, dependencies=["a"]), step("c")])
+    for name in ("a.md", "b.md"):
+        project.write(name, f"Work of {name}\n")
+    server = project.server() if is_self_review else served(judge(lambda _: Passed()))
+    async with project.agent(server) as agent:
+        await agent.start()
+        assert "notices" not in await agent.finish(DONE)
+        (project.root / "a.md").unlink()
+        reply = await agent.finish({"b.md": "b.md"})
+    assert reply["status"] == ("needs_work" if is_self_review else "next_step")
+    [notice] = reply["notices"]
+    assert notice.startswith("Reviewed without input files that are missing or cannot be read: 'a.md'.")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A setting without trust has no effect, and who asks why there is no verdict is told so."""
+"""A setting without trust has no effect, and a missing verdict is explained by it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from deepwork import hookimpl
-from deepwork.api import NeedsTrust, Passed, ReviewRunner, ReviewRunnerSpec, RunnerUnavailable
-from deepwork.errors import UnknownName
+from deepwork.api import NeedsTrust, Passed, ReviewRunner, ReviewRunnerSpec
+from deepwork.errors import RunnerUnavailable, UnknownName
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.project.project import Project
@@ -22,7 +22,8 @@ FAR = """
 from typing import Annotated
 from pydantic import BaseModel
 from deepwork import hookimpl
-from deepwork.api import NeedsTrust, ReviewRunner, ReviewRunnerSpec, RunnerUnavailable
+from deepwork.api import NeedsTrust, ReviewRunner, ReviewRunnerSpec
+from deepwork.errors import RunnerUnavailable
 
 class Settings(BaseModel):
     url: Annotated[str | None, NeedsTrust()] = None
@@ -61,7 +62,7 @@ class RemotePlugin:
 
 @pytest.fixture
 def plugins():
-    """Make plugins of which `remote_judge` offers the runner `remote`."""
+    """Make plugins with `remote_judge`, which offers the runner `remote`."""
     return lambda: PluginManager(candidates=[*installed(), Candidate("remote_judge", "remote", "1.0", RemotePlugin)])
 
 

@@ -6,13 +6,14 @@ from starlette.testclient import TestClient
 
 from deepwork import api
 from deepwork.api import HttpApp
-from deepwork.errors import PluginLoadError, StorageError
-from deepwork.loading.discovery import Candidate
-from deepwork.loading.manager import Provided
-from deepwork.server.http.guard import Guard
-from deepwork.server.http.limits import RequestLimits
-from deepwork.server.http.plugins import PluginApps
-from deepwork.server.http.tokens import Owner, Tokens
+from deepwork.builtin.http.guard import Guard
+from deepwork.builtin.http.limits import RequestLimits
+from deepwork.builtin.http.plugins import PluginApps
+from deepwork.builtin.http.tokens import Owner, Tokens
+from deepwork.errors import PluginLoadError, StorageError, UnknownName
+from deepwork.ports.records import ServedApp
+from deepwork.project.stores import open_store
+from deepwork.server.apps import serve_apps
 
 
 class Greeter:
@@ -35,8 +36,7 @@ class Greeter:
 @pytest.fixture
 def provided():
     def provided(name, *apps):
-        by = Candidate(name, f"deepwork-{name}", "1", lambda: None)
-        return [Provided(HttpApp(app=app), by) for app in apps]
+        return [ServedApp(name, f"deepwork-{name} 1", HttpApp(app=app)) for app in apps]
 
     return provided
 
@@ -94,8 +94,8 @@ def pages():
 
     def pages(tokens=None, **options):
         offers = [
-            Provided(HttpApp(lambda: Pages().serve, public=("", "static/")), Candidate("acme", "a", "1", lambda: None)),
-            Provided(HttpApp(lambda: Pages().serve), Candidate("plain", "p", "1", lambda: None)),
+            ServedApp("acme", "a 1", HttpApp(lambda: Pages().serve, public=("", "static/"))),
+            ServedApp("plain", "p 1", HttpApp(lambda: Pages().serve)),
         ]
         apps = PluginApps(offers, tokens, **options)
         guarded = Guard(RequestLimits(apps), ["testserver"], tokens, apps.pages)
@@ -164,7 +164,7 @@ async def test_what_runs_beside_an_application_ends_with_the_server_and_harms_no
         raise StorageError("the database is away")
 
     def offer(name, beside):
-        return Provided(HttpApp(lambda: None, beside=beside), Candidate(name, name, "1", lambda: None))
+        return ServedApp(name, name, HttpApp(lambda: None, beside=beside))
 
     apps = PluginApps([offer("good", work), offer("bad", fail), offer("none", None)])
     with anyio.move_on_after(0.2) as scope:
@@ -175,7 +175,7 @@ async def test_what_runs_beside_an_application_ends_with_the_server_and_harms_no
 
 
 def test_serve_apps_and_open_store_are_for_plugins():
-    assert callable(api.serve_apps)
+    assert callable(serve_apps)
     with pytest.raises(AttributeError):
         _ = api.nothing_of_the_kind
 
@@ -184,10 +184,10 @@ def test_serve_apps_and_open_store_are_for_plugins():
 async def test_a_store_is_opened_by_its_name_or_as_configured(project):
     from deepwork.testing import a_session
 
-    async with api.open_store(project.root, "json") as store:
+    async with open_store(project.root, "json") as store:
         await store.save(a_session(), expected=None)
-    async with api.open_store(project.root) as store:
+    async with open_store(project.root) as store:
         assert [summary.session_id for summary in await store.find()] == ["s1"]
-    with pytest.raises(api.UnknownName):
-        async with api.open_store(project.root, "nowhere"):
+    with pytest.raises(UnknownName):
+        async with open_store(project.root, "nowhere"):
             pass

@@ -13,9 +13,9 @@ def test_sources_are_collected_and_attributed(ask):
     provided = ask("job_sources", "good")
     assert sorted((source.item.name, str(source.by)) for source in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
-        ("additional", f"deepwork {__version__} (builtin.local_jobs)"),
-        ("packaged", f"deepwork {__version__} (builtin.local_jobs)"),
-        ("project", f"deepwork {__version__} (builtin.local_jobs)"),
+        ("additional", f"deepwork {__version__} (feature 'local_jobs')"),
+        ("packaged", f"deepwork {__version__} (feature 'local_jobs')"),
+        ("project", f"deepwork {__version__} (feature 'local_jobs')"),
     ]
 
 

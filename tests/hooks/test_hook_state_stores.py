@@ -13,8 +13,8 @@ def test_stores_are_collected_and_attributed(ask):
     provided = ask("state_stores", "good")
     assert sorted((store.item.name, str(store.by)) for store in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
-        ("json", f"deepwork {__version__} (builtin.json_store)"),
-        ("memory", f"deepwork {__version__} (builtin.memory_store)"),
+        ("json", f"deepwork {__version__} (feature 'json_store')"),
+        ("memory", f"deepwork {__version__} (feature 'memory_store')"),
     ]
 
 

@@ -15,7 +15,7 @@ def test_sets_are_collected_and_attributed(ask):
     provided = ask("tool_sets", "good", engine=None)
     assert sorted((tool_set.item.name, str(tool_set.by)) for tool_set in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
-        ("core", f"deepwork {__version__} (builtin.workflow_tools)"),
+        ("core", f"deepwork {__version__} (feature 'workflow_tools')"),
     ]
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deepwork.api import Job, JobLoadError, JobReader
+from deepwork.api import Job, JobReader
 from deepwork.builtin.local_jobs import FolderJobs
+from deepwork.errors import JobLoadError
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.testing import DeepworkProject
 
@@ -104,7 +105,7 @@ def test_a_job_of_that_name_in_a_later_source_comes_before_a_folder_of_that_name
     assert catalogue.find("a").job_dir == project.root / "2" / "a"
 
 
-def test_of_two_jobs_with_one_name_the_first_folder_is_listed_and_the_other_an_error(project, catalogue):
+def test_the_second_of_two_jobs_with_one_name_is_an_error(project, catalogue):
     first = put(project, 1, "x", "same")
     put(project, 1, "y", "same")
     assert listed(catalogue) == [("first", "x", "same")]
@@ -115,7 +116,7 @@ def test_of_two_jobs_with_one_name_the_first_folder_is_listed_and_the_other_an_e
     assert catalogue.find("same").job_dir == first
 
 
-def test_of_two_jobs_with_one_name_that_in_the_folder_of_that_name_is_listed(project, catalogue):
+def test_a_job_in_the_folder_of_its_name_wins_over_another_of_that_name(project, catalogue):
     """It decides without a look at the others, so it does in the list."""
     put(project, 1, "a_first", "same")
     put(project, 1, "same", "same")

@@ -1,4 +1,4 @@
-"""Folders of jobs: what is in them, whatever it is, and what is remembered of it."""
+"""Folders of jobs: any content of theirs, and what is remembered of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepwork.api import Job, JobLoadError, JobReader, parse_job
+from deepwork.api import Job, JobReader, parse_job
+from deepwork.errors import JobLoadError
 
 
 @pytest.fixture
@@ -116,13 +117,13 @@ def test_a_folder_is_an_error(jobs, reader):
     assert broken(reader, "bad").endswith("job.yml is a folder, not a regular file")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("bound_by_permissions")
 def test_a_file_that_may_not_be_read_is_an_error(project, reader):
     project.write(".deepwork/jobs/bad/job.yml").chmod(0)
     assert broken(reader, "bad").endswith("job.yml cannot be read: Permission denied")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.usefixtures("bound_by_permissions")
 def test_a_folder_that_may_not_be_read_is_an_error(project, reader):
     project.write(".deepwork/jobs/bad/job.yml").parent.chmod(0)
     try:
@@ -174,7 +175,7 @@ def test_a_link_inside_of_the_folder_of_its_job_is_followed(project, jobs, reade
 
 
 @pytest.mark.parametrize("kind", ["file", "pipe", "link loop", "link to nothing"])
-def test_what_is_no_folder_is_no_job_and_hides_none(kind, jobs, reader):
+def test_anything_but_a_folder_is_not_a_job_and_hides_none(kind, jobs, reader):
     thing = jobs / "thing"
     if kind == "file":
         thing.write_text("")

@@ -62,7 +62,7 @@ def mode(request):
 
 
 class Work:
-    """How an agent does a workflow of which it knows nothing: by what `begin_step` and feedback say."""
+    """How an agent does an unknown workflow: by what `begin_step` and feedback say."""
 
     def __init__(self, project):
         self.project = project

@@ -124,7 +124,7 @@ async def test_each_wrong_argument_has_one_line(jobs):
     assert [line.partition(":")[0] for line in text.splitlines()[1:]] == ["goal", "job_name", "workflow_name", "more"]
 
 
-async def test_of_a_value_that_may_have_several_forms_the_wrong_part_is_named(jobs):
+async def test_the_wrong_part_of_a_value_with_several_forms_is_named(jobs):
     """A list is right for an output, so nothing is said against it when one of its elements is wrong."""
     async with jobs.agent() as agent:
         text = await agent.refused("finished_step", outputs={"a.md": ["a.md", 3]})

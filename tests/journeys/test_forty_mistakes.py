@@ -54,7 +54,7 @@ class Mistake:
 
 
 def path_mistake(number: int, mistake: str, path: str, *words: str) -> Mistake:
-    """Give a wrong path for the outline; that the file must be written is said only where that is the cure."""
+    """Return a wrong path for the outline; that the file must be written is said only where that is the cure."""
     return Mistake(
         number, mistake, "guide", finish({"outline_file": path}), list(words), never=["Write the file first"]
     )
@@ -109,7 +109,7 @@ MISTAKES = [
     Mistake(15, "an aborted session", "aborted", finish(OUTLINE, session_id="<id>"),
             ["is over: aborted (It cannot be done)", "start_workflow is for new work only"], START),
     Mistake(16, "an unknown step", "guide", finish(OUTLINE, step_id="zzz"),
-            ["'zzz' is no step of guide/write_guide, session '<id>'", "the current step is 'outline'",
+            ["'zzz' is not a step of guide/write_guide, session '<id>'", "the current step is 'outline'",
              "finished_step(session_id='<id>', step_id='outline', outputs={...})"], finish(OUTLINE, step_id="outline")),
     Mistake(17, "a step that comes later", "guide", finish(CHAPTERS, step_id="draft"),
             ["'draft' comes later", "the current step is 'outline'", "outline_file"],
@@ -293,7 +293,7 @@ def stage(project) -> Iterator[Stage]:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Give every text in a reply."""
+    """Yield every text in a reply."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -317,7 +317,7 @@ def complaints(stage: Stage, row: Mistake) -> Iterator[str]:
         yield f"the next call {row.then} was refused: {error}"
 
 
-def test_of_forty_mistakes_each_leads_to_the_right_next_call(stage):
+def test_each_of_forty_mistakes_leads_to_the_right_next_call(stage):
     assert {row.number for row in MISTAKES} == set(range(1, 41))
     wrong = {f"{row.number}, {row.mistake}": found for row in MISTAKES if (found := [*complaints(stage, row)])}
     assert wrong == {}

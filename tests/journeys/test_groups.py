@@ -51,7 +51,7 @@ async def test_members_that_were_never_reported_are_named_and_have_no_outputs(gr
         begin = await at_group(agent)
         await agent.finish(done("d"), session_id=begin["session_id"], step_id="d")
         reply = await agent.finish(done("b"))
-        assert "Completed without outputs, never reported: c" in reply.get("notices", [])
+        assert reply["notices"][0].startswith("Completed without outputs, never reported: c. ")
         reply = await agent.finish(done("e"))
     assert sorted(reply["all_outputs"]) == ["a.md", "b.md", "d.md", "e.md"]
     assert stored(begin["session_id"])["step_progress"]["c"]["completed_at"]

@@ -25,7 +25,7 @@ async def review_text(project, steps, outputs, workflow=("a",), **more):
 
 
 def in_order(text, *parts):
-    """Say whether the parts stand in the text one after the other."""
+    """True if the parts stand in the text one after the other."""
     for part in parts:
         _, found, text = text.partition(part)
         if not found:

@@ -3,12 +3,13 @@ from __future__ import annotations
 import sys
 
 from deepwork import __version__
-from deepwork.loading.discovery import BUILTINS, installed
+from deepwork.loading.discovery import installed
+from deepwork.loading.features import FEATURES
 
 
 def test_the_cores_own_plugins_come_first_with_the_cores_name_and_version():
-    first = installed()[: len(BUILTINS)]
-    assert [plugin.name for plugin in first] == sorted(BUILTINS)
+    first = installed()[: len(FEATURES)]
+    assert [plugin.name for plugin in first] == [*FEATURES]
     facts = {(plugin.distribution, plugin.version, plugin.builtin) for plugin in first}
     assert facts == {("deepwork", __version__, True)}
 
@@ -35,4 +36,4 @@ def test_a_plugin_is_shown_with_the_distribution_that_people_install(install):
     install("good")
     texts = {plugin.name: str(plugin) for plugin in installed()}
     assert texts["acme"] == "acme-tracker 2.1 (plugin 'acme')"
-    assert texts["json_store"] == f"deepwork {__version__} (builtin.json_store)"
+    assert texts["json_store"] == f"deepwork {__version__} (feature 'json_store')"

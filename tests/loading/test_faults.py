@@ -63,7 +63,7 @@ def deepwork(project):
 
 @pytest.fixture
 def findings(deepwork):
-    """Give what doctor finds: the text and the cure of each, by the check."""
+    """Return the findings of doctor: the text and the cure of each, by the check."""
 
     def findings():
         report = json.loads(deepwork("doctor", "--json").stdout)
@@ -205,7 +205,7 @@ def test_json_stays_json_while_a_source_a_store_or_a_runner_prints(project, inst
 
 
 def test_a_tool_without_docstring_is_a_warning(project, tmp_path, deepwork, monkeypatch):
-    """It is none of the errors that keep a server from starting."""
+    """It does not keep a server from starting."""
     (tmp_path / "mute.py").write_text(MUTE)
     monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
     ended = deepwork("plugins")
@@ -213,7 +213,7 @@ def test_a_tool_without_docstring_is_a_warning(project, tmp_path, deepwork, monk
     assert "    ! the tool 'nod' has no docstring, so that agents read no description of it\n" in ended.stdout
 
 
-def test_one_record_instead_of_a_list_is_told_with_its_place(tmp_path, deepwork, monkeypatch):
+def test_a_single_record_instead_of_a_list_is_named_with_its_place(tmp_path, deepwork, monkeypatch):
     (tmp_path / "mute.py").write_text(MUTE.replace("yield", "return"))
     monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
     ended = deepwork("plugins")

@@ -27,7 +27,7 @@ def deepwork_tool_sets():
 
 @pytest.fixture
 def folder(tmp_path):
-    """Make a folder with the plugin `acme_file`, and a module that is no plugin."""
+    """Make a folder with the plugin `acme_file`, and a module that is not a plugin."""
     folder = tmp_path / "my-plugins"
     folder.mkdir()
     (folder / "acme_file.py").write_text(ACME)

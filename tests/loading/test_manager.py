@@ -14,7 +14,7 @@ from deepwork.loading.manager import PluginManager
 
 @pytest.fixture
 def status():
-    """Give the status of a plugin by its name."""
+    """Return the status of a plugin by its name."""
     return lambda manager, name: next(status for status in manager.statuses if status.plugin.name == name)
 
 

@@ -31,7 +31,7 @@ REFUSED = {
     "two tools": (
         ["clash_tool"],
         "tool name 'start_workflow' is offered twice:\n"
-        f"  - deepwork {__version__} (builtin.workflow_tools)\n"
+        f"  - deepwork {__version__} (feature 'workflow_tools')\n"
         "  - deepwork-clash-tool 0.6 (plugin 'clash_tool')",
         "Give one set a prefix in .deepwork/config.yml (below the key `tools` if it is there) ->  "
         "tools: {prefix: {rival: rival_}}",
@@ -39,23 +39,23 @@ REFUSED = {
     "two stores": (
         ["clash_store"],
         "state store 'json' is offered twice:\n"
-        f"  - deepwork {__version__} (builtin.json_store)\n"
+        f"  - deepwork {__version__} (feature 'json_store')\n"
         "  - deepwork-clash-store 0.7 (plugin 'clash_store')",
         ADD % "'json_store' or 'deepwork-clash-store'",
     ),
     "two sources": (
         ["clash_source"],
         "job source 'project' is offered twice:\n"
-        f"  - deepwork {__version__} (builtin.local_jobs)\n"
+        f"  - deepwork {__version__} (feature 'local_jobs')\n"
         "  - deepwork-clash-source 0.8 (plugin 'clash_source')",
         ADD % "'local_jobs' or 'deepwork-clash-source'",
     ),
     "two runners": (
         ["clash_runner"],
         "review runner 'self' is offered twice:\n"
-        f"  - deepwork {__version__} (builtin.self_review)\n"
+        f"  - deepwork {__version__} (feature 'reviewers')\n"
         "  - deepwork-clash-runner 0.9 (plugin 'clash_runner')",
-        ADD % "'self_review' or 'deepwork-clash-runner'",
+        ADD % "'reviewers' or 'deepwork-clash-runner'",
     ),
     "two sets": (
         ["good", "clash_set"],
@@ -97,7 +97,7 @@ REFUSED = {
     "wrong argument": (
         ["wrong_argument"],
         "deepwork-wrong-argument 0.14 (plugin 'wrong_argument'): "
-        "hook 'deepwork_tool_sets' takes 'server', which is no argument of it; valid: context, engine",
+        "hook 'deepwork_tool_sets' takes 'server', which is not an argument of it; valid: context, engine",
         block("wrong_argument", "deepwork-wrong-argument"),
     ),
 }
@@ -113,7 +113,7 @@ def test_a_bad_plugin_stops_the_server_with_its_name_and_the_cure(project, insta
 
 
 @pytest.mark.parametrize("kind", [kind for kind in REFUSED if kind != "one tool twice"])
-def test_what_is_advised_cures_it(project, install, kind):
+def test_the_advised_line_cures_the_plugin(project, install, kind):
     dists, _, hint = REFUSED[kind]
     install(*dists)
     project.write(".deepwork/config.yml", _advised(hint))

@@ -43,7 +43,7 @@ def events():
 
 @pytest.fixture
 def opener(events):
-    """Give a function that opens an object by its name, and writes down when it is opened and closed."""
+    """Return a function that opens an object by its name, and records when it is opened and closed."""
 
     def opener(name):
         @asynccontextmanager
@@ -92,7 +92,7 @@ async def test_shared_objects_are_closed_in_reverse_order_with_the_server(projec
 
 async def test_a_tool_set_brings_prompts(project, server):
     def greet(name: str) -> str:
-        """Ask to greet somebody."""
+        """Ask to greet a person."""
         return f"Greet {name}."
 
     made = server(one=lambda _: ToolSet("polite", [], prompts=[PromptSpec("greet", greet, "Greets somebody")]))

@@ -63,7 +63,7 @@ async def test_the_only_workflow_of_a_job_is_started_whatever_the_name(project, 
 
 
 @pytest.mark.req("JOBS-REQ-001.3.6")
-async def test_of_several_workflows_a_wrong_name_raises_a_tool_error_that_lists_them(project):
+async def test_a_wrong_name_raises_a_tool_error_that_lists_several_workflows(project):
     project.write_job(workflows={"two": ["a"], "one": ["b"]})
     with pytest.raises(ToolError, match="'main' not found in job 'demo'; available: two, one"):
         await project.server().call_tool("start_workflow", STARTED)

@@ -7,8 +7,8 @@ from fastmcp.exceptions import ToolError
 
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError
-from deepwork.files.workspace import Workspace
 from deepwork.models.jobs import StepOutput
+from deepwork.paths.workspace import Workspace
 from deepwork.testing import output, step
 
 pytestmark = pytest.mark.anyio

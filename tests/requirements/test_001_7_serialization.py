@@ -53,7 +53,7 @@ async def test_keys_that_the_specification_marks_as_optional_are_left_out_withou
 
 
 def _nulls(value):
-    """Give the keys whose value is null, wherever they stand."""
+    """Yield the keys whose value is null, at any depth."""
     items = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else [])
     for key, item in items:
         if item is None:

@@ -37,7 +37,7 @@ def marked(folder: Path) -> dict[str, list[str]]:
 
 
 def gaps(wanted: set[str], tests: dict[str, list[str]], elsewhere: set[str]) -> list[str]:
-    """Say what is wrong between the clauses, the tests that name them, and those shown elsewhere."""
+    """Return the mismatches between the clauses, the tests that name them, and the clauses shown elsewhere."""
     return [
         *(f"{clause} has no test" for clause in sorted(wanted - set(tests) - elsewhere)),
         *(f"{clause} is listed as shown elsewhere, has {tests[clause]}" for clause in sorted(elsewhere & set(tests))),

@@ -66,7 +66,7 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 @pytest.fixture
 def swapping():
-    """Swap a folder for a link, again and again, as long as the block runs; gives how often so far.
+    """Swap a folder for a link, again and again, as long as the block runs; yields the number of swaps so far.
 
     The kernel exchanges the two names in one step: there is no moment at which nothing is there.
     """

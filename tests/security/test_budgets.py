@@ -1,4 +1,4 @@
-"""The sum of what a repository costs is bounded, and a server ends whatever its threads compute. Long: `hostile`."""
+"""The total cost of a repository is bounded, and a server ends while its threads compute. Long: `hostile`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from deepwork.api import Job, JobReader
 from deepwork.testing import step
-from deepwork.text.suggest import nearest
+from deepwork.text import nearest
 
 pytestmark = pytest.mark.anyio
 

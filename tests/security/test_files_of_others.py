@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from deepwork.builtin.clients.installed import installed_command
 from deepwork.cli import main as command_line
-from deepwork.clients.installed import installed_command
 
 pytestmark = pytest.mark.anyio
 
@@ -90,8 +90,8 @@ def test_a_clients_file_of_a_repository_costs_little_and_stays_as_it_is(project,
     path = project.write(file, content)
     began = time.process_time()
     for command in (["connect", client, "--no-verify"], ["connect"], ["connect", client, "--remove"]):
-        done = run(*command)
-        assert command == ["connect"] or done.exit_code == 1
+        result = run(*command)
+        assert command == ["connect"] or result.exit_code == 1
     assert time.process_time() - began < 10
     assert path.read_text() == content
 
@@ -175,6 +175,6 @@ def test_a_folder_of_the_user_that_a_link_leads_into_the_project_is_refused(
         monkeypatch.delenv("XDG_STATE_HOME")
         monkeypatch.delenv("XDG_CONFIG_HOME")
     for command in (["trust"], ["jobs", "list"], ["sessions", "list"]):
-        done = run(*command)
-        assert done.exit_code == 1, command
-        assert "lies in the project" in done.stderr
+        result = run(*command)
+        assert result.exit_code == 1, command
+        assert "lies in the project" in result.stderr

@@ -1,4 +1,4 @@
-"""Threats T7 to T9: paths, links and special files with which a repository or an agent reaches out of the project.
+"""Threats T7 to T9: paths, links and special files by which a repository or an agent could reach out of the project.
 
 What single paths may be is shown in `tests/engine/test_outputs.py` (every hostile path at every place that takes one)
 and `tests/test_workspace.py`. Here the ground moves: folders become links while calls are served.
@@ -167,7 +167,7 @@ def test_a_state_folder_that_stays_inside_may_be_a_link(project, serve):
 
 @pytest.fixture
 def special(project):
-    """Put things that are no regular files where calls look for files; give their paths."""
+    """Put special files and links where calls look for files; return their paths."""
     os.mkfifo(project.root / "fifo")
     (project.root / "zero").symlink_to("/dev/zero")
     (project.root / "folder").mkdir()
@@ -176,7 +176,7 @@ def special(project):
 
 
 async def test_a_server_among_special_files_answers_at_once(project, special):
-    """A FIFO waits for a writer and /dev/zero never ends: whoever opens them as they are is never heard of again."""
+    """A FIFO waits for a writer and /dev/zero never ends: a careless reader would hang for ever."""
     project.write_job()
     for name in ("job.yml", "steps/a.md"):
         job = project.write_job(f"bad_{name[:3]}")

@@ -10,7 +10,7 @@ import pytest
 from deepwork import hookimpl
 from deepwork.api import StateStoreSpec
 from deepwork.builtin.memory_store import MemoryStore
-from deepwork.project.config import user_config_file
+from deepwork.paths.user_folders import user_config_file
 
 pytestmark = pytest.mark.anyio
 

@@ -1,4 +1,4 @@
-"""Attacks beyond those that were found first: each does what a repository, an agent or another principal could do."""
+"""Attacks beyond the first threats: each does what a repository, an agent or another principal could do."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ async def test_the_state_folder_is_born_private_and_so_is_every_log(project, mon
 
 
 def test_doctor_says_who_can_change_an_environment_that_lies_in_the_project():
-    """F3: it is its user's choice, so its programs run; whoever can write there can change them."""
+    """It is its user's choice, so its programs run; whoever can write there can change them."""
     folder = Path(sys.prefix).parent
     ended = subprocess.run(
         [sys.executable, "-P", "-m", "deepwork", "doctor", "--json", "--path", str(folder)],
@@ -219,7 +219,7 @@ def test_doctor_says_who_can_change_an_environment_that_lies_in_the_project():
 
 
 def test_in_a_terminal_trust_shows_each_request_and_asks_for_each(project):
-    """F4: it was all or nothing. Scripts are shown, and later only how they differ."""
+    """It was all or nothing. Scripts are shown, and later only how they differ."""
     project.write("one.sh", "echo one\n")
     project.write("two.sh", "echo two\n")
     commands = {name: {"run": ["sh", f"{name}.sh"]} for name in ("one", "two")}

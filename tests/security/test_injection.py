@@ -1,7 +1,7 @@
 """Threat T15: names and contents of others that pretend to be instructions.
 
 A file name may hold line ends and headings, a file may hold the lines that end the material of a review. For agents
-they stay data: as values of JSON, quoted in one line, or between marks that nobody can guess. The instruction files of
+they stay data: as values of JSON, quoted in one line, or between marks that cannot be guessed. The instruction files of
 the tool set for reviews are tested beside it.
 """
 
@@ -65,7 +65,7 @@ def lines(text):
 
 
 def forged(text):
-    """Give the lines that a name has made."""
+    """Return the lines that a name has forged."""
     return [line for line in lines(text) if line.startswith(("## After Review", "\x1b", "\u202e"))]
 
 

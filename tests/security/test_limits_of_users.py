@@ -8,7 +8,8 @@ import os
 import pytest
 
 from deepwork.errors import ConfigError
-from deepwork.project.config import load_config, user_config_file
+from deepwork.paths.user_folders import user_config_file
+from deepwork.project.config import load_config
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +61,7 @@ def test_what_widens_the_gate_of_the_user_waits_for_trust(gate, own, wanted):
         ({"runner": "claude"}, {"runner": "claude"}),
     ],
 )
-def test_what_narrows_it_needs_none(gate, own, wanted):
+def test_a_narrowing_setting_needs_no_trust(gate, own, wanted):
     (name,) = wanted
     section, trust = gate(own, wanted)
     assert getattr(section, name) == wanted[name]
@@ -68,7 +69,7 @@ def test_what_narrows_it_needs_none(gate, own, wanted):
 
 
 async def test_a_gate_that_is_off_leaves_a_notice_a_log_line_and_an_event(reviewed, history, caplog):
-    """F11: nothing told that a step was completed without its reviews."""
+    """Nothing told that a step was completed without its reviews."""
     async with reviewed.agent(enable_quality_gate=False) as agent:
         await agent.start()
         reply = await agent.finish({"a.md": "a.md"})

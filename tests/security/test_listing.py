@@ -1,4 +1,4 @@
-"""Threat T23: what the server says of itself changes under the feet of those who have agreed to it."""
+"""Threat T23: the server's own description changes after its users have agreed to it."""
 
 from __future__ import annotations
 

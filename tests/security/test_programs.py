@@ -1,4 +1,4 @@
-"""Programs come from the user: a repository supplies none, wherever PATH points and whatever it is called."""
+"""Programs come from the user: a repository supplies none, for any PATH and any name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 import deepwork
-from deepwork.api import Git, GitError, ProgramMissing, open_browser, run_program
+from deepwork.api import Git, run_program
+from deepwork.errors import GitError, ProgramMissing
+from deepwork.programs.processes import open_browser
 
 pytestmark = pytest.mark.anyio
 
-# Each program that runs leaves a file, so that nobody has to trust what a server says of it.
+# Each program that runs leaves a file, as evidence independent of the server's words.
 TRAP = "#!/bin/sh\ntouch {trace}\necho '{{}}'\n"
 
 
@@ -34,7 +36,7 @@ def trap(project, tmp_path):
 
 
 def paths(project):
-    """Give every form in which an entry of PATH can lead into the project, in front of the user's own."""
+    """Yield every form in which an entry of PATH can lead into the project, in front of the user's own."""
     (project.root / "to_bin").symlink_to(project.root / "bin")
     outside = project.root.parent / "looks_outside"
     outside.symlink_to(project.root / "bin")
@@ -46,7 +48,7 @@ def paths(project):
 @pytest.mark.parametrize("number", range(8))
 @pytest.mark.parametrize("folder", [".", "below"])
 async def test_no_entry_of_path_that_leads_into_the_project_supplies_a_program(project, trap, git, number, folder):
-    """F3: `npx` puts a folder of the project first, and a repository can hold a project below its top level."""
+    """`npx` puts a folder of the project first, and a repository can hold a project below its top level."""
     for name in ("bin/helper", "helper", "bin/git", "git"):
         ran = trap(name)
     git("init", "-q")
@@ -80,7 +82,7 @@ async def test_the_environment_that_runs_us_supplies_programs_also_inside_of_the
 
 @pytest.mark.parametrize("version", ["git version 2.30.9", "git version 1.9", "a friendly program"])
 async def test_a_git_that_would_ignore_our_settings_is_refused(project, git, tmp_path, version):
-    """F8: before 2.31 git knows no GIT_CONFIG_COUNT, and monitors and filters of the repository would run."""
+    """Before 2.31 git knows no GIT_CONFIG_COUNT, and monitors and filters of the repository would run."""
     git("init", "-q")
     folder = tmp_path / "old"
     folder.mkdir()
@@ -158,12 +160,17 @@ STARTERS = {
     "ctypes": ("",),
 }
 # The module itself, its supervisor, which must start without our imports, and what only tests use.
-STARTING = {"files/processes.py", "files/supervisor.py"}
+STARTING = {
+    "programs/processes.py",
+    "programs/supervisor.py",
+    # A program of its own, which plays a client: it starts the server that it was told to start.
+    "plugins/deepwork_run/src/deepwork_run/agents/scripted.py",
+}
 FOR_TESTS = ("testing/", "plugins/deepwork_sql/src/deepwork_sql/cluster.py")
 
 
 def starters(text):
-    """Name whatever in a module can start a program: `os.execv`, `subprocess`, also by another name."""
+    """Yield everything in a module that can start a program: `os.execv`, `subprocess`, also by another name."""
     modules = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

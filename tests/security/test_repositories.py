@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
-from deepwork.api import Git, GitError, open_context
-from deepwork.files import git as git_module
+from deepwork.api import Git, open_context
+from deepwork.errors import GitError
+from deepwork.programs import git as git_module
 
 pytestmark = pytest.mark.anyio
 
@@ -61,7 +62,7 @@ async def test_a_special_file_that_git_would_read_is_refused_before_git_starts(r
         raise AssertionError("git was started")
 
     monkeypatch.setattr(git_module, "run_program", fail)
-    with pytest.raises(GitError, match="no regular file") as caught:
+    with pytest.raises(GitError, match="not a regular file") as caught:
         await Git.open(repository, os.environ)
     assert str(target) in caught.value.message
 
@@ -70,7 +71,7 @@ async def test_a_special_file_that_git_would_read_is_refused_before_git_starts(r
 async def test_a_special_file_that_the_configuration_names_is_refused(repository, tmp_path, key):
     os.mkfifo(tmp_path / "pipe")
     run(repository, "config", "--file", ".git/config", key, str(tmp_path / "pipe"))
-    with pytest.raises(GitError, match="no regular file"):
+    with pytest.raises(GitError, match="not a regular file"):
         await Git.open(repository, os.environ)
 
 
@@ -82,7 +83,7 @@ async def test_a_special_file_in_any_folder_ends_the_call_that_would_wait_for_it
         await git.run(*LISTED)
 
 
-async def test_what_hides_nothing_by_dev_null_is_no_special_file(repository):
+async def test_a_configuration_that_names_dev_null_is_not_refused(repository):
     run(repository, "config", "core.excludesFile", os.devnull)
     git = await Git.open(repository, os.environ)
     assert await git.run(*LISTED) == b""

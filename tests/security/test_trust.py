@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deepwork.api import ProgramMissing, TrustedCommand, open_context
-from deepwork.project.config import user_config_file
+from deepwork.api import TrustedCommand, open_context
+from deepwork.errors import ProgramMissing
+from deepwork.paths.user_folders import user_config_file
+from deepwork.project.trust import MAX_REFUSALS
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +45,13 @@ def decisions():
     return list(Path(os.environ["XDG_STATE_HOME"]).rglob("trust.json"))
 
 
+def store_refusals(project, refused):
+    """Write the file of decisions as it is after these refusals."""
+    state = Path(os.environ["XDG_STATE_HOME"], "deepwork")
+    state.mkdir(parents=True)
+    (state / "trust.json").write_text(json.dumps({str(project.root): {"granted": {}, "refused": refused}}))
+
+
 async def finish(project):
     """Report the first step, and give what the agent is told."""
     async with project.agent(external_runner="check") as agent:
@@ -54,8 +63,8 @@ async def finish(project):
 async def test_a_script_that_changes_after_it_was_trusted_does_not_run(checked):
     """F4, a04: a pull that changes the script is asked about again, although the setting is the same."""
     assert (await finish(checked))[0] == "needs_work"
-    shown = trust(checked, "--yes").stdout
-    assert PASSES % "one" in shown
+    output = trust(checked, "--yes").stdout
+    assert PASSES % "one" in output
     assert (await finish(checked))[0] == "next_step"
     checked.write("tools/check.py", PASSES % "two")
     status, feedback = await finish(checked)
@@ -66,7 +75,7 @@ async def test_a_script_that_changes_after_it_was_trusted_does_not_run(checked):
 
 
 async def test_what_is_granted_is_what_is_there_now_and_not_what_was_refused_before(checked):
-    """F4, a05: a harmless script is trusted, the one that was refused earlier is put back."""
+    """F4, a05: a harmless script is trusted, then the one refused earlier is put back."""
     checked.write("tools/check.py", PASSES % "evil")
     assert (await finish(checked))[0] == "needs_work"
     checked.write("tools/check.py", PASSES % "harmless")
@@ -77,7 +86,7 @@ async def test_what_is_granted_is_what_is_there_now_and_not_what_was_refused_bef
 
 
 async def test_a_command_of_the_user_that_names_a_file_of_the_project_waits_for_trust(checked):
-    """The words are the user's, the file is that of whoever wrote the repository."""
+    """The words are the user's, the file belongs to the author of the repository."""
     file = user_config_file(os.environ)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text((checked.root / ".deepwork/config.yml").read_text())
@@ -129,6 +138,17 @@ async def test_a_link_that_leads_out_of_the_project_cannot_be_trusted_as_a_file_
                 pytest.fail("it was made ready")
 
 
+async def test_when_no_more_refusals_are_kept_a_known_one_is_still_shown_as_it_is_now(project):
+    """A repository can cause any number of refusals, but not hide what it now asks for behind them."""
+    store_refusals(project, {f"demo: {number}": "harmless" for number in range(MAX_REFUSALS)})
+    async with open_context("demo", project.root) as context:
+        assert not context.trusts("0", "rm -rf /")
+        assert not context.trusts("new", "curl evil.example")
+    output = trust(project).stdout
+    assert "rm -rf /" in output
+    assert "curl evil.example" not in output
+
+
 async def test_use_writes_nothing_into_the_decisions_of_the_user(checked):
     """F10, b03: a repository with very many commands cannot make the server rewrite its user's file."""
     await finish(checked)
@@ -136,13 +156,9 @@ async def test_use_writes_nothing_into_the_decisions_of_the_user(checked):
 
 
 def test_a_decision_is_written_once_and_drops_what_was_refused_before(checked):
-    state = os.path.join(os.environ["XDG_STATE_HOME"], "deepwork")
-    os.makedirs(state)
-    stale = {str(checked.root): {"granted": {}, "refused": {"demo: gone": "rm -rf /"}}}
-    with open(os.path.join(state, "trust.json"), "w") as file:
-        json.dump(stale, file)
+    store_refusals(checked, {"demo: gone": "rm -rf /"})
     trust(checked, "--yes")
-    with open(os.path.join(state, "trust.json")) as file:
-        record = json.load(file)[str(checked.root)]
+    [file] = decisions()
+    record = json.loads(file.read_text())[str(checked.root)]
     assert record["refused"] == {}
     assert "setting quality_gate.commands.check" in record["granted"]

@@ -1,4 +1,4 @@
-"""Wrong arguments are refused in words of JSON, whatever the tool, the argument and the value."""
+"""Wrong arguments are refused in words of JSON, for any tool, argument and value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROSE_OF_PYTHON = re.compile(
     r"[Ii]nput should|instance of|dictionary|\bNone\b|\bdict\b|\bbool\b|\bint\b|\bstr\b|valid (string|integer|number)"
     r"|pydantic|Field required|NoneType|Value error|Assertion failed"
 )
-# One value of each JSON type, and those that have the right type and are still wrong.
+# One value of each JSON type, and values of the right type that are still wrong.
 WRONG: list[Json] = [None, True, 0, -1, 10**17, 1.5, "", "boss", "5", "x" * 300, [], [1], [None], {}, {"zz": 1}]
 
 

@@ -1,4 +1,4 @@
-"""Frames that are no messages, or not the right ones: each gets the one answer that it is owed, and the server goes on.
+"""Malformed frames, or messages out of order: each gets the one answer that it is owed, and the server goes on.
 
 The same frames come as lines of stdin, in both eras of the protocol and before any, and as bodies of POSTs.
 """
@@ -33,7 +33,7 @@ def ping(params=b"{}", request_id=b'"me"'):
     return b'{"jsonrpc":"2.0","id":' + request_id + b',"method":"ping","params":' + params + b"}"
 
 
-# What is no message: the frame, the code of its answer, the id of its answer, and what the answer says.
+# Malformed frames: the frame, the code of its answer, the id of its answer, and the answer's text.
 FRAMES = {
     "text": (b"no json", PARSE_ERROR, None, "line 1 column 2"),
     "half a message": (ping()[:-4], PARSE_ERROR, "me", "EOF"),
@@ -212,7 +212,7 @@ ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 
 def told(answer):
-    """Give the code and the id of an answer."""
+    """Return the code and the id of an answer."""
     return answer["error"]["code"], answer["id"]
 
 
@@ -278,7 +278,7 @@ def test_requests_that_nobody_serves_are_refused_by_the_name_of_what_is_wrong(st
 
 
 @ERAS
-def test_what_asks_for_no_answer_gets_none_and_confuses_nobody(stdio, era):
+def test_frames_that_need_no_answer_get_none_and_confuse_no_request(stdio, era):
     server = stdio(era).open()
     for frame in SILENT.values():
         server.send(frame)
@@ -344,13 +344,13 @@ def test_calls_that_share_an_id_are_answered_each(stdio):
 
 @pytest.fixture
 def piped(project):
-    """Give lines to a server as a pipe does, and read what it has answered when it has ended."""
+    """Pipe lines to a server, and read its answers when it has ended."""
 
     def piped(*lines, end=b"\n"):
         command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root)]
-        done = subprocess.run(command, input=b"\n".join(lines) + end, capture_output=True, check=True, timeout=240)
-        assert b"Traceback" not in done.stderr
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        result = subprocess.run(command, input=b"\n".join(lines) + end, capture_output=True, check=True, timeout=240)
+        assert b"Traceback" not in result.stderr
+        return [json.loads(line) for line in result.stdout.splitlines()]
 
     return piped
 
@@ -445,7 +445,7 @@ def test_a_hostile_body_of_the_older_transport_is_answered_without_a_traceback(l
 
 
 def answer_to(frame):
-    """Give the answer to a frame that is no message, None to one that is."""
+    """Return the answer to a malformed frame; None to a message."""
     try:
         read_frame(frame)
     except BadFrame as error:
@@ -476,8 +476,13 @@ def test_whoever_sends_an_id_and_a_method_gets_an_answer(fields):
     try:
         message = read_frame(frame)
     except BadFrame:
-        return
-    assert {"id", "method"} <= message.model_fields_set or not {"id", "method"} <= fields.keys()
+        code, answered_id = told(answer_to(frame))
+        assert code in (PARSE_ERROR, INVALID_REQUEST)
+        if code == INVALID_REQUEST and {"id", "method"} <= fields.keys():
+            has_id = isinstance(fields["id"], str | int) and not isinstance(fields["id"], bool)
+            assert answered_id == (fields["id"] if has_id else None)
+    else:
+        assert {"id", "method"} <= message.model_fields_set or not {"id", "method"} <= fields.keys()
 
 
 def test_mutated_messages_raise_nothing_else():

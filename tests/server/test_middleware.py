@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def logged(caplog):
-    """Give the facts of the calls that were logged, without how long they took."""
+    """Return the facts of the calls that were logged, without how long they took."""
     caplog.set_level(logging.INFO)
 
     def logged():

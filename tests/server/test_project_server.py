@@ -39,7 +39,8 @@ print(*sys.modules)
 def test_a_server_that_lists_its_tools_has_not_imported_what_only_few_need(project):
     command = [sys.executable, "-c", LIST_TOOLS, str(project.root)]
     modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert not {"beartype", "griffe", "key_value"} & {name.partition(".")[0] for name in modules}
+    assert not {"beartype", "griffe", "key_value", "pytest"} & {name.partition(".")[0] for name in modules}
+    assert [name for name in modules if name.startswith("deepwork.testing")] == []
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ async def placed():
 async def test_a_call_over_http_does_not_have_the_tools_listed(placed):
     url, listings = placed
     async with Client(url) as client:
-        await client.list_tools()  # from which the client knows the header
+        await client.list_tools()  # the client learns the header from this
         before = listings.count
         for region in ("north", "south"):
             assert (await client.call_tool("place", {"region": region})).data == region

@@ -7,7 +7,8 @@ from fastmcp import Client, FastMCP
 from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from deepwork.api import PromptSpec, ToolCall, ToolError
+from deepwork.api import PromptSpec, ToolCall
+from deepwork.errors import ToolError
 from deepwork.server.completions import add_completions
 from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_prompt

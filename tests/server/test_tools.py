@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 
 import jsonschema
 import pytest
 from fastmcp import Client, FastMCP
 from mcp import MCPError
 
-from deepwork.api import ArgumentError, PluginError, ResourceSpec
+from deepwork import hookimpl
+from deepwork.api import ResourceSpec, ToolCall, ToolSet, ToolSpec
+from deepwork.errors import ArgumentError, PluginError
 from deepwork.server.middleware import CallMiddleware
 from deepwork.server.tools import add_resource
-from deepwork.testing import output, review, step
+from deepwork.testing import Refused, output, review, step
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +61,7 @@ async def test_the_tools_of_a_plugin_are_marked_as_it_says(project, install):
     assert "anthropic/alwaysLoad" not in (tools["greet"].meta or {})
     assert tools["greet"].annotations.read_only_hint is True
     assert tools["text"].annotations.read_only_hint is False
-    assert tools["greet"].description == "Greet somebody."
+    assert tools["greet"].description == "Greet a person."
 
 
 @pytest.fixture
@@ -202,7 +205,7 @@ async def test_fields_of_an_answer_that_say_nothing_are_left_out_as_its_schema_a
 
 
 async def test_jobs_that_have_not_changed_are_written_once_and_sessions_each_time(project):
-    """The text of a reply is its structure, whatever of it was kept from the reply before."""
+    """The text of a reply is its structure, also where parts were kept from the reply before."""
     project.write_job("first")
     project.write_job("second")
     async with project.agent() as agent:
@@ -219,3 +222,53 @@ async def test_jobs_that_have_not_changed_are_written_once_and_sessions_each_tim
         (len(reply.structured_content["active_sessions"]), len(reply.structured_content["errors"])) for reply in replies
     ]
     assert counts == [(1, 0), (2, 0), (2, 1)]
+
+
+class _Letter:
+    """Something that agents cannot send."""
+
+
+async def _post(letter: _Letter, /, to: str, copies: int = 1, note: str | None = None) -> dict[str, object]:
+    """Post a letter."""
+    return {"letter": letter, "to": to, "copies": copies, "note": note}
+
+
+async def _post_by_hand(call: ToolCall, arguments: Mapping[str, object]) -> dict[str, object]:
+    values = dict(arguments)
+    request_id = values.pop("request_id")
+    return await _post("a letter", **values) | {"request_id": request_id, "by": call.principal}
+
+
+class _PostOffice:
+    @hookimpl
+    def deepwork_tool_sets(self, context, engine):
+        spec = ToolSpec("post", _post, title="Post", run=_post_by_hand, nullable=True, repeatable=True)
+        yield ToolSet(name="post", tools=[spec])
+
+
+async def test_what_a_function_takes_before_a_slash_is_filled_by_what_runs_it_and_hidden_from_agents(project):
+    async with project.agent(tools=["post"], extra_plugins={"post": _PostOffice()}) as agent:
+        [tool] = await agent.client.list_tools()
+        assert await agent.call("post", to="ada") == {
+            "letter": "a letter",
+            "to": "ada",
+            "copies": 1,
+            "note": None,
+            "request_id": None,
+            "by": "local",
+        }
+        assert (await agent.call("post", to="ada", request_id="r1"))["request_id"] == "r1"
+    properties = tool.input_schema["properties"]
+    assert list(properties) == ["to", "copies", "note", "request_id"]
+    assert tool.input_schema["required"] == ["to"]
+    assert tool.description == "Post a letter."
+
+
+async def test_null_means_left_out_where_a_tool_is_nullable_and_its_schema_does_not_say_so(project):
+    async with project.agent(tools=["post"], extra_plugins={"post": _PostOffice()}) as agent:
+        [tool] = await agent.client.list_tools()
+        assert (await agent.call("post", to="ada", copies=None, note=None))["copies"] == 1
+        with pytest.raises(Refused, match="to: "):
+            await agent.call("post", to=None)
+    assert "null" not in json.dumps(tool.input_schema)
+    assert tool.input_schema["properties"]["copies"]["default"] == 1

@@ -9,7 +9,7 @@ import pytest
 
 from deepwork import hookimpl
 from deepwork.api import JobSource
-from deepwork.files.work_queue import WorkQueue
+from deepwork.programs.work_queue import WorkQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -54,13 +54,13 @@ async def test_a_reported_step_is_read_and_checked_in_one_thread_and_saved_in_an
 
 
 async def test_a_repeated_report_and_a_refused_one_are_only_read(agent, crossings):
-    begun = await agent.start()
-    await agent.finish({"a.md": "a.md"}, session_id=begun["session_id"], step_id="a")
+    first_step = await agent.start()
+    await agent.finish({"a.md": "a.md"}, session_id=first_step["session_id"], step_id="a")
     crossings.clear()
-    await agent.finish({"a.md": "a.md"}, session_id=begun["session_id"], step_id="a")
+    await agent.finish({"a.md": "a.md"}, session_id=first_step["session_id"], step_id="a")
     assert crossings == ["deepwork-calls"]
     crossings.clear()
-    await agent.refused("finished_step", outputs={}, session_id=begun["session_id"], step_id="b")
+    await agent.refused("finished_step", outputs={}, session_id=first_step["session_id"], step_id="b")
     assert crossings == ["deepwork-calls"]
 
 
@@ -92,14 +92,14 @@ async def test_job_sources_that_hang_stop_neither_the_store_nor_reports(project)
             yield source
 
     async with project.agent(extra_plugins={"stuck": Plugin()}) as agent:
-        begun = await agent.start()
+        first_step = await agent.start()
         async with anyio.create_task_group() as tasks:
             for _ in range(60):
                 tasks.start_soon(agent.call, "get_workflows")
             for _ in range(int(anyio.to_thread.current_default_thread_limiter().total_tokens)):
                 await anyio.to_thread.run_sync(source.asked.acquire, limiter=anyio.CapacityLimiter(1))
             with anyio.fail_after(240):
-                reply = await agent.finish({"a.md": "a.md"}, session_id=begun["session_id"])
+                reply = await agent.finish({"a.md": "a.md"}, session_id=first_step["session_id"])
                 assert reply["status"] == "next_step"
-                assert "step 'b'" in await agent.where(session_id=begun["session_id"])
+                assert "step 'b'" in await agent.where(session_id=first_step["session_id"])
             source.released.set()

@@ -169,7 +169,11 @@ async def test_members_never_reported_are_completed_without_outputs_and_named(de
     async with demo.agent() as agent:
         begin = await agent.start(workflow="opening")
         reply = await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
-    assert "Completed without outputs, never reported: c" in reply.get("notices", [])
+    session_id = begin["session_id"]
+    assert reply["notices"] == [
+        "Completed without outputs, never reported: c. To have one done after all, your user runs: "
+        f"deepwork sessions reopen {session_id} c --reason TEXT"
+    ]
     session = stored(begin["session_id"])
     assert session["step_progress"]["c"]["completed_at"]
     assert session["step_progress"]["c"]["outputs"] == {}

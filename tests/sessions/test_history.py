@@ -1,4 +1,4 @@
-"""The history of a session: typed for those who read it, and stored as it was written."""
+"""The history of a session: typed for its readers, and stored as it was written."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ async def test_an_attempt_says_under_which_limits_it_is_judged_and_the_last_verd
         await agent.refused("finished_step", outputs=DONE)
     details = [entry.detail for entry in Session.model_validate(stored()).history]
     attempts = [detail for detail in details if isinstance(detail, history.Attempt)]
-    limits = {"max_attempts": 2, "max_failures": 3, "strict": False}
+    limits = {"max_attempts": 2, "max_failures": 3, "strict": False, "files": ["a.md"]}
     assert [attempt.model_dump() for attempt in attempts] == [{"number": 1, **limits}, {"number": 2, **limits}]
     assert [detail.asks_user for detail in details if isinstance(detail, history.Verdict)] == [None, True]

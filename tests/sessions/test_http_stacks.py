@@ -24,7 +24,7 @@ def url(demo, request):
         stderr=subprocess.PIPE,
         text=True,
     )
-    address = next(found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+/\w+", line)))
+    address = next(match[0] for line in server.stderr if (match := re.search(r"http://127\.0\.0\.1:\d+/\w+", line)))
     yield address
     server.terminate()
     server.communicate()

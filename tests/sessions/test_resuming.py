@@ -1,4 +1,4 @@
-"""Resuming costs one call: whoever remembers nothing is told all that is needed to go on."""
+"""Resuming costs one call: an agent without any memory is told all that is needed to go on."""
 
 import pytest
 from fastmcp.exceptions import McpError
@@ -15,7 +15,7 @@ def resume_text_in(refusal):
 
 
 async def whole_text(agent, begin):
-    """Give the resume text with all that `begin_step` has in the reply to a question."""
+    """Return the resume text with all that `begin_step` has in the reply to a question."""
     (resource,) = await agent.client.read_resource(f"deepwork://sessions/{begin['session_id']}")
     return resource.text
 

@@ -24,8 +24,8 @@ DONE = {"a.md": "a.md"}
 
 def git_accepts(name):
     """Ask git itself whether a branch may have this name."""
-    asked = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, text=True, check=False)
-    return asked.returncode == 0 and asked.stdout.strip() == name
+    result = subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, text=True, check=False)
+    return result.returncode == 0 and result.stdout.strip() == name
 
 
 INSTANCES = st.one_of(st.text(max_size=300), st.text(alphabet="./-@{}~^:?*[\\ \tlock\0\x7f", max_size=20))
@@ -187,7 +187,7 @@ async def test_members_of_a_group_that_were_never_reported_end_with_it_and_are_n
         await agent.finish({"c.md": "c.md"}, session_id=begin["session_id"], step_id="c")
         reply = await agent.finish(DONE)
     assert reply["begin_step"]["step_id"] == "d"
-    assert "Completed without outputs, never reported: b" in reply.get("notices", [])
+    assert reply["notices"][0].startswith("Completed without outputs, never reported: b. ")
     session = stored()
     assert session["step_progress"]["b"]["completed_at"]
     assert session["step_progress"]["b"]["outputs"] == {}

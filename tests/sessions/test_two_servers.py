@@ -42,7 +42,7 @@ async def test_a_step_completed_elsewhere_is_seen_by_the_next_call(servers):
 
 
 @pytest.mark.parametrize("attempt", range(5))
-async def test_of_two_different_reports_one_wins_and_the_other_is_told_the_current_step(demo, servers, stored, attempt):
+async def test_one_of_two_different_reports_wins_and_the_other_is_told_the_current_step(demo, servers, stored, attempt):
     demo.write("x.md")
     demo.write("y.md")
     begin = await servers[0].start()
@@ -58,7 +58,7 @@ async def test_of_two_different_reports_one_wins_and_the_other_is_told_the_curre
 
 
 @pytest.mark.parametrize("attempt", range(5))
-async def test_of_two_equal_reports_one_counts_and_both_get_its_reply(servers, stored, attempt):
+async def test_two_equal_reports_count_once_and_get_the_same_reply(servers, stored, attempt):
     begin = await servers[0].start()
     arguments = {"outputs": {"a.md": "a.md"}, "session_id": begin["session_id"], "step_id": "a"}
     one, other = await at_once(*((agent, "finished_step", arguments) for agent in servers))

@@ -89,10 +89,10 @@ def test_it_may_lead_a_session_of_its_own(project):
 
 def test_it_has_the_arguments_folder_variables_and_streams_that_it_was_given(plugin, tmp_path):
     environment = plugin("print(json.dumps([os.getcwd(), os.environ['PROBE'], sys.stdin.read(), sys.stdout.isatty()]))")
-    done = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, "probe"], env={**environment, "PROBE": "ü"}, cwd=tmp_path, input="ö", capture_output=True, text=True
     )
-    assert (done.returncode, done.stdout) == (0, f'["{tmp_path}", "\\u00fc", "\\u00f6", false]\n'), done.stderr
+    assert (result.returncode, result.stdout) == (0, f'["{tmp_path}", "\\u00fc", "\\u00f6", false]\n'), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_script_finds_the_modules_beside_it(tmp_path):
 def test_a_module_in_place_of_one_that_is_imported_already_is_imported(plugin):
     environment = plugin("import click.testing; print('planted' in dir(click))")
     (Path(environment["PYTHONPATH"]) / "yaml.py").write_text("raise SystemExit('planted')\n")
-    done = subprocess.run([*COMMAND, "jobs", "list"], env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (1, "planted\n")
+    result = subprocess.run([*COMMAND, "jobs", "list"], env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (1, "planted\n")
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_what_python_or_a_library_reads_at_its_start_is_a_start_as_ever(project,
 
 
 def test_python_without_arguments_is_a_start_as_ever():
-    done = subprocess.run([sys.executable], input="print('read')", capture_output=True, text=True)
-    assert done.stdout == "read\n"
+    result = subprocess.run([sys.executable], input="print('read')", capture_output=True, text=True)
+    assert result.stdout == "read\n"
 
 
 def test_a_folder_that_is_not_there_is_the_error_of_subprocess(tmp_path):

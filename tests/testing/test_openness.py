@@ -1,4 +1,4 @@
-"""Strangers can build on DeepWork: wheels, a fresh environment, and a plugin that nobody here has written."""
+"""Strangers can build on DeepWork: wheels, a fresh environment, and a plugin written elsewhere."""
 
 from __future__ import annotations
 

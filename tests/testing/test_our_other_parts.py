@@ -8,17 +8,16 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-import deepwork
 from deepwork.api import Job, JobReader, open_context, parse_job
 from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
-from deepwork.builtin.self_review import SelfReview
-from deepwork.loading.discovery import BUILTINS
+from deepwork.builtin.reviewers.self_review import SelfReview
+from deepwork.loading.features import FEATURES
 from deepwork.testing import JobSourceContract, PluginContract, ReviewRunnerContract, ScriptedRunner
 from deepwork.testing.strategies import jobs
 
 
 def context(root):
-    return open_context("self_review", root)
+    return open_context("reviewers", root)
 
 
 class TestSelfReview(ReviewRunnerContract):
@@ -60,13 +59,29 @@ class TestFolderJobs(JobSourceContract):
         return source
 
 
-@pytest.mark.parametrize("name", BUILTINS)
+@pytest.mark.parametrize("name", FEATURES)
 def test_every_builtin_plugin_has_its_contract(name):
     assert name in {contract.plugin for contract in PluginContract.__subclasses__()}
 
 
-class TestCommandRunnerPlugin(PluginContract):
-    plugin = "command_runner"
+class TestReviewersPlugin(PluginContract):
+    plugin = "reviewers"
+
+
+class TestHttpPlugin(PluginContract):
+    plugin = "http"
+
+
+class TestPeoplePlugin(PluginContract):
+    plugin = "people"
+
+
+class TestClientsPlugin(PluginContract):
+    plugin = "clients"
+
+
+class TestAuthoringPlugin(PluginContract):
+    plugin = "authoring"
 
 
 class TestJsonStorePlugin(PluginContract):
@@ -79,10 +94,6 @@ class TestLocalJobsPlugin(PluginContract):
 
 class TestMemoryStorePlugin(PluginContract):
     plugin = "memory_store"
-
-
-class TestSelfReviewPlugin(PluginContract):
-    plugin = "self_review"
 
 
 class TestWorkflowToolsPlugin(PluginContract):
@@ -101,7 +112,3 @@ def test_the_strategy_for_jobs_makes_files_that_the_core_can_read(definition, tm
     job = parse_job(folder)
     assert isinstance(job, Job), job
     assert (job.definition, job.warnings) == (definition, ())
-
-
-def test_the_kit_is_imported_by_no_server():
-    assert "testing" not in Path(deepwork.__file__).read_text()

@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from deepwork import hookimpl
-from deepwork.api import NameClash, NeedsTrust, ToolSet, ToolSpec
+from deepwork.api import NeedsTrust, ToolSet, ToolSpec
+from deepwork.errors import NameClash
 from deepwork.testing import Refused
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ class Tickets:
         settings = context.settings(Settings)
 
         def where() -> str:
-            """Say where the tickets come from."""
+            """Return the source of the tickets."""
             return settings.url
 
         def fail() -> str:

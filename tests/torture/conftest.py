@@ -14,7 +14,7 @@ TORTURE = Path(__file__).parents[2] / "tools" / "torture"
 
 @pytest.fixture
 def torture():
-    """Run a torture, and give its exit code and what it has printed."""
+    """Run a torture, and return its exit code and what it has printed."""
 
     def run(*arguments, **environment):
         command = [sys.executable, str(TORTURE), *arguments]

@@ -12,6 +12,7 @@ from duplicates import duplicates
 from faults import faults
 from hostile import hostile
 from kills import kills
+from malformed import CONNECTIONS, malformed
 from notifications import notifications
 from planted import BUGS, planted
 from power import power
@@ -128,6 +129,15 @@ def faults_command(*, quick: bool) -> None:
 def amnesia_command(count: int, seed: int) -> None:
     """Have an agent that forgets everything after each call complete random workflows."""
     sys.exit(amnesia(count, seed))
+
+
+@main.command("malformed")
+@click.option("--calls", default=10_000, show_default=True)
+@click.option("--transport", type=click.Choice([*CONNECTIONS]), default="stdio", show_default=True)
+@seed_option
+def malformed_command(calls: int, transport: str, seed: int) -> None:
+    """Send malformed calls: each is answered, and none changes anything."""
+    sys.exit(malformed(calls, transport, seed))
 
 
 if __name__ == "__main__":

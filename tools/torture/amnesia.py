@@ -65,7 +65,7 @@ class Agent:
 
 
 class World:
-    """A project with random jobs, and two servers of which either may answer or vanish."""
+    """A project with random jobs, and two servers, either of which may answer or vanish."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.project = Project(root)
@@ -78,7 +78,7 @@ class World:
         self.stuck: list[str] = []
 
     def live_through(self, number: int) -> None:
-        """Start a random workflow, and have it completed by somebody who does not know of it."""
+        """Start a random workflow, and have it completed by an agent that does not know of it."""
         job = f"job{number}"
         names = self._write_job(job)
         self._start(self._server(), job, "main")
@@ -136,7 +136,7 @@ class World:
         return self._servers[place]
 
     def _write_job(self, name: str) -> list[str]:
-        """Write a job with random steps and three workflows; give the names of those to nest."""
+        """Write a job with random steps and three workflows; return the names of those to nest."""
         dice = self._dice
         steps = [self._step(f"s{number}") for number in range(dice.randint(2, 7))]
         ids = [one["id"] for one in steps]
@@ -176,7 +176,7 @@ class World:
 
 
 def shortcomings(session: Session) -> list[str]:
-    """Say what is missing in a session that should be completed, with every step reported."""
+    """Return what is missing in a session that should be completed, with every step reported."""
     wrong = inconsistencies(session)
     if session.status != "completed":
         wrong.append(f"{session.session_id} of {session.workflow} is {session.status} at {session.current_step_id}")

@@ -78,7 +78,7 @@ class Life:
         self.sessions, self.unreadable = stored_sessions(self.project)
 
     def _calls(self) -> Iterator[Callable[[], Any]]:
-        """Give one thing after the other that is to be done under a clock."""
+        """Yield one action after the other to be done under a clock."""
         first = yield from self._started()
         yield lambda: self._finish(first, "a")
         second = yield from self._started()
@@ -136,7 +136,7 @@ class Life:
             return str(refused)
 
     def named(self, text: str) -> str:
-        """Give ids their names, and let times and folders look alike everywhere."""
+        """Replace ids by their names, and make times and folders look alike everywhere."""
         text = MOMENT.sub("TIME", text.replace(str(self.project.root), "ROOT"))
         return ID.sub(lambda found: self._names.get(found[0], "unknown"), text)
 
@@ -150,7 +150,7 @@ class Life:
         return found
 
     def listed(self) -> list[str]:
-        """Give the sessions as `deepwork sessions list` has them."""
+        """Return the sessions as `deepwork sessions list` has them."""
         return [self.named(one["session_id"]) for one in self._listing]
 
     def disorder(self) -> list[str]:
@@ -163,7 +163,7 @@ class Life:
         ]
 
     def histories(self) -> dict[str, list[tuple[str, str | None]]]:
-        """Give what happened in each session, in the order of its file."""
+        """Return the entries of each session, in the order of its file."""
         return {
             self.named(name): [(event.kind, event.step_id) for event in session.history]
             for name, session in self.sessions.items()

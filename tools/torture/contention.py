@@ -31,7 +31,7 @@ Change = tuple[str, str, str]  # session, what happened, and the path or reason 
 
 
 class Pool:
-    """The sessions that all agents work on, and what was acknowledged to whom."""
+    """The sessions that all agents work on, and the changes acknowledged to each."""
 
     def __init__(self, project: Project, deadline: float, most_changes: int | None) -> None:
         self.project = project
@@ -44,7 +44,7 @@ class Pool:
 
     @property
     def is_over(self) -> bool:
-        """Say whether the time is up, or enough was changed."""
+        """True if the time is up, or enough was changed."""
         return time.monotonic() >= self._deadline or len(self.acknowledged) >= self._most_changes
 
     def work(self, server: AnyServer, name: str) -> None:
@@ -142,7 +142,7 @@ def contention(servers: int, agents: int, seconds: float, most_changes: int | No
         sessions, unreadable = stored_sessions(project)
         logged = tracebacks(project.root)
     stored = Counter(change for session in sessions.values() for change in changes(session))
-    # Who aborts what is aborted already gets the recorded reply: that is no second abort.
+    # A second abort gets the recorded reply, and does not count.
     aborts = Counter(session_id for session_id, what, _ in stored if what == "aborted")
     promised = [change for change in pool.acknowledged if change[1] != "aborted" or change in stored]
     report.fact("sessions", len(sessions))

@@ -17,7 +17,7 @@ from report import Report
 from scenes import FIRST_START, SCENES, Scene, Stage
 from servers import tracebacks
 
-from deepwork.files.folder import is_leftover
+from deepwork.paths.folder import is_leftover
 from deepwork.testing import Refused
 
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG)
@@ -66,7 +66,7 @@ class Faults:
             self.changed.append(f"{scene.name}: the stacks afterwards are {stacks}")
 
     def suffer(self, scene: Scene, error: int, what: str, trouble: Callable[[], Any], cure: Callable[[], Any]) -> bool:
-        """Make a call while the machine itself is in trouble, and again without; say whether it failed."""
+        """Make a call while the machine itself is in trouble, and again without; return whether it failed."""
         arguments = scene.prepare(self._stage)
         before = self._files(scene)
         trouble()

@@ -1,6 +1,6 @@
-"""Hostile repositories: what a start and each call cost, whatever a repository brings.
+"""Hostile repositories: what a start and each call cost with any content of a repository.
 
-The seconds are those of the server's processor time: on a machine with other work the clock says more than that.
+The seconds are the server's processor time: on a machine with other work the clock says more than that.
 """
 
 from __future__ import annotations

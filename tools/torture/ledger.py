@@ -1,4 +1,4 @@
-"""Agents that write down what was acknowledged to them, and the comparison with what is stored."""
+"""Agents that record the acknowledgements that they get, and the comparison with the store."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Victim:
             thread.join()
 
     def check(self, server: AnyServer) -> None:
-        """Compare what is stored with what was acknowledged, and have every session resumed."""
+        """Compare the store with the acknowledgements, and have every session resumed."""
         sessions, unreadable = stored_sessions(self.project)
         for name in unreadable:
             self.complain("unreadable", name)
@@ -217,7 +217,7 @@ class Victim:
             self.complain("not resumed", f"{run.session_id} at {found.step!r}: {text[:200]}")
 
     def _adopt_unacknowledged(self, sessions: list[Session]) -> None:
-        """Sessions that nobody was told of: there may be one for each start that was cut off, quite fresh."""
+        """Account for unknown sessions: there may be one for each start that was cut off, quite fresh."""
         starting = [agent for agent in self.agents if agent.is_starting]
         for agent in self.agents:
             agent.is_starting = False
@@ -255,7 +255,7 @@ def torment(
 
 
 def tell_losses(report: Report, victims: list[Victim], *, ends: str) -> None:
-    """Say what was done to servers, and what of the acknowledged was lost."""
+    """Report what was done to servers, and which acknowledged changes were lost."""
     counts = sum((victim.counts for victim in victims), Counter())
     report.fact(ends, counts["ends"])
     report.fact("calls in flight at those moments", counts["in flight"])

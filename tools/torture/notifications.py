@@ -58,7 +58,7 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
 
     def has(self, told: Told) -> bool:
-        """Say whether it was told of this."""
+        """True if it was told of this."""
         return any(known == told for known, _ in self.told)
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ def notifications(count: int, within: float, seed: int) -> int:
 
 
 def _kill_senders(scene: Scene, count: int, chance: random.Random, report: Report) -> None:
-    """Keep two senders, of which one waits for the other's lease, and kill whichever comes next."""
+    """Keep two senders, one waiting for the other's lease, and kill either of them, again and again."""
     progress = Progress("kills", count)
     senders = [scene.sender(), scene.sender()]
     killed = 0

@@ -22,7 +22,7 @@ SKIPPED = re.compile(r"SKIPPED: (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Bug:
-    """The run that has to notice a bug, and the promises of which it must find one broken."""
+    """The run that has to notice a bug, and the promises that it may find broken."""
 
     run: tuple[str, ...]
     breaks: frozenset[str]

@@ -54,7 +54,7 @@ class Disk:
             os.close(folder)
 
     def restore(self) -> str:
-        """Switch the power on again; give what fsck finds wrong, beyond a journal to replay."""
+        """Switch the power on again; return what fsck finds wrong, beyond a journal to replay."""
         _run("umount", str(self.place))
         replay = subprocess.run(["e2fsck", "-fp", str(self._image)], capture_output=True, text=True, check=False)
         check = subprocess.run(["e2fsck", "-fn", str(self._image)], capture_output=True, text=True, check=False)
@@ -99,7 +99,7 @@ def power(count: int, seed: int) -> int:
 
 
 def why_not() -> str:
-    """Cut the power of a disk with a synced and an unsynced file; say why this machine cannot do that."""
+    """Cut the power of a disk with a synced and an unsynced file; return why this machine cannot do that."""
     if os.geteuid():
         return "only root may mount a loop device"
     try:

@@ -10,7 +10,7 @@ TOLD_EVERY = 10.0
 
 
 class Progress:
-    """Says now and then, on stderr, how far a long run is."""
+    """Prints now and then, on stderr, how far a long run is."""
 
     def __init__(self, name: str, total: int) -> None:
         self._name = name
@@ -38,11 +38,11 @@ class Report:
         self.broken: list[str] = []
 
     def fact(self, name: str, value: object) -> None:
-        """Say what was done."""
+        """Report what was done."""
         self._lines.append(f"  {name:<52} {_shown(value):>9}")
 
     def note(self, text: str) -> None:
-        """Say something that is no number, such as what was skipped."""
+        """Report something other than a number, such as what was skipped."""
         self._lines.append(f"  {text}")
 
     def promise(self, name: str, found: list[str] | int, goal: int = 0) -> None:

@@ -71,7 +71,7 @@ def make_project(root: Path) -> Project:
 
 
 def stored_sessions(project: Project) -> tuple[dict[str, Session], list[str]]:
-    """Read every session file as a server would; name those that cannot be read."""
+    """Read every session file as a server would; name the unreadable ones."""
     sessions: dict[str, Session] = {}
     unreadable = [file.name for file in project.state.glob("*.corrupt")]
     for file in project.state.glob("session_*.json"):

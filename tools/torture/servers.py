@@ -68,7 +68,7 @@ class WebServer(Wire):
         self.process.wait()
 
     def close(self) -> int:
-        """End it in order, and give its exit code."""
+        """End it in order, and return its exit code."""
         self.process.terminate()
         return self.process.wait(PATIENCE)
 
@@ -85,7 +85,7 @@ AnyServer = Server | WebServer
 
 
 def answer_text(server: AnyServer, tool: str, **arguments: Any) -> str:
-    """Call a tool, and give what an agent reads of it: the text of a refusal, else feedback or summary."""
+    """Call a tool, and return what an agent reads of it: the text of a refusal, else feedback or summary."""
     try:
         reply = server.call(tool, **arguments)
     except Refused as refused:

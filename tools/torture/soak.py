@@ -19,7 +19,7 @@ from report import Progress, Report
 from sample_project import ENTRIES, Project, make_project
 from servers import AnyServer, answer_text, tracebacks
 
-from deepwork.files.work_queue import MAX_THREADS
+from deepwork.programs.work_queue import MAX_THREADS
 from deepwork.testing import Refused
 
 AGENTS = 4
@@ -93,13 +93,13 @@ class Soak:
             self.wrong.append(f"{kind}: {complaint}")
 
     def p99(self, first: float, last: float) -> float:
-        """Give the time, in ms, that one call in a hundred took longer than in this part of the run."""
+        """Return the time, in ms, that one call in a hundred took longer than in this part of the run."""
         found = sorted(taken for moment, taken in self.taken if first <= moment <= last)
         return found[len(found) * 99 // 100] * 1000
 
 
 class Worker:
-    """An agent that does everything that agents do, mistakes included. Its sessions are nobody else's."""
+    """An agent that does everything that agents do, mistakes included. Its sessions are its own."""
 
     def __init__(self, server: AnyServer, project: Project, dice: random.Random) -> None:
         self._server = server
@@ -109,7 +109,7 @@ class Worker:
         self._done = 0
 
     def next_call(self) -> tuple[str, str]:
-        """Make one call; give its kind, and what was wrong with the answer."""
+        """Make one call; return its kind, and what was wrong with the answer."""
         kind = self._dice.choices([*MIX], [*MIX.values()])[0] if self._session_id else "start"
         if kind == "repeat" and not self._done:
             kind = "finish"

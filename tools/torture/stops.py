@@ -21,7 +21,7 @@ from report import Report
 from sample_project import Project, review, step, stored_sessions
 from servers import AnyServer, Server, WebServer
 
-from deepwork.files.folder import is_leftover
+from deepwork.paths.folder import is_leftover
 from deepwork.testing import Gone, Refused, start_server
 from deepwork.testing.wire import PATIENCE
 

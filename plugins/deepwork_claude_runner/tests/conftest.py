@@ -24,7 +24,7 @@ def anyio_backend():
 
 @pytest.fixture(autouse=True)
 def _empty_environment(monkeypatch, tmp_path_factory):
-    """Hide the settings of whoever runs the tests."""
+    """Hide the settings of the user who runs the tests."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "ANTHROPIC_", "CLAUDE")):
             monkeypatch.delenv(name)
@@ -56,11 +56,11 @@ class FakeClaude:
         return self._lines("calls")
 
     def spans(self) -> list[dict[str, float]]:
-        """Give the times at which each review started and ended."""
+        """Return the times at which each review started and ended."""
         return self._lines("spans")
 
     def survivors(self) -> list[int]:
-        """Give the ids of the processes of reviews that still run, children included."""
+        """Return the ids of the processes of reviews that still run, children included."""
         return [pid for pid in [*self._lines("pids"), *self._lines("children")] if _lives(pid)]
 
     def started(self, count: int = 1, seconds: float = 60) -> None:
@@ -84,7 +84,7 @@ def _lives(pid: int) -> bool:
 
 @pytest.fixture
 def claude(tmp_path, monkeypatch):
-    """A fake `claude` that is found first on PATH; whatever it leaves running is ended after the test."""
+    """A fake `claude` that is found first on PATH; everything that it leaves running is ended after the test."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -106,7 +106,7 @@ def reviewed(project, claude):
 
 @pytest.fixture
 def history(project):
-    """Give the details of the history's entries of one kind."""
+    """Return the details of the history's entries of one kind."""
 
     def read(kind: str) -> list[dict[str, Any]]:
         [file] = project.state.glob("session_*.json")

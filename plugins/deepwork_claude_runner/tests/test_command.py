@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deepwork.files.processes import ENVIRONMENT
-from deepwork.project.config import user_config_file
+from deepwork.paths.user_folders import user_config_file
+from deepwork.programs.processes import ENVIRONMENT
 from deepwork.testing import output, review, step
 from deepwork_claude_runner.command import NO_MENTIONS
 

@@ -102,7 +102,7 @@ class Model:
         yield {"type": "message_stop"}
 
     def results(self):
-        """Give the results of tools that the model received, in order."""
+        """Return the results of tools that the model received, in order."""
         last = self.requests[-1]["messages"]
         blocks = [block for message in last if isinstance(message["content"], list) for block in message["content"]]
         return [json.dumps(block["content"]) for block in blocks if block["type"] == "tool_result"]

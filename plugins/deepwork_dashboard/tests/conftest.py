@@ -24,7 +24,6 @@ from websockets.asyncio.client import connect
 from deepwork.testing import DeepworkProject, review, step
 from deepwork_sql.testing import module_database_url, postgres_server  # noqa: F401 - fixtures
 
-TOOLS = Path(__file__).parent.parent / "tools"
 # A reviewer that judges as the reviewed file asks it to.
 REVIEWER = """
 import json, sys
@@ -123,7 +122,7 @@ async def hear(socket, *things, seconds=30):
 
 
 def environment(home, **more):
-    """Give the environment of a process that sees no configuration of whoever runs the tests."""
+    """Return the environment of a process that sees no configuration of the user who runs the tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DEEPWORK_", "PG"))}
     state = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "XDG_STATE_HOME": str(home / "state")}
     (home / ".gitconfig").write_text("[user]\n\tname = Somebody\n\temail = somebody@example.org\n")
@@ -173,7 +172,7 @@ class Project(DeepworkProject):
             lines = iter(process.stderr.readline, "")
             address = next(match[1] for line in lines if (match := re.search(r"listening on (http://[^/]+)", line)))
             dash = Dash(process, f"{address}/plugins/dashboard/", token)
-            # Or the server would wait for somebody who reads its log.
+            # Without a reader of its log the server would block.
             dash.reader = threading.Thread(target=lambda: dash.log.extend(process.stderr), daemon=True)
             dash.reader.start()
             yield dash
@@ -260,5 +259,5 @@ def tokens(tmp_path):
 
 @pytest.fixture
 def listen():
-    """Give the function that reads a WebSocket until things were told."""
+    """Return the function that reads a WebSocket until changes were told."""
     return hear

@@ -1,4 +1,4 @@
-"""What other processes do is told to open pages, and to those that come back nothing is lost."""
+"""Changes by other processes reach open pages, and pages that connect again miss none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(params=["json", "sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def live_project(request, project, tmp_path):
-    """A project whose runs are in files, or with all else in a database of each engine."""
+    """A project whose sessions are in files, or with all else in a database of each engine."""
     if request.param == "json":
         project.options = ()
         yield project
@@ -45,13 +45,13 @@ async def test_a_page_is_told_what_an_agent_of_another_process_does(live_project
         async with dash.live() as socket, live_project.agent("core", *live_project.options) as agent:
             assert (await hello(socket))["resumed"] is False
             begun = await agent.start("plain", "main")
-            run = f"run:{begun['session_id']}"
-            await listen(socket, run, "runs", "events")
-            assert dash.get(f"api/runs/{begun['session_id']}")["step"] == "a"
+            thing = f"session:{begun['session_id']}"
+            await listen(socket, thing, "sessions", "events")
+            assert dash.get(f"api/sessions/{begun['session_id']}")["step"] == "a"
             live_project.write("a.md")
             await agent.finish({"a.md": "a.md"}, session_id=begun["session_id"])
-            await listen(socket, run)
-            assert dash.get(f"api/runs/{begun['session_id']}")["step"] == "b"
+            await listen(socket, thing)
+            assert dash.get(f"api/sessions/{begun['session_id']}")["step"] == "b"
 
 
 async def test_plans_agents_and_tracked_work_are_told_too(live_project, listen):
@@ -79,12 +79,12 @@ async def test_a_page_that_comes_back_is_told_what_it_has_missed(live_project, l
             async with dash.live() as socket:
                 cursor = (await hello(socket))["cursor"]
                 first = await agent.start("plain", "main")
-                cursor = (await listen(socket, f"run:{first['session_id']}"))["cursor"]
+                cursor = (await listen(socket, f"session:{first['session_id']}"))["cursor"]
             second = await agent.start("plain", "main")
             async with dash.live(cursor) as socket:
                 assert (await hello(socket))["resumed"] is True
-                message = await listen(socket, f"run:{second['session_id']}", "runs")
-                assert f"run:{first['session_id']}" not in message["things"]
+                message = await listen(socket, f"session:{second['session_id']}", "sessions")
+                assert f"session:{first['session_id']}" not in message["things"]
 
 
 async def test_over_a_restart_of_the_server_nothing_is_missed(live_project, tmp_path, tokens, listen):
@@ -109,8 +109,8 @@ async def test_over_a_restart_of_the_server_nothing_is_missed(live_project, tmp_
         async with dash.live(cursor) as socket:
             # Of files nothing tells which of them it was: the page fetches anew what it shows.
             if (await hello(socket))["resumed"]:
-                await listen(socket, f"run:{begun['session_id']}", "runs")
-            assert [row["id"] for row in dash.get("api/runs")["items"]] == [begun["session_id"]]
+                await listen(socket, f"session:{begun['session_id']}", "sessions")
+            assert [row["id"] for row in dash.get("api/sessions")["items"]] == [begun["session_id"]]
 
 
 @pytest.mark.parametrize("cursor", ["x", "a~b~c~d", "~~~", "a~1~0-1~b~c", "%ff", "a~99999999999999999~~"])
@@ -135,7 +135,7 @@ async def test_pages_are_told_of_each_change_once(project, listen):
         async with dash.live() as one, dash.live() as other, project.agent("core") as agent:
             assert [(await hello(socket))["resumed"] for socket in (one, other)] == [False, False]
             begun = await agent.start("plain", "main")
-            heard = [(await listen(socket, "runs"))["things"] for socket in (one, other)]
+            heard = [(await listen(socket, "sessions"))["things"] for socket in (one, other)]
     # The first thing that a page is told is that its inbox was looked at.
     told = [[thing for thing in things if thing != "inbox"] for things in heard]
-    assert told == [[f"run:{begun['session_id']}", "runs", "events"]] * 2
+    assert told == [[f"session:{begun['session_id']}", "sessions", "events"]] * 2

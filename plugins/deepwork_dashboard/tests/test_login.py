@@ -144,7 +144,8 @@ def test_without_login_there_are_the_pages_and_nothing_else(dash):
     for path in ("", "static/nothing.js"):
         assert dash.ask(path, token=None).status in (200, 404)
         assert dash.ask(path, "POST", token=None).status == 401
-    for path in ("api/session", "api/runs", "api/nothing", "static/../api/session", "static", "statics/x", "live", "x"):
+    closed = ("api/session", "api/sessions", "api/runs", "api/nothing", "static/../api/session")
+    for path in (*closed, "static", "statics/x", "live", "x"):
         assert dash.ask(path, token=None).status == 401, path
 
 

@@ -1,4 +1,4 @@
-"""Runs are their principal's alone; files are those that a step has reported; attacks change nothing."""
+"""Sessions are their principal's alone; files are those that a step has reported; attacks change nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def agent_of(dash, token):
 
 
 @pytest.mark.parametrize("store", ["json", pytest.param("sql", marks=pytest.mark.slow)])
-async def test_the_runs_of_one_principal_are_in_nothing_that_another_sees(project, tokens, listen, store):
+async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(project, tokens, listen, store):
     people = tokens(f"alice {ALICE} person\nbob {BOB} person\n")
     with project.server("--token-file", people, "--state-store", store) as dash:
         bob, alice = ({"Authorization": f"Bearer {token}"} for token in (BOB, ALICE))
@@ -40,22 +40,30 @@ async def test_the_runs_of_one_principal_are_in_nothing_that_another_sees(projec
             for _ in range(2):
                 await agent.call("finished_step", **report)
             await agent.refused("finished_step", **report)
-            run = f"run:{begun['session_id']}"
-            await listen(alices, run, "inbox")
+            thing = f"session:{begun['session_id']}"
+            await listen(alices, thing, "inbox")
             async with agent_of(dash, BOB) as client:
                 other = await Agent(client).start("plain", "main")
             heard = []
-            while f"run:{other['session_id']}" not in heard:
+            while f"session:{other['session_id']}" not in heard:
                 message = await listen(bobs)
                 heard += message["things"]
-        assert run not in heard
+        assert thing not in heard
         assert "inbox" not in heard
-        assert [row["thing"] for row in dash.get("api/runs", token=ALICE)["items"]] == [run]
-        paths = ("api/runs", "api/inbox", "api/overview", "api/events", "api/search?q=goal", "api/runs?status=archived")
+        assert [row["thing"] for row in dash.get("api/sessions", token=ALICE)["items"]] == [thing]
+        async with agent_of(dash, ALICE) as client:
+            agent = Agent(client)
+            archived = (await agent.start("plain", "main"))["session_id"]
+            await agent.call("abort_workflow", explanation="enough", session_id=archived)
+        project.write(".deepwork/config.yml", f"state: {{store: {store}}}\n")
+        assert project.run("sessions", "clean", "--older-than", "0").returncode == 0
+        assert [row["id"] for row in dash.get("api/sessions?status=archived", token=ALICE)["items"]] == [archived]
+        lists = ("api/sessions", "api/runs", "api/sessions?status=archived", "api/inbox", "api/overview", "api/events")
+        paths = (*lists, "api/search?q=goal")
         seen = "".join(dash.ask(path, token=BOB).text for path in paths)
-        assert begun["session_id"] not in seen
-        assert dash.get("api/overview", token=BOB)["counts"]["runs"]["active"] == 1
-        own = f"api/runs/{begun['session_id']}"
+        assert [session_id for session_id in (begun["session_id"], archived) if session_id in seen] == []
+        assert dash.get("api/overview", token=BOB)["counts"]["sessions"]["active"] == 1
+        own = f"api/sessions/{begun['session_id']}"
         for path in (own, f"{own}/history", f"{own}/preview?step=gather&path=gather.md"):
             assert (dash.ask(path, token=ALICE).status, dash.ask(path, token=BOB).status) == (200, 404), path
         [item] = dash.get("api/inbox", token=ALICE)["items"]
@@ -67,7 +75,7 @@ async def test_the_runs_of_one_principal_are_in_nothing_that_another_sees(projec
 
 @pytest.fixture
 async def reported(project):
-    """A run whose first step has reported files of every kind."""
+    """A session whose first step has reported files of every kind."""
     many = {"type": "files", "description": "files", "required": True}
     project.write_job(
         "files",
@@ -104,9 +112,9 @@ async def reported(project):
     for name, content in contents.items():
         project.write(name, content)
     async with project.agent("core") as agent:
-        begun = await agent.start("files", "main")
-        await agent.finish({"made": [*contents]}, session_id=begun["session_id"])
-    return begun["session_id"]
+        first_step = await agent.start("files", "main")
+        await agent.finish({"made": [*contents]}, session_id=first_step["session_id"])
+    return first_step["session_id"]
 
 
 async def test_previews_are_short_texts_of_reported_files(project, reported, tmp_path):
@@ -121,7 +129,7 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
     with project.dashboard() as dash:
 
         def preview(path, step="make"):
-            return dash.ask(f"api/runs/{reported}/preview?step={step}&path={path}")
+            return dash.ask(f"api/sessions/{reported}/preview?step={step}&path={path}")
 
         shown = {
             path: preview(path).json() for path in ("text.md", "long.txt", "changed.md", "latin.txt", "binary.bin")
@@ -161,8 +169,26 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
         assert preview("text.md", step="use").status == 404
 
 
+async def test_the_file_of_a_report_that_failed_its_review_is_shown_as_it_is_now(project):
+    """Whoever decides about it can read it, and sees whether it is still what was judged."""
+    async with project.agent("core") as agent:
+        begun = await agent.start("report", "main")
+        project.write("gather.md")
+        await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+        project.write("write.md", "bad\n")
+        await agent.finish({"write.md": "write.md"}, session_id=begun["session_id"])
+    with project.dashboard() as dash:
+        of_write = f"api/sessions/{begun['session_id']}/preview?step=write&path="
+        judged = dash.get(f"{of_write}write.md")
+        assert (judged["text"], judged["changed"]) == ("bad\n", False)
+        project.write("write.md", "better\n")
+        edited = dash.get(f"{of_write}write.md")
+        assert (edited["text"], edited["changed"]) == ("better\n", True)
+        assert dash.ask(f"{of_write}gather.md").status == 404
+
+
 async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, listen):
-    """Each is sent as a browser would send it for a page of somebody else, with the cookie of who is logged in."""
+    """Each is sent as a browser would send it for a foreign page, with the cookie of a user who is logged in."""
     hostile = '<script>fetch("/api/inbox/answer",{method:"POST"})</script>'
     async with project.agent("core") as agent:
         begun = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
@@ -204,19 +230,20 @@ async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, li
             "static/..%2f..%2fapp.py",
         ):
             assert dash.ask(path, token=None).status in (401, 404), path
-        run = dash.ask(f"api/runs/{session_id}")
-        assert (run.headers["content-type"], run.headers["x-content-type-options"]) == ("application/json", "nosniff")
-        assert run.headers["x-frame-options"] == "DENY"
-        assert run.headers["referrer-policy"] == "no-referrer"
-        assert (run.json()["goal"], run.json()["steps"][0]["notes"]) == (hostile, hostile)
-        assert run.json()["status"] == "active"
+        answer = dash.ask(f"api/sessions/{session_id}")
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert (answer.json()["goal"], answer.json()["steps"][0]["notes"]) == (hostile, hostile)
+        assert answer.json()["status"] == "active"
         assert [one["id"] for one in dash.get("api/inbox")["items"]] == [item["id"]]
 
 
 async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrides_nothing(project, listen):
     async with project.agent("core") as agent:
-        begun = await agent.start("report", "main")
-        session_id = begun["session_id"]
+        first_step = await agent.start("report", "main")
+        session_id = first_step["session_id"]
         project.write("gather.md")
         await agent.finish({"gather.md": "gather.md"}, session_id=session_id)
         project.write("write.md", "bad\n")
@@ -237,17 +264,17 @@ async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrid
                 await socket.recv()
                 done = dash.ask("api/inbox/answer", "POST", body=body, **action)
                 assert (done.status, "write" in done.json()["done"]) == (200, True), done.text
-                await listen(socket, "inbox", f"run:{session_id}")
+                await listen(socket, "inbox", f"session:{session_id}")
             assert dash.get("api/inbox")["items"] == []
             assert dash.ask("api/inbox/answer", "POST", body=body, **action).status == 404
-            override = dash.get(f"api/runs/{session_id}")["steps"][1]["override"]
+            override = dash.get(f"api/sessions/{session_id}")["steps"][1]["override"]
             assert (override["by"], override["reason"], override["who"]) == ("person", "I have read it", "local")
-            [entry] = dash.get(f"api/runs/{session_id}/history?kind=override")["items"]
+            [entry] = dash.get(f"api/sessions/{session_id}/history?kind=override")["items"]
             assert entry["detail"]["client"] == "dashboard"
         await agent.finish({"write.md": "write.md"}, session_id=session_id)
 
 
-async def test_what_is_no_answer_is_refused_in_words(project):
+async def test_a_malformed_answer_is_refused_in_words(project):
     with project.dashboard() as dash:
         _, action = dash.log_in()
         for body, text in (

@@ -36,7 +36,7 @@ CACHE = Path(__file__).parents[3] / ".clients"
 
 
 def axe() -> str:
-    """Give the program that checks pages.
+    """Return the program that checks pages.
 
     Raises:
         URLError: It is not here yet, and the registry does not answer.
@@ -53,7 +53,7 @@ def axe() -> str:
 
 
 def chromium() -> str | None:
-    """Give the program, or None if there is none."""
+    """Return the path of the program, or None without one."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 

@@ -6,12 +6,20 @@ python plugins/deepwork_dashboard/tools/pictures.py     write docs/images/dashbo
 from __future__ import annotations
 
 import argparse
+import json
+import re
+import secrets
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import browsing
 import team as teams
-from figures_pages import dashboard, read
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 SIZE = {"width": 1120, "height": 700}
@@ -45,14 +53,40 @@ def main() -> None:
                 context.close()
 
 
+@contextmanager
+def dashboard(root: Path) -> Iterator[str]:
+    """Start `deepwork dashboard`, and yield its address with the token."""
+    token, tokens = secrets.token_urlsafe(32), root.parent / "tokens"
+    tokens.touch(mode=0o600)
+    tokens.write_text(f"local {token} person\n")
+    command = [sys.executable, "-m", "deepwork", "dashboard", "--port", "0", "--path", str(root)]
+    command += ["--token-file", str(tokens)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout
+    match = re.search(r"http\S+", process.stdout.readline())
+    assert match, "the dashboard does not start"
+    try:
+        yield f"{match[0]}#token={token}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def read(address: str, path: str) -> Any:
+    """Return what the dashboard answers to a GET."""
+    base, _, token = address.partition("#token=")
+    with urlopen(Request(base + path, headers={"Authorization": f"Bearer {token}"})) as answer:
+        return json.load(answer)
+
+
 def views(address: str) -> dict[str, tuple[str, str, dict[str, int]]]:
-    """Give the view, the theme and the size of each picture."""
-    runs = {run["goal"]: run["id"] for run in read(address, "api/runs")["items"]}
+    """Return the view, the theme and the size of each picture."""
+    sessions = {session["goal"]: session["id"] for session in read(address, "api/sessions")["items"]}
     [plan] = [plan["id"] for plan in read(address, "api/plans")["items"] if "billing" in plan["name"]]
     tasks = {row[1]: row[0] for row in read(address, f"api/plans/{plan}/graph")["rows"]}
     return {
         "inbox": ("#/inbox", "light", SIZE),
-        "run": (f"#/runs/{runs['Explain the growth of storage costs']}?step=draft", "light", SIZE),
+        "session": (f"#/sessions/{sessions['Explain the growth of storage costs']}?step=draft", "light", SIZE),
         "plan": (f"#/plans/{plan}?task={tasks['Reconcile sums']}", "dark", SIZE),
         "phone": ("#/overview", "light", PHONE),
     }

@@ -2,8 +2,8 @@
 
     python plugins/deepwork_dashboard/tools/seed.py PROJECT
 
-Everything is made by the tools that agents call: runs by a server in this process, the rest by the functions behind the
-tools, many calls in one transaction. Names are long, in many scripts, and some are markup that must stay text.
+Everything is made by the tools that agents call: sessions by a server in this process, the rest by the functions behind
+the tools, many calls in one transaction. Names are long, in many scripts, and some are markup that must stay text.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from deepwork.api import (
     open_context,
 )
 from deepwork.testing import Agent, DeepworkProject, Refused, review, step
-from deepwork_orchestration import agents, messages, workflows
-from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import Plan
-from deepwork_orchestration.checkpoints import checkpoint_add
-from deepwork_orchestration.desk import Desk, open_desk
-from deepwork_orchestration.tasks import task_update_status
+from deepwork_orchestration import agents, claims, messages, progress, workflows
+from deepwork_orchestration.arguments import KEEP, Plan
+from deepwork_orchestration.database import PlanDatabase
+from deepwork_orchestration.departures import agent_update
+from deepwork_orchestration.opening import open_database
+from deepwork_orchestration.tasks import checkpoint_add, task_update_status
+from deepwork_orchestration.transaction import PlanTransaction
 
 if TYPE_CHECKING:
     from deepwork_sql import Transaction
@@ -72,7 +73,7 @@ BATCH = 250
 
 
 def name(number: int) -> str:
-    """Give a name: mostly plain, sometimes long, sometimes hostile."""
+    """Return a name: mostly plain, sometimes long, sometimes hostile."""
     pools = (HOSTILE, LONG, PLAIN)
     pool = pools[0] if number % 17 == 3 else pools[1] if number % 7 == 1 else pools[2]
     return f"{pool[number % len(pool)]} {number}"
@@ -85,7 +86,7 @@ class SeedRunner(ReviewRunner):
         self._chance = chance
 
     async def review(self, request: ReviewRequest) -> Verdict:
-        """Give a verdict on all criteria."""
+        """Return a verdict on all criteria."""
         tokens = self._chance.randint(800, 9000)
         usage = Usage(f"model-{self._chance.choice('ab')}", tokens, tokens // 9, round(tokens / 400_000, 6))
         passed = self._chance.random() < 0.7
@@ -104,8 +105,8 @@ def seed_plugin(chance: random.Random) -> object:
     return SimpleNamespace(deepwork_review_runners=deepwork_review_runners)
 
 
-async def seed_runs(root: Path, count: int, chance: random.Random, store: str | None) -> None:
-    """Start runs of three workflows; most are completed, some stuck, some aborted."""
+async def seed_sessions(root: Path, count: int, chance: random.Random, store: str | None) -> None:
+    """Start sessions of three workflows; most are completed, some stuck, some aborted."""
     project = DeepworkProject(root)
     steps = [step("gather"), step("write", reviews=[review("write.md")]), step("check"), step("publish")]
     project.write_job(
@@ -145,49 +146,55 @@ async def _run(
 class Plans:
     """Makes plans, agents that work on them, and messages."""
 
-    def __init__(self, desk: Desk, chance: random.Random) -> None:
-        self._desk = desk
+    def __init__(self, database: PlanDatabase, chance: random.Random) -> None:
+        self._database = database
         self._chance = chance
         self._agents: list[str] = []
 
     async def make(self, tasks: int) -> None:
-        """Make a plan of so many tasks in layers, of which two in five are done."""
+        """Make a plan of so many tasks in layers, two in five of them done."""
         self._agents = await self._write(self._register)
-        workflow_id = await self._write(lambda act: self._plan(act, tasks))
+        workflow_id = await self._write(lambda transaction: self._plan(transaction, tasks))
         done = 0
         while done < tasks * 2 // 5 and (ready := await self._ready(workflow_id)):
             for start in range(0, len(ready), BATCH):
                 batch, first = ready[start : start + BATCH], done + start
-                await self._write(lambda act, ids=batch, first=first: self._work(act, ids, first, ends=True))
+                await self._write(
+                    lambda transaction, ids=batch, first=first: self._work(transaction, ids, first, ends=True)
+                )
             done += len(ready)
         running = await self._ready(workflow_id)
-        await self._write(lambda act: self._work(act, running[:5], done, ends=False))
-        await self._write(lambda act: self._talk(act, workflow_id))
+        await self._write(lambda transaction: self._work(transaction, running[:5], done, ends=False))
+        await self._write(lambda transaction: self._talk(transaction, workflow_id))
 
     async def fill_feed(self, events: int) -> None:
         """Plan and replan a small task until the feed has so many events."""
         import deepwork_sql
 
-        database = await deepwork_sql.database(self._desk.context)
-        workflow_id = await self._write(lambda act: self._plan(act, 3))
+        database = await deepwork_sql.database(self._database.context)
+        workflow_id = await self._write(lambda transaction: self._plan(transaction, 3))
         task_id = (await self._ready(workflow_id))[0]
         missing = events - await database.read(_count_events)
         for start in range(0, missing, BATCH):
             number = min(BATCH, missing - start)
-            await self._write(lambda act, first=start, number=number: _beat(act, self._agents[0], first, number))
-        await self._write(lambda act: self._work(act, [task_id], 1, ends=True))
+            await self._write(
+                lambda transaction, first=start, number=number: _beat(transaction, self._agents[0], first, number)
+            )
+        await self._write(lambda transaction: self._work(transaction, [task_id], 1, ends=True))
 
-    async def _write(self, work: Callable[[Act], Any]) -> Any:
-        return await self._desk.write(ToolCall(), work)
+    async def _write(self, work: Callable[[PlanTransaction], Any]) -> Any:
+        return await self._database.write(ToolCall(), work)
 
     async def _ready(self, workflow_id: str) -> list[str]:
-        found = await self._desk.read(ToolCall(), lambda act: act.records.actionable(workflow_id, ["pending"]))
-        return [task.id for task in found if "human" not in (task.required_capabilities or ())]
+        ready = await self._database.read(
+            ToolCall(), lambda transaction: progress.workflow_next_tasks(transaction, workflow_id, include_failed=False)
+        )
+        return [task["id"] for task in ready["tasks"] if "human" not in (task["required_capabilities"] or ())]
 
-    def _register(self, act: Act) -> list[str]:
-        return [agents.agent_register(act, name(number)[:150], "claude_code")["id"] for number in range(12)]
+    def _register(self, transaction: PlanTransaction) -> list[str]:
+        return [agents.agent_register(transaction, name(number)[:150], "claude_code")["id"] for number in range(12)]
 
-    def _plan(self, act: Act, tasks: int) -> str:
+    def _plan(self, transaction: PlanTransaction, tasks: int) -> str:
         names = [f"{name(number)[:180]} #{number}" for number in range(tasks)]
         layer = [number * max(1, tasks // 25) // tasks for number in range(tasks)]
         by_layer: dict[int, list[str]] = {}
@@ -211,29 +218,31 @@ class Plans:
             "tasks": [task(number) for number in range(tasks)],
         }
         title = f"The great migration of {tasks} tasks {HOSTILE[0]}"
-        created = workflows.workflow_create(act, title, "custom", "\n".join(HOSTILE), max_parallel_tasks=8)
-        workflows.workflow_set_plan(act, created["id"], Plan.model_validate(plan))
+        created = workflows.workflow_create(transaction, title, "custom", "\n".join(HOSTILE), max_parallel_tasks=8)
+        workflows.workflow_set_plan(transaction, created["id"], Plan.model_validate(plan))
         return str(created["id"])
 
-    def _work(self, act: Act, task_ids: list[str], first: int, *, ends: bool) -> None:
+    def _work(self, transaction: PlanTransaction, task_ids: list[str], first: int, *, ends: bool) -> None:
         for number, task_id in enumerate(task_ids, start=first):
             agent_id = self._agents[number % len(self._agents)]
-            fence = agents.claim(act, task_id, agent_id)["fence"]
+            fence = claims.claim(transaction, task_id, agent_id).reply["fence"]
             who = {"fence": fence, "agent_id": agent_id}
-            task_update_status(act, task_id, "planning", **who)
-            task_update_status(act, task_id, "in_progress", **who)
+            task_update_status(transaction, task_id, "planning", **who)
+            task_update_status(transaction, task_id, "in_progress", **who)
             for _ in range(2):
-                checkpoint_add(act, task_id, "progress", name(number), files_changed=[f"src/{number}.py"], **who)
+                checkpoint_add(
+                    transaction, task_id, "progress", name(number), files_changed=[f"src/{number}.py"], **who
+                )
             if ends and number % 97 == 5:
-                task_update_status(act, task_id, "failed", error=name(number), **who)
+                task_update_status(transaction, task_id, "failed", error=name(number), **who)
             elif ends:
-                task_update_status(act, task_id, "completed", outcome=name(number), **who)
+                task_update_status(transaction, task_id, "completed", outcome=name(number), **who)
 
-    def _talk(self, act: Act, workflow_id: str) -> None:
+    def _talk(self, transaction: PlanTransaction, workflow_id: str) -> None:
         for number in range(300):
             sender, recipient = self._chance.sample(self._agents, 2)
             messages.message_send(
-                act, sender, recipient, "query", name(number), subject=name(number + 3), workflow_id=workflow_id
+                transaction, sender, recipient, "query", name(number), subject=name(number + 3), workflow_id=workflow_id
             )
 
 
@@ -245,15 +254,15 @@ def _count_events(transaction: Transaction) -> int:
     return int(transaction.execute(select(func.count()).select_from(events)).scalar_one())
 
 
-def _beat(act: Act, agent_id: str, first: int, number: int) -> None:
+def _beat(transaction: PlanTransaction, agent_id: str, first: int, number: int) -> None:
     for counted in range(first, first + number):
-        agents.agent_update(act, agent_id, metadata={"counted": name(counted)})
+        agent_update(transaction, agent_id, current_task_id=KEEP, metadata={"counted": name(counted)})
 
 
 async def seed_plans(root: Path, tasks: int, events: int, chance: random.Random) -> None:
     """Make a plan of so many tasks, and more events until there are so many."""
     async with open_context("orchestration", root) as context:
-        plans = Plans(open_desk(context), chance)
+        plans = Plans(open_database(context), chance)
         await plans.make(tasks)
         await plans.make(7)
         await plans.fill_feed(events)
@@ -311,7 +320,7 @@ async def seed(options: argparse.Namespace) -> None:
     """Fill a project, and say how long it took."""
     root, chance = options.project, random.Random(options.seed)
     parts = (
-        ("runs", lambda: seed_runs(root, options.runs, chance, options.state_store)),
+        ("sessions", lambda: seed_sessions(root, options.sessions, chance, options.state_store)),
         ("plans, agents, messages and events", lambda: seed_plans(root, options.tasks, options.events, chance)),
         ("tracked work", lambda: seed_work(root, options.work)),
     )
@@ -325,11 +334,11 @@ def main() -> None:
     """Read the options, and fill the project."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("project", help="the project's folder")
-    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--sessions", type=int, default=60)
     parser.add_argument("--tasks", type=int, default=2000, help="of the large plan")
     parser.add_argument("--events", type=int, default=10_000, help="in the feed of the database, at least")
     parser.add_argument("--work", type=int, default=6, help="tracked workflows")
-    parser.add_argument("--state-store", help="where runs are kept (default: as the project says)")
+    parser.add_argument("--state-store", help="where sessions are kept (default: as the project says)")
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers")
     options = parser.parse_args()
     options.project = Path(options.project).resolve()

@@ -105,10 +105,10 @@ class Team:
             process.stdin.close()  # type: ignore[union-attr]  # it was opened as a pipe
             process.wait(30)
 
-    # Runs.
+    # Sessions.
 
     def start(self, agent: StdioWire, goal: str, steps: int = 0) -> str:
-        """Start a run and take it this many steps on; give its id."""
+        """Start a session, take it this many steps on, and return its id."""
         reply = agent.call("start_workflow", goal=goal, job_name="quarterly_report", workflow_name="monthly")
         session_id: str = reply["begin_step"]["session_id"]
         for number in range(steps):
@@ -149,7 +149,7 @@ class Team:
     # Plans.
 
     def plan(self, agent: StdioWire, name: str, tasks: list[Mapped]) -> tuple[str, dict[str, str]]:
-        """Make a plan; give its id, and those of its tasks by name."""
+        """Make a plan; return its id, and those of its tasks by name."""
         source = {
             "source_type": "prompt",
             "source_content": "Move billing to the new service without a night of downtime.",
@@ -162,7 +162,7 @@ class Team:
         return plan_id, {task["name"]: task["id"] for task in listed}
 
     def register(self, agent: StdioWire, name: str, role: str = "worker", **more: Any) -> str:
-        """Register an agent, and give its id."""
+        """Register an agent, and return its id."""
         return str(agent.call("agent_register", name=name, runtime="claude_code", role=role, **more)["id"])
 
     def move(self, agent: StdioWire, task_id: str, *statuses: str, **more: Any) -> None:
@@ -209,7 +209,7 @@ MIGRATION = [
 
 
 def tell(root: Path) -> Team:
-    """Make the whole story: runs, a plan, tracked work, messages."""
+    """Make the whole story: sessions, a plan, tracked work, messages."""
     (root / "src").mkdir(parents=True, exist_ok=True)
     team = Team(root)
     _repository(root)

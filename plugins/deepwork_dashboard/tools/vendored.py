@@ -73,7 +73,7 @@ def take(registry: str, folder: Path, name: str, version: str, files: list[str])
 
 
 def differences(registry: str, folder: Path, manifest: dict[str, Any]) -> Iterator[str]:
-    """Say what is not as the registry has it."""
+    """Return the differences from the registry."""
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     noted = {f"{name}/{file}" for name, package in manifest.items() for file in package["files"]}
     for path in sorted(present - noted - {"manifest.json"}):
@@ -94,7 +94,7 @@ def differences(registry: str, folder: Path, manifest: dict[str, Any]) -> Iterat
 
 
 def published(registry: str, name: str, version: str) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Give what the registry says of a release, and the files of its tarball, whose hash has been checked."""
+    """Return the record of a release, and the files of its tarball, whose hash has been checked."""
     release = json.loads(fetch(f"{registry}/{name}/{version}"))
     tarball = fetch(release["dist"]["tarball"])
     algorithm, _, expected = release["dist"]["integrity"].partition("-")
@@ -106,7 +106,7 @@ def published(registry: str, name: str, version: str) -> tuple[dict[str, Any], d
 
 
 def fetch(url: str) -> bytes:
-    """Give what an address answers."""
+    """Return the body of the answer of an address."""
     with urllib.request.urlopen(url, timeout=SECONDS) as response:
         content: bytes = response.read()
         return content

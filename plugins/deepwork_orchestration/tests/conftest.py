@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 import deepwork_sql
-from deepwork.api import open_context
+from deepwork.api import Answerer, open_context
 from deepwork.testing import Agent, DeepworkProject
 from deepwork_sql.testing import database_url, postgres_server, project_on_database  # noqa: F401 - fixtures
 
@@ -19,11 +19,11 @@ class PlanAgent(Agent):
     """A client that knows the tools of plans."""
 
     async def refusal(self, tool, **arguments):
-        """Call a tool that has to refuse with one of our errors, and give it."""
+        """Call a tool that has to refuse with one of our errors, and return it."""
         return json.loads(await self.refused(tool, **arguments))
 
     async def workflow(self, *tasks, name="plan", **more):
-        """Create a workflow with a plan, and give its id and the ids of the tasks by name."""
+        """Create a workflow with a plan, and return its id and the ids of the tasks by name."""
         workflow_id = (await self.call("workflow_create", **SOURCE, name=name, **more))["id"]
         plan = {"summary": "do it", "approach": "step by step", "tasks": list(tasks)}
         await self.call("workflow_set_plan", id=workflow_id, plan=plan)
@@ -31,7 +31,7 @@ class PlanAgent(Agent):
         return workflow_id, {listed["name"]: listed["id"] for listed in workflow["tasks"]}
 
     async def worker(self, name="worker", **more):
-        """Register an agent and give its id."""
+        """Register an agent and return its id."""
         return (await self.call("agent_register", name=name, runtime="custom", **more))["id"]
 
     async def coordinator(self, name="coordinator"):
@@ -88,7 +88,7 @@ class Team:
             await database.write(lambda transaction: transaction.execute(change) and None)
 
     async def events(self, name=None):
-        """Give the events of the feed, as pairs of name and data."""
+        """Return the events of the feed, as pairs of name and data."""
         async with self.database() as database:
             events = await database.feed(None, source="orchestration")
         return [(event.event, event.data) for event in events if name in (None, event.event)]
@@ -114,7 +114,7 @@ def anyio_backend():
 
 @pytest.fixture(autouse=True)
 def _empty_environment(monkeypatch, tmp_path_factory):
-    """Hide the configuration of whoever runs the tests."""
+    """Hide the configuration of the user who runs the tests."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "GIT_", "PG")) and name != "DEEPWORK_TEST_POSTGRES_URL":
             monkeypatch.delenv(name)
@@ -145,3 +145,32 @@ def make_task():
 def team_at():
     """Make a team in a folder, for tests that make many."""
     return lambda folder, stack: Team(DeepworkProject(folder), stack)
+
+
+@pytest.fixture
+def inbox(team):
+    """Read and answer the inbox in a command, as `deepwork inbox` does."""
+    person = Answerer(user="ada", terminal="/dev/pts/1")
+
+    class Inbox:
+        async def contents(self):
+            async with open_context("test", team.project.root) as context:
+                return await context.inbox().items(person)
+
+        async def items(self):
+            contents = await self.contents()
+            assert contents.failures == ()
+            return {item.id: item for item in contents.items}
+
+        async def answer(self, item_id, action, text=None, by=person, **more):
+            async with open_context("test", team.project.root) as context:
+                return await context.inbox().answer(item_id, action, text, by, **more)
+
+    return Inbox()
+
+
+@pytest.fixture
+async def plan(agent, make_task):
+    """The ids of a workflow with two free tasks."""
+    _, tasks = await agent.workflow(make_task("a"), make_task("b"))
+    return tasks

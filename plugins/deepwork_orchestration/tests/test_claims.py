@@ -8,13 +8,6 @@ import sqlalchemy as sa
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def plan(agent, make_task):
-    """The ids of a workflow with two free tasks."""
-    _, tasks = await agent.workflow(make_task("a"), make_task("b"))
-    return tasks
-
-
 async def test_a_claim_has_a_fence_and_a_lease_and_makes_the_agent_busy(agent, plan):
     worker = await agent.worker()
     claim = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
@@ -140,6 +133,15 @@ async def test_a_release_makes_a_begun_task_pending_and_says_why(agent, plan):
     assert (shown["status"], shown["current_task_id"]) == ("busy", plan["b"])
 
 
+async def test_after_a_release_the_task_claimed_last_is_the_current_one(agent, make_task):
+    _, tasks = await agent.workflow(make_task("a"), make_task("b"), make_task("c"))
+    worker = await agent.worker()
+    for name in ("b", "a", "c"):
+        await agent.call("task_claim", task_id=tasks[name], agent_id=worker)
+    await agent.call("task_release", task_id=tasks["c"], agent_id=worker)
+    assert (await agent.call("agent_get", id=worker))["current_task_id"] == tasks["a"]
+
+
 async def test_only_what_is_held_can_be_released(agent, plan):
     worker, other = await agent.worker(), await agent.worker()
     refusal = await agent.refusal("task_release", task_id=plan["a"], agent_id=worker)
@@ -149,85 +151,7 @@ async def test_only_what_is_held_can_be_released(agent, plan):
     assert refusal["code"] == "NOT_ASSIGNED"
 
 
-async def test_signing_off_gives_tasks_back_and_can_be_repeated(agent, plan):
-    worker = await agent.worker()
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await agent.move(plan["a"], "planning")
-    assert (await agent.call("agent_unregister", id=worker))["success"] is True
-    assert await agent.status(plan["a"]) == "pending"
-    assert (await agent.call("agent_get", id=worker))["status"] == "offline"
-    assert (await agent.call("agent_unregister", id=worker))["success"] is True
-    refusal = await agent.refusal("agent_heartbeat", agent_id=worker)
-    assert refusal["code"] == "INVALID_STATE"
-
-
-async def test_setting_an_agent_offline_ends_its_claims_too(agent, plan):
-    worker = await agent.worker()
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await agent.move(plan["a"], "planning")
-    await agent.call("agent_update", id=worker, status="offline")
-    task = await agent.call("task_get", id=plan["a"])
-    assert (task["status"], task["assigned_agent_id"]) == ("pending", None)
-
-
 # Lost leases.
-
-
-async def test_a_lost_lease_frees_the_task_and_tells_all_coordinators(team, agent, plan):
-    worker = await agent.worker()
-    coordinator, absent = await agent.coordinator(), await agent.coordinator("absent")
-    await agent.call("agent_unregister", id=absent)
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await agent.move(plan["a"], "planning", "in_progress")
-    await team.expire(plan["a"])
-    task = await agent.call("task_get", id=plan["a"], include_checkpoints=True)
-    assert (task["status"], task["assigned_agent_id"]) == ("pending", None)
-    assert [point["type"] for point in task["checkpoints"]] == ["recovery"]
-    assert (await agent.call("agent_get", id=worker))["status"] == "offline"
-    (message,) = (await agent.call("message_list", agent_id=coordinator))["messages"]
-    assert (message["sender_id"], message["task_id"]) == (None, plan["a"])
-    assert (await agent.call("message_list", agent_id=absent))["messages"] == []
-    assert [data["id"] for _, data in await team.events("task:lost")] == [plan["a"]]
-
-
-async def test_late_calls_are_refused_and_name_what_was_lost(team, agent, plan):
-    worker = await agent.worker()
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await team.expire(plan["a"])
-    # The connection still carries the stale fence.
-    refusal = await agent.refusal("checkpoint_add", task_id=plan["a"], type="progress", summary="late")
-    assert refusal["code"] == "CLAIM_LOST"
-    elsewhere = await team.agent()
-    refusal = await elsewhere.refusal("task_update_status", id=plan["a"], status="planning", agent_id=worker)
-    assert refusal["code"] == "CLAIM_LOST"
-    assert plan["a"] in refusal["message"]
-    for tool, arguments in (
-        ("agent_heartbeat", {"agent_id": worker}),
-        ("task_claim", {"task_id": plan["b"], "agent_id": worker}),
-    ):
-        refusal = await elsewhere.refusal(tool, **arguments)
-        assert refusal["code"] == "INVALID_STATE"
-        assert plan["a"] in refusal["message"]
-        assert 'agent_update with status "online"' in refusal["suggestion"]
-
-
-async def test_a_late_call_that_is_refused_ends_the_claim_all_the_same(team, agent, plan):
-    worker, coordinator = await agent.worker(), await agent.coordinator()
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await team.expire(plan["a"])
-    assert (await agent.refusal("agent_heartbeat", agent_id=worker))["code"] == "INVALID_STATE"
-    assert [name for name, _ in await team.events()][-3:] == ["task:lost", "agent:offline", "message:sent"]
-    assert len((await agent.call("message_list", agent_id=coordinator))["messages"]) == 1
-
-
-async def test_a_lost_agent_comes_back_and_claims_anew_with_a_greater_fence(team, agent, plan):
-    worker = await agent.worker()
-    first = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await team.expire(plan["a"])
-    await agent.call("agent_update", id=worker, status="online")
-    again = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    assert again["fence"] > first["fence"]
-    await agent.finish(plan["a"])
 
 
 async def test_a_task_taken_over_cannot_be_changed_by_the_one_who_lost_it(team, agent, plan):
@@ -240,82 +164,6 @@ async def test_a_task_taken_over_cannot_be_changed_by_the_one_who_lost_it(team, 
     assert refusal["code"] == "CLAIM_LOST"
     assert quick in refusal["message"]
     await elsewhere.finish(plan["a"])
-
-
-async def test_a_task_that_failed_before_its_lease_ran_out_stays_failed(team, agent, plan):
-    worker = await agent.worker()
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    await agent.call("task_claim", task_id=plan["b"], agent_id=worker)
-    await agent.move(plan["a"], "planning", "in_progress", "failed")
-    await team.expire(plan["b"])
-    assert await agent.status(plan["a"]) == "failed"
-    assert await agent.status(plan["b"]) == "pending"
-
-
-async def test_any_call_of_the_agent_renews_all_its_leases(team, agent, plan):
-    worker = await agent.worker()
-    for name in ("a", "b"):
-        await agent.call("task_claim", task_id=plan[name], agent_id=worker)
-    workflow_id = (await agent.call("task_get", id=plan["a"]))["workflow_id"]
-    workspace = (await agent.call("workspace_create", workflow_id=workflow_id, path="/w", branch="w"))["id"]
-    for tool, arguments in (
-        ("task_get_available", {"agent_id": worker}),
-        ("message_list", {"agent_id": worker}),
-        ("task_get", {"id": plan["a"]}),
-        ("task_load_context", {"task_id": plan["a"]}),
-        ("agent_heartbeat", {"agent_id": worker}),
-        ("checkpoint_add", {"task_id": plan["a"], "type": "progress", "summary": "x"}),
-        ("task_assign_workspace", {"task_id": plan["a"], "workspace_id": workspace}),
-    ):
-        before = await _shorten(team, plan.values())
-        await agent.call(tool, **arguments)
-        after = await _leases(team)
-        assert {item: until > before for item, until in after.items()} == dict.fromkeys(after, True), tool
-
-
-async def _shorten(team, task_ids):
-    """Let leases run out in half of their time, and say when."""
-    import sqlalchemy as sa
-
-    from deepwork_sql.tables import leases
-
-    async with team.database() as database:
-
-        def change(transaction):
-            until = transaction.now + 300_000
-            transaction.execute(sa.update(leases).values(expires_at=until))
-            return until
-
-        return await database.write(change)
-
-
-async def _leases(team):
-    import sqlalchemy as sa
-
-    from deepwork_sql.tables import leases
-
-    async with team.database() as database:
-        query = sa.select(leases.c.item, leases.c.expires_at)
-        return await database.read(lambda transaction: dict(transaction.execute(query).all()))
-
-
-async def test_observing_an_agent_does_not_renew_its_leases(team, agent, plan):
-    worker = await agent.worker()
-    await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    before = await _shorten(team, plan.values())
-    observer = await team.agent()
-    await observer.call("agent_get", id=worker)
-    await observer.call("task_get", id=plan["a"])
-    assert set((await _leases(team)).values()) == {before}
-
-
-async def test_a_heartbeat_says_when_the_next_is_due_and_what_it_works_on_is_no_claim(agent, plan):
-    worker = await agent.worker()
-    answer = await agent.call("agent_heartbeat", agent_id=worker, current_task_id=plan["a"], status="busy")
-    assert answer == {"success": True, "next_heartbeat_ms": 30_000}
-    shown = await agent.call("agent_get", id=worker)
-    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["a"])
-    assert (await agent.call("task_get", id=plan["a"]))["assigned_agent_id"] is None
 
 
 async def test_the_length_of_a_lease_is_a_setting(team, make_task):
@@ -339,3 +187,21 @@ async def test_claiming_and_finishing_a_task_reads_nothing_of_the_plan_at_large(
     assert (await agent.call("task_claim", task_id=plan["a"], agent_id=worker))["success"]
     await agent.finish(plan["a"], agent_id=worker)
     assert await agent.status(plan["a"]) == "completed"
+
+
+async def test_an_agent_is_offered_what_it_can_do(agent, make_task):
+    first, _ = await agent.workflow(
+        make_task("python", required_capabilities=["python"], sequence=2),
+        make_task("both", required_capabilities=["python", "sql"]),
+        make_task("any"),
+        make_task("waits", "any"),
+    )
+    await agent.workflow(make_task("other"), name="second")
+    able, general = await agent.worker(capabilities=["python", "go"]), await agent.worker()
+
+    async def offered(agent_id, **more):
+        return [task["name"] for task in (await agent.call("task_get_available", agent_id=agent_id, **more))["tasks"]]
+
+    assert await offered(able) == ["any", "other", "python"]
+    assert await offered(general) == ["any", "both", "other", "python"]
+    assert await offered(general, workflow_id=first, limit=1) == ["any"]

@@ -31,7 +31,7 @@ def deepwork(team):
 
 @pytest.fixture
 async def plan(agent, make_task):
-    """A plan of which one task is done and one is held."""
+    """A plan with one task done and one held."""
     workflow_id, tasks = await agent.workflow(
         make_task('a "quoted" <b>'), make_task("b", 'a "quoted" <b>', parallel_group="g"), make_task("c", "b")
     )
@@ -49,8 +49,8 @@ async def plan(agent, make_task):
 
 
 async def test_people_see_what_agents_do(deepwork, plan):
-    shown = deepwork("show").stdout
-    assert plan["workflow"] in shown
+    output = deepwork("show").stdout
+    assert plan["workflow"] in output
     assert "1 of 3 tasks done" in deepwork("show", plan["workflow"]).stdout
     assert deepwork("next", plan["workflow"]).stderr == "Nothing can be started now.\n0 of 1 places are free.\n"
     assert "in_progress" in deepwork("tasks", plan["workflow"]).stdout
@@ -66,6 +66,17 @@ async def test_people_see_what_agents_do(deepwork, plan):
         f"c  ({plan['c']})  blocked",
         f"  b  ({plan['b']})  in_progress, held by {plan['worker']}",
     ]
+
+
+async def test_a_failed_task_says_who_has_failed_it(deepwork, plan, agent):
+    await agent.move(plan["b"], "failed")
+    [row] = [line for line in deepwork("tasks", plan["workflow"]).stdout.splitlines() if "failed" in line]
+    assert f"ada\\x1b[31m ({plan['worker']})" in row
+    tasks = json.loads(deepwork("tasks", plan["workflow"], "--json").stdout)["tasks"]
+    who = {"id": plan["worker"], "name": "ada\x1b[31m"}
+    assert {task["name"]: task["failed_by"] for task in tasks} == {'a "quoted" <b>': None, "b": who, "c": None}
+    [checkpoint] = (await agent.call("checkpoint_list", task_id=plan["b"], type=["error"]))["checkpoints"]
+    assert checkpoint["detail"] == {"failed_by": who}
 
 
 async def test_programs_get_json(deepwork, plan):
@@ -104,7 +115,7 @@ async def test_what_is_exported_can_be_imported_without_loss(deepwork, plan, age
     elsewhere = {"DEEPWORK_DATABASE_URL": f"sqlite:///{tmp_path}/other.db"}
     answer = deepwork("import", "-", stdin=exported, env=elsewhere)
     assert answer.returncode == 0, answer.stderr
-    assert "2 workflows with 6 tasks and 1 templates stored" in answer.stdout
+    assert "2 plans with 6 tasks and 1 templates stored" in answer.stdout
     assert "1 tasks were begun" in answer.stderr
     assert deepwork("export", env=elsewhere).stdout == exported
     content = json.loads(exported)
@@ -114,6 +125,34 @@ async def test_what_is_exported_can_be_imported_without_loss(deepwork, plan, age
     assert shown["progress"]["blocked_tasks"] == [{"id": plan["c"], "name": "c", "blocked_by": ["b"]}]
     one = json.loads(deepwork("export", plan["workflow"]).stdout)
     assert (len(one["workflows"]), one["templates"]) == (1, [])
+
+
+async def test_a_task_that_another_only_informs_does_not_wait_for_it(deepwork, plan, team, tmp_path, monkeypatch):
+    """A dependency of the type `informs` is not counted, neither at the import nor when its task is completed."""
+    content = json.loads(deepwork("export").stdout)
+    for edge in content["dependencies"]:
+        edge["type"] = "informs" if edge["task_id"] == plan["c"] else edge["type"]
+    monkeypatch.setenv("DEEPWORK_DATABASE_URL", f"sqlite:///{tmp_path}/other.db")
+    assert deepwork("import", "-", stdin=json.dumps(content)).returncode == 0
+    agent = await team.agent()
+    worker = await agent.worker()
+
+    async def is_available():
+        listed = await agent.call("task_get_available", agent_id=worker, workflow_id=plan["workflow"])
+        return plan["c"] in [task["id"] for task in listed["tasks"]]
+
+    assert await is_available()
+    await agent.move(plan["b"], "completed")
+    assert await is_available()
+
+
+async def test_messages_of_one_moment_are_shown_in_the_order_of_sending_the_last_first(deepwork, agent):
+    """A broadcast is one transaction, so its messages have one time."""
+    sender, *_ = [await agent.worker(name) for name in ("ann", "bob", "cy", "dee")]
+    sent = await agent.call("message_broadcast", sender_id=sender, message_type="broadcast", body="all")
+    shown = json.loads(deepwork("messages", "--agent", sender, "--json").stdout)["messages"]
+    assert len({message["created_at"] for message in shown}) == 1
+    assert [message["id"] for message in shown] == sent["message_ids"][::-1]
 
 
 def _turn_back(content):
@@ -138,4 +177,4 @@ async def test_an_import_is_all_or_nothing(deepwork, plan, tmp_path):
         answer = deepwork("import", "-", stdin=json.dumps(content), env=elsewhere)
         assert (answer.returncode, words in answer.stderr) == (1, True), answer.stderr
     assert deepwork("import", "-", stdin="nonsense", env=elsewhere).returncode == 1
-    assert deepwork("show", env=elsewhere).stderr == "No workflows.\n"
+    assert deepwork("show", env=elsewhere).stderr == "No plans.\n"

@@ -1,4 +1,4 @@
-"""The pages about plans: whatever exists is in them, and the tutorial does what it shows."""
+"""The pages about plans: everything that exists is in them, and the tutorial does what it shows."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ BLOCK = re.compile(r"<!-- plugin: (\w+) ?(\S*) -->\n```\w+\n(.*?)```", re.DOTALL
 
 
 def rows(title):
-    """Give the table below a heading: the names in its first cells, and the other cells."""
+    """Return the table below a heading: the names in its first cells, and the other cells."""
     section = REFERENCE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     lines = [line[2:-2].split(" | ") for line in section.splitlines() if line.startswith("| ")]
     return {first.strip("`"): cells for first, *cells in lines[1:]}
 
 
 def own_parameters(tool):
-    parameters = list(inspect.signature(tool.fn).parameters)
-    names = parameters[2:] if inspect.iscoroutinefunction(tool.fn) else parameters[1:]
-    return [name for name in names if name != "request"] + ["request_id"] * tool.repeatable
+    parameters = inspect.signature(tool.fn).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY]
+    return names + ["request_id"] * tool.repeatable
 
 
 def test_every_tool_is_listed_with_its_parameters():
@@ -76,7 +76,7 @@ def test_every_setting_and_command_is_listed():
 
 def test_every_event_is_listed():
     source = "".join(path.read_text() for path in SOURCES.glob("*.py"))
-    assert set(rows("Events")) == set(re.findall(r'act\.emit\(\s*"([a-z:]+)"', source))
+    assert set(rows("Events")) == set(re.findall(r'transaction\.emit\(\s*"([a-z:]+)"', source))
 
 
 def test_the_subsets_are_listed_with_their_tools():

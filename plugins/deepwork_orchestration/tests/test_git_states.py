@@ -1,4 +1,4 @@
-"""Whatever state a repository is in, and whatever an agent asks: what its user has in it is the same afterwards.
+"""In any state of a repository, and for any calls of an agent: its user's part of it is the same afterwards.
 
 Each sequence puts a repository into some states by plain git, and then calls the tools. The user's part is compared
 from outside, byte for byte: references, logs, configuration, indexes, stashes, worktrees and files.

@@ -1,4 +1,4 @@
-"""Any graph of dependencies: a plan that is accepted can be finished, and one that cannot is refused with its cycle."""
+"""Any graph of dependencies: an accepted plan can be finished, and any other is refused with its cycle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES)
 
 
 def finishable(dependencies):
-    """Say whether all tasks get done if whatever waits for nothing open is done, again and again."""
+    """True if all tasks get done if whatever waits for nothing open is done, again and again."""
     done = set()
     while ready := {name for name, needed in dependencies.items() if name not in done and set(needed) <= done}:
         done |= ready

@@ -12,7 +12,7 @@ from deepwork.testing import Refused
 
 pytestmark = [
     pytest.mark.anyio,
-    # What git does is the same whatever keeps the plans.
+    # What git does is the same in any store of plans.
     pytest.mark.parametrize("database_url", ["sqlite"], indirect=True),
 ]
 

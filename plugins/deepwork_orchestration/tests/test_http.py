@@ -1,4 +1,4 @@
-"""Plans over HTTP: where every request is a connection, nobody is recognised by it."""
+"""Plans over HTTP: every request is a connection, so a connection identifies no agent."""
 
 from __future__ import annotations
 

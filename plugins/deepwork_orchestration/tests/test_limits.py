@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import sqlalchemy as sa
 
-from deepwork_orchestration import tables as t
+from deepwork_orchestration.sql import sql
 
 pytestmark = pytest.mark.anyio
 
@@ -17,12 +16,15 @@ async def test_what_is_stored_above_a_limit_can_be_read_and_completed(agent, tea
     texts = {"description": "d" * 3 * MIB, "context": {"a": "c" * 2 * MIB}}
     plan = {"initial_plan": {"summary": "p" * 9 * MIB}, "config": {"a": "c" * 2 * MIB}}
     statements = [
-        sa.update(t.tasks).where(t.tasks.c.name == "large").values(**texts),
-        sa.update(t.workflows).values(**plan),
+        (
+            sql("UPDATE orchestration_tasks SET description = :description, context = :context WHERE name = 'large'"),
+            texts,
+        ),
+        (sql("UPDATE orchestration_workflows SET initial_plan = :initial_plan, config = :config"), plan),
     ]
     async with team.database() as database:
-        for statement in statements:
-            await database.write(lambda transaction, s=statement: transaction.execute(s) and None)
+        for statement, values in statements:
+            await database.write(lambda transaction, s=statement, v=values: transaction.run(s, **v))
     assert len((await agent.call("task_get", id=tasks["large"]))["description"]) == 3 * MIB
     worker = await agent.worker()
     await agent.call("task_claim", task_id=tasks["large"], agent_id=worker)
@@ -41,17 +43,17 @@ async def test_what_is_merged_is_held_to_the_limit_too(agent):
 
 
 async def test_an_agent_that_loses_thousands_of_tasks_stops_nobody(agent, team, make_task):
-    """Names and ids of what was lost are cut, so that they can be stored and told."""
+    """Names and ids of lost tasks are cut, so that they can be stored and told."""
     worker, coordinator = await agent.worker(), await agent.coordinator()
     many = [make_task("x" * 190 + f"{number:04}") for number in range(1100)]
     _, tasks = await agent.workflow(*many)
     async with team.database() as database:
-        claimed = sa.update(t.tasks).values(assigned_agent_id=worker, fence=1, claimed_at=t.tasks.c.sequence)
-        await database.write(lambda transaction: transaction.execute(claimed) and None)
+        claimed = sql("UPDATE orchestration_tasks SET assigned_agent_id = :id, fence = 1, claimed_at = sequence")
+        await database.write(lambda transaction: transaction.run(claimed, id=worker))
     last = tasks["x" * 190 + "1099"]
     async with team.database() as database:
-        freed = sa.update(t.tasks).where(t.tasks.c.id == last).values(assigned_agent_id=None, fence=None)
-        await database.write(lambda transaction: transaction.execute(freed) and None)
+        freed = sql("UPDATE orchestration_tasks SET assigned_agent_id = NULL, fence = NULL WHERE id = :id")
+        await database.write(lambda transaction: transaction.run(freed, id=last))
     await agent.call("task_claim", task_id=last, agent_id=worker)
     await team.expire(last)
     assert (await agent.call("agent_get", id=worker))["status"] == "offline"
@@ -65,7 +67,6 @@ async def test_an_agent_that_loses_thousands_of_tasks_stops_nobody(agent, team, 
 def short_answers(monkeypatch):
     """Let an answer have room for 1,000 characters, and an entry for three names."""
     monkeypatch.setattr("deepwork_orchestration.limits.MAX_ANSWER", 1000)
-    monkeypatch.setattr("deepwork_orchestration.records.MAX_ANSWER", 1000)
     monkeypatch.setattr("deepwork_orchestration.limits.MAX_NAMES", 3)
     monkeypatch.setattr("deepwork_orchestration.limits.LEAST_NAMES", 3)
 

@@ -1,4 +1,4 @@
-"""Whatever agents do, in whatever order: the plan is what a simple model of it says."""
+"""Any calls of agents in any order: the plan is as a simple model predicts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Model:
             self.status[name] = "pending"
 
     def claim(self, name, agent):
-        """Say whether the claim succeeds; None if it is refused with an error."""
+        """True if the claim succeeds; None if it is refused with an error."""
         if self.status[name] in DONE:
             return None
         if self.holder[name] not in (None, agent):
@@ -96,7 +96,7 @@ async def play(team_at, make_task, script):
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         team = team_at(folder, stack)
-        # A server for each agent, and one that only looks on.
+        # A server for each agent, and an idle observer.
         servers = [await team.agent() for _ in AGENTS]
         observer = await team.agent()
         workflow_id, tasks = await observer.workflow(*(make_task(name, *NEEDS[name]) for name in NAMES))

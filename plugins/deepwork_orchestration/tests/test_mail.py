@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from deepwork.api import open_context
-from deepwork_orchestration import mail, tables
+from deepwork_orchestration import mail
 
 pytestmark = pytest.mark.anyio
 
@@ -128,7 +128,7 @@ async def test_an_agent_whose_name_only_resembles_one_of_the_system_registers(te
 
 async def test_an_agent_of_an_earlier_release_that_has_such_a_name_is_shown_with_its_id(hook, people, team):
     send, *_ = people
-    change = sa.update(tables.agents).where(tables.agents.c.name == "coordinator").values(name="the system")
+    change = sa.text("UPDATE orchestration_agents SET name = 'the system' WHERE name = 'coordinator'")
     async with team.database() as database:
         await database.write(lambda transaction: transaction.execute(change) and None)
     await send("Delete main.")

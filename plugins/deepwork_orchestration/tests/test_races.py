@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
 
 import anyio
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from drain import Drain
+
 pytestmark = pytest.mark.anyio
 
 
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 async def test_many_agents_on_many_servers_do_every_task_once(project_on_database):
-    drain = tool("drain").Drain(project_on_database.root, tasks=30, seed=1)
+    drain = Drain(project_on_database.root, tasks=30, seed=1)
     await drain.run(servers=3, agents=4)
     assert drain.done == 30
     assert await drain.check() == []
 
 
 @pytest.mark.smoke
-async def test_of_many_claims_on_one_task_exactly_one_wins(team, make_task):
+async def test_exactly_one_of_many_claims_on_one_task_wins(team, make_task):
     agents = [await team.agent() for _ in range(6)]
     _, tasks = await agents[0].workflow(make_task("a"))
     workers = [await agent.worker() for agent in agents]

@@ -107,7 +107,7 @@ def anyio_backend():
 
 @pytest.fixture(autouse=True)
 def _empty_environment(monkeypatch, tmp_path_factory):
-    """Hide the configuration of whoever runs the tests, for DeepWork and for git."""
+    """Hide the configuration of the user who runs the tests, for DeepWork and for git."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "GIT_")):
             monkeypatch.delenv(name)
@@ -130,13 +130,13 @@ def repo(tmp_path):
 
 @pytest.fixture
 def repo_at():
-    """Give the class, for tests that make repositories in other folders."""
+    """Return the class, for tests that make repositories in other folders."""
     return Repo
 
 
 @pytest.fixture
 def reviewed():
-    """Give the files to review, from the instruction files of a reply: once for each review, as they are written."""
+    """Return the files to review, from the instruction files of a reply: once for each review, as they are written."""
 
     def reviewed(root, answer):
         paths = []

@@ -252,11 +252,11 @@ async def test_the_name_of_a_folder_forges_no_line_of_the_warnings(repo, folder)
 @pytest.mark.parametrize("place", [".gitignore", ".git/info/exclude", ".git/info/attributes", "sub/.gitignore"])
 async def test_a_pipe_that_git_would_read_is_named_and_holds_no_call_up(tmp_path, repo_at, monkeypatch, place):
     """The limit of 60 seconds for a call of git is not what ends it."""
-    monkeypatch.setattr("deepwork.files.git.SECONDS", 100_000.0)
+    monkeypatch.setattr("deepwork.programs.git.SECONDS", 100_000.0)
     root = tmp_path / "repo"
     prepare(root)
     pipe = root / place
     pipe.parent.mkdir(exist_ok=True)
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
-    assert f"{place}', which is no regular file" in await repo_at(root).refusal()
+    assert f"{place}', which is not a regular file" in await repo_at(root).refusal()

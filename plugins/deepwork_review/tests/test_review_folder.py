@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 def user_dir(repo):
-    """Give the folder in which passes are kept: that of the user, not that of the project."""
+    """Return the folder of passes: the user's, not the project's."""
     return open_context("review", repo.root).user_dir
 
 

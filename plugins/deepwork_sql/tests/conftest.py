@@ -32,7 +32,7 @@ def anyio_backend():
 
 @pytest.fixture(autouse=True)
 def _empty_environment(monkeypatch, tmp_path_factory):
-    """Hide the configuration of whoever runs the tests."""
+    """Hide the configuration of the user who runs the tests."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "PG")) and name != "DEEPWORK_TEST_POSTGRES_URL":
             monkeypatch.delenv(name)
@@ -100,7 +100,7 @@ def deepwork(project):
 
     def deepwork(*arguments, root=project.root):
         command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(root)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
+        result = subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return SimpleNamespace(code=result.returncode, out=result.stdout, err=result.stderr)
 
     return deepwork

@@ -10,7 +10,8 @@ from contextlib import closing
 import pytest
 
 import deepwork_sql
-from deepwork.api import open_context, open_store
+from deepwork.api import open_context
+from deepwork.project.stores import open_store
 from deepwork.testing import a_session
 from deepwork_sql.places import place_of
 
@@ -42,9 +43,9 @@ async def test_a_repository_that_was_moved_gets_its_database_and_its_sessions_ba
     assert hint in deepwork("doctor", root=moved).out
     assert await sessions(moved) == []
     assert hint in caplog.text
-    done = deepwork("store", "adopt", "--from", str(main), "--yes", root=moved)
-    assert (done.code, await sessions(moved)) == (0, ["s1"])
-    assert "is kept in" in done.err
+    result = deepwork("store", "adopt", "--from", str(main), "--yes", root=moved)
+    assert (result.code, await sessions(moved)) == (0, ["s1"])
+    assert "is kept in" in result.err
     assert hint not in deepwork("doctor", root=moved).out
 
 
@@ -61,8 +62,8 @@ async def test_a_copy_of_a_repository_gets_a_copy_of_its_database_and_both_go_on
 async def test_a_file_of_another_machine_is_adopted_by_its_user_and_stays_as_it_was(project, earlier, deepwork):
     planted = earlier(own=False)
     before = planted.read_bytes()
-    asked = deepwork("store", "adopt")  # and nobody says yes
-    assert (asked.code, "[y/N]" in asked.err) == (130, True)
+    result = deepwork("store", "adopt")  # without an answer
+    assert (result.code, "[y/N]" in result.err) == (130, True)
     assert deepwork("store", "adopt", "--yes").code == 0
     async with open_context("acme", project.root) as context:
         assert len(await (await deepwork_sql.database(context)).feed(None)) == 2
@@ -109,8 +110,8 @@ async def test_a_database_that_is_in_use_is_not_replaced(project, earlier, deepw
     earlier(own=False)
     async with open_store(project.root, "sql") as store:
         await store.save(a_session("s1"), expected=None)
-        done = deepwork("store", "adopt", "--yes")
-        assert (done.code, "Stop all servers" in done.err) == (1, True)
+        result = deepwork("store", "adopt", "--yes")
+        assert (result.code, "Stop all servers" in result.err) == (1, True)
         assert [summary.session_id for summary in await store.find()] == ["s1"]
 
 
@@ -134,8 +135,8 @@ async def test_what_cannot_be_adopted_is_refused_in_a_sentence_and_changes_nothi
         arguments = ["--from", str(project.root)]
     elif kind == "a URL":
         monkeypatch.setenv("DEEPWORK_DATABASE_URL", "sqlite:////somewhere/a.db")
-    done = deepwork("store", "adopt", "--yes", *arguments)
-    assert done.code == 1
-    assert done.err.startswith("Error: ")
+    result = deepwork("store", "adopt", "--yes", *arguments)
+    assert result.code == 1
+    assert result.err.startswith("Error: ")
     monkeypatch.delenv("DEEPWORK_DATABASE_URL", raising=False)
     assert await sessions(project.root) == ["s1"]

@@ -1,6 +1,8 @@
-"""The event feed: nothing is skipped, whatever the order in which transactions commit."""
+"""The event feed: nothing is skipped in any order of commits."""
 
 from __future__ import annotations
+
+from contextlib import aclosing
 
 import anyio
 import anyio.lowlevel
@@ -9,9 +11,11 @@ from anyio import to_thread
 from sqlalchemy import create_engine, update
 
 import deepwork_sql
-from deepwork.api import ArgumentError, HistoryEntry, Workspace, open_context
+from deepwork.api import Workspace, open_context
+from deepwork.errors import ArgumentError
+from deepwork.models.history import HistoryEntry
 from deepwork.testing import a_session
-from deepwork_sql import feed
+from deepwork_sql import DatabaseError
 from deepwork_sql.store import SqlStore
 from deepwork_sql.tables import events
 
@@ -59,7 +63,7 @@ async def test_a_feed_is_narrowed_to_a_source_and_a_workflow(database):
 
 
 @pytest.mark.parametrize("cursor", ["7", "x-1", "1-x", "-", "\u0661-1", "99999999999999999999-1"])
-async def test_what_is_no_cursor_is_refused(database, cursor):
+async def test_a_malformed_cursor_is_refused(database, cursor):
     with pytest.raises(ArgumentError):
         await database.feed(cursor)
 
@@ -72,11 +76,7 @@ async def test_an_event_that_commits_late_is_not_skipped(database, database_url)
     engine = create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as early:
         with early.begin():
-            feed.append(
-                deepwork_sql.Transaction(early),
-                [{"source": "acme", "event": "early", "workflow_id": None, "data": {}}],
-                None,
-            )
+            deepwork_sql.Transaction(early).emit("acme", "early", workflow_id=None, data={})
             await database.write(emit("late"))
             assert await names(database) == [], "a later transaction was shown while an earlier one was open"
         seen = await database.feed(None)
@@ -133,6 +133,93 @@ async def test_who_follows_is_told_of_events_of_this_and_of_other_processes(data
                 for name, place in (("a", database), ("b", other), ("c", other), ("d", database)):
                     await place.write(emit(name))
     assert followed == ["a", "b", "c", "d"]
+
+
+async def test_all_who_follow_share_one_reader_and_each_hears_what_it_wants(database, monkeypatch):
+    """The reader ends with the last of them."""
+    reads, feed = [], database.feed
+
+    async def counted(after, **filters):
+        reads.append(filters.get("source"))
+        return await feed(after, **filters)
+
+    monkeypatch.setattr(database, "feed", counted)
+    wanted = {"all": {}, "acme": {"source": "acme"}, "other": {"source": "other", "workflow_id": "wf_2"}}
+    heard = {name: [] for name in wanted}
+    has_begun = {name: anyio.Event() for name in wanted}
+    start = await database.end_of_feed()
+
+    async def follow(name):
+        async with aclosing(database.follow(start, **wanted[name])) as followed:
+            async for event in followed:
+                heard[name].append(event.event)
+                has_begun[name].set()
+                if event.event == "end":
+                    return
+
+    async def write(*events):
+        for name, source, workflow_id in events:
+            await database.write(emit(name, source=source, workflow_id=workflow_id))
+
+    with anyio.fail_after(240):
+        async with anyio.create_task_group() as tasks:
+            for name in wanted:
+                tasks.start_soon(follow, name)
+            await write(("begin", "acme", "wf_1"), ("begin", "other", "wf_2"))
+            for event in has_begun.values():
+                await event.wait()
+            reads.clear()
+            await write(("a", "acme", "wf_1"), ("b", "other", "wf_1"), ("c", "other", "wf_2"))
+            await write(("end", "other", "wf_2"), ("end", "acme", "wf_1"))
+    assert heard["acme"] == ["begin", "a", "end"]
+    assert heard["other"] == ["begin", "c", "end"]
+    assert heard["all"] == ["begin", "begin", "a", "b", "c", "end"]
+    assert set(reads) == {None}
+    assert database._hub._reading is None
+
+
+async def test_who_takes_events_slowly_misses_none_and_gets_none_twice(database, monkeypatch):
+    """What no longer fits into its memory is read from the feed."""
+    monkeypatch.setattr("deepwork_sql.hub.MAX_WAITING", 5)
+    heard = []
+    with anyio.fail_after(240):
+        async with aclosing(database.follow(None)) as followed:
+            await database.write(emit("0"))
+            async for event in followed:
+                heard.append(event.event)
+                if len(heard) < 8:
+                    for number in range(4):
+                        await database.write(emit(f"{len(heard)}.{number}"))
+                if len(heard) == 29:
+                    break
+    assert heard == await names(database)
+
+
+async def test_who_follows_is_told_that_the_database_is_away_and_can_follow_again(database, monkeypatch):
+    feed, errors = database.feed, []
+
+    async def away(after, **filters):
+        raise DatabaseError("the database does not answer")
+
+    async def follow_until_away(ready):
+        try:
+            async for event in database.follow(None):
+                assert event.event == "a"
+                ready.set()
+        except DatabaseError as error:
+            errors.append(error.message)
+
+    await database.write(emit("a"))
+    with anyio.fail_after(240):
+        async with anyio.create_task_group() as tasks:
+            ready = anyio.Event()
+            tasks.start_soon(follow_until_away, ready)
+            await ready.wait()
+            monkeypatch.setattr(database, "feed", away)
+    assert errors == ["the database does not answer"]
+    monkeypatch.setattr(database, "feed", feed)
+    async with aclosing(database.follow(None)) as followed:
+        assert (await anext(followed)).event == "a"
 
 
 async def test_a_feed_goes_on_after_it_was_restored_in_a_younger_cluster(database, project_on_database):

@@ -73,7 +73,7 @@ async def test_the_feed_is_sent_from_now_on(serve, database, command):
         tasks.cancel_scope.cancel()
     assert (event["source"], event["event"], event["workflow_id"]) == ("acme", "new", "wf_1")
     assert event["data"] == {"text": "ü"}
-    assert set(event) == {"id", "source", "event", "workflow_id", "at", "principal", "data"}
+    assert set(event) == {"id", "source", "event", "workflow_id", "at", "principal", "thing", "data"}
 
 
 @on_sqlite
@@ -96,7 +96,7 @@ async def test_a_program_without_an_origin_or_with_a_foreign_one_is_refused(serv
 
 
 @on_sqlite
-async def test_what_is_no_cursor_closes_the_socket_with_the_reason(serve, database):
+async def test_a_malformed_cursor_closes_the_socket_with_the_reason(serve, database):
     address = await to_thread.run_sync(serve, "events", "--serve")
     async with feed_of(address, "?since=7", origin=address) as socket:
         with pytest.raises(ConnectionClosedError) as error, anyio.fail_after(240):

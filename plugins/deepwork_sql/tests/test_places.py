@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import deepwork_sql
-from deepwork.api import ConfigError, open_context
+from deepwork.api import open_context
+from deepwork.errors import ConfigError
 from deepwork_sql.address import address_of, choose_address
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.places import place_of
@@ -177,15 +178,15 @@ CANNOT_BE_WRITTEN = "where your databases are kept, cannot be written: "
 
 
 def test_a_state_folder_that_cannot_be_made_is_a_sentence_in_every_door(project, monkeypatch, deepwork):
-    folder = Path("/proc/nowhere")  # in which nobody can make a folder
+    folder = Path("/proc/nowhere")  # a place where folders cannot be made
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     for arguments in (("store", "info"), ("doctor",)):
-        done = deepwork(*arguments)
-        assert done.code == 1
-        assert CANNOT_BE_WRITTEN in done.out + done.err
-        assert "DEEPWORK_DATABASE_URL" in done.out + done.err
-        assert "Traceback" not in done.out + done.err
+        result = deepwork(*arguments)
+        assert result.code == 1
+        assert CANNOT_BE_WRITTEN in result.out + result.err
+        assert "DEEPWORK_DATABASE_URL" in result.out + result.err
+        assert "Traceback" not in result.out + result.err
 
 
 def test_a_state_folder_that_can_only_be_read_is_a_sentence(project, monkeypatch, tmp_path):

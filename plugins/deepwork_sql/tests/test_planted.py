@@ -19,7 +19,7 @@ START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 FORGED = "FORGED WORDS"
 ENDLESS = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n)"
 
-# What somebody writes into a database that he has made with this very program.
+# What an attacker writes into a database that was made with this very program.
 PLANTS = {
     "sessions": f"UPDATE deepwork_sessions SET summary = replace(summary, '\"g\"', '\"{FORGED}\"')",
     "a shape that is none": "UPDATE deepwork_sessions SET schema_version = 'x', revision = x'ff', updated_at = 7",
@@ -36,7 +36,7 @@ PLANTS = {
 
 @pytest.fixture
 def other(tmp_path, monkeypatch):
-    """Make the database of a project as somebody else would, who has a state folder of their own."""
+    """Make the database of a project as another user would, who has their own state folder."""
 
     async def other(folder):
         folder.mkdir()

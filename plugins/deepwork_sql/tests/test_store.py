@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import select, update
 
 import deepwork_sql
-from deepwork.api import HistoryEntry, StaleSession, UnknownSession, open_context
+from deepwork.api import open_context
+from deepwork.errors import StaleSession, UnknownSession
+from deepwork.models.history import HistoryEntry
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract, a_session
 from deepwork.testing.samples import at
 from deepwork_sql.tables import sessions

@@ -1,22 +1,15 @@
-"""Runs of calls in any order, on both engines: SQLite and PostgreSQL agree with a dictionary.
-
-`python plugins/deepwork_sql/tools/agree.py` does the same for as long as one likes, and for JSON too.
-"""
+"""Runs of calls in any order, on both engines: SQLite and PostgreSQL agree with a dictionary."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from deepwork_sql.cluster import NoPostgres
 from deepwork_sql.machines import PostgresMachine, SqliteMachine
-
-AGREE = Path(__file__).parents[1] / "tools" / "agree.py"
 
 
 class OptionalPostgresMachine(PostgresMachine):
@@ -39,5 +32,7 @@ TestPostgresMachine.pytestmark = [pytest.mark.slow]
 
 @pytest.mark.slow
 @pytest.mark.timeout(1000)
-def test_json_sqlite_and_postgresql_agree_in_long_runs(postgres_server):
-    subprocess.run([sys.executable, AGREE, "--runs", "40", "--rules", "50"], check=True, timeout=900)
+@pytest.mark.parametrize("machine", [SqliteMachine, PostgresMachine])
+def test_long_runs_agree_with_a_dictionary(postgres_server, machine):
+    long = settings(max_examples=40, stateful_step_count=50, deadline=None, suppress_health_check=[*HealthCheck])
+    run_state_machine_as_test(machine, settings=long)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import pty
 import subprocess
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from deepwork.testing import Agent, DeepworkProject
 from deepwork_sql.testing import database_url, postgres_server  # noqa: F401 - fixtures
-
-TOOLS = Path(__file__).parent.parent / "tools"
 
 
 class Tracker(Agent):
@@ -116,7 +112,7 @@ def anyio_backend():
 
 @pytest.fixture(autouse=True)
 def _empty_environment(monkeypatch, tmp_path_factory):
-    """Hide the configuration of whoever runs the tests, for DeepWork and for git."""
+    """Hide the configuration of the user who runs the tests, for DeepWork and for git."""
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_", "GIT_", "PG")) and name != "DEEPWORK_TEST_POSTGRES_URL":
             monkeypatch.delenv(name)
@@ -144,7 +140,7 @@ def repo(folder):
 
 @pytest.fixture
 def repo_at():
-    """Give the class, for tests that make repositories in other folders."""
+    """Return the class, for tests that make repositories in other folders."""
     return Repo
 
 
@@ -153,16 +149,3 @@ def shared(repo, database_url, monkeypatch):
     """A project in a repository whose servers and commands use a database of each engine."""
     monkeypatch.setenv("DEEPWORK_DATABASE_URL", database_url)
     return repo
-
-
-@pytest.fixture
-def tool():
-    """Load a measuring tool of this plugin, for its parts."""
-
-    def load(name):
-        spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return load

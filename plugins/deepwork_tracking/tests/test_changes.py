@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 
@@ -384,3 +385,37 @@ async def test_programs_that_a_repository_names_are_not_run(repo, worked):
     started, _ = await worked(lambda: subprocess.run(["touch", "README.md"], cwd=repo.root, check=True))
     assert started["snapshot_type"] == "git"
     assert not (repo.root / "sprung").exists()
+
+
+@pytest.fixture
+def git_calls(monkeypatch, tmp_path):
+    """Return what git was asked since the last look, by a program that stands before it."""
+    log, program = tmp_path / "git-calls.log", shutil.which("git")
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> "{log}"\nexec "{program}" "$@"\n')
+    fake.chmod(0o755)
+
+    def calls():
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [line.removeprefix("--no-pager --no-optional-locks ").split()[0] for line in lines]
+
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    return calls
+
+
+async def test_a_task_asks_git_few_questions_and_its_version_once_a_process(repo, git_calls):
+    """Each is a process. The filters of the repository are looked up every time, because they are switched off."""
+    repo.write("sub/a")
+    repo.commit()
+    async with repo.tracker() as agent:
+        workflow_id, phase_id, task_id = await agent.running()
+        first = git_calls()
+        await agent.complete(task_id)
+        completing = git_calls()
+        await agent.task(workflow_id, phase_id, path="sub")
+        starting = git_calls()
+    assert first.count("version") == 1
+    assert sorted(completing) == ["config", "diff", "ls-files", "rev-parse"]
+    assert sorted(starting) == ["config", "diff", "ls-files", "rev-parse", "rev-parse"]

@@ -42,10 +42,10 @@ async def test_workflows_are_listed_shown_and_their_blockers_resolved(shared, re
     workflow_id, issue_id = recorded
     listed = shared.run("track", "list")
     assert f"{workflow_id}  FAILED  phase 1/3, 1 tasks (0 running)  1 blockers  Login" in listed.stdout
-    shown = shared.run("track", "show", workflow_id).stdout
+    output = shared.run("track", "show", workflow_id).stdout
     for text in ("1. Design  COMPLETED", "SUCCESS  write  (ann", "M README.md", "A src/a`b.py", "warning: 1 file(s)"):
-        assert text in shown
-    assert "decision (write): Which? this\n   short\nmilestone (write): half (50 %)\n" in shown
+        assert text in output
+    assert "decision (write): Which? this\n   short\nmilestone (write): half (50 %)\n" in output
     blockers = shared.run("track", "blockers").stdout
     assert f"{issue_id}  UNCLEAR_REQUIREMENT" in blockers
     assert "tried: guessed" in blockers

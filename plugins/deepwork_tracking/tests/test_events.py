@@ -11,6 +11,7 @@ import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
+import anyio.lowlevel
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -175,25 +176,41 @@ async def test_a_cursor_that_is_none_and_an_unknown_address_are_refused_before_t
         assert error.value.response.status_code == 403
 
 
-class SlowHub(events.Hub):
-    """A hub that is not connected to a database."""
+class Feed:
+    """A database whose feed has nothing yet, and to whose followers so many events come."""
 
-    def __init__(self):
-        super().__init__(None, None)
+    def __init__(self, new):
+        self._new = new
+        self.has_told_all = anyio.Event()
+
+    async def feed(self, after, **_filters):
+        return []
+
+    async def follow(self, after, **_filters):
+        for number in range(self._new):
+            yield Event(f"0-{number}", "tracking", "milestone:created", "tw_1", 0, None, {})
+            await anyio.lowlevel.checkpoint()
+        self.has_told_all.set()
+        await anyio.sleep_forever()
 
 
-async def test_a_listener_that_is_a_thousand_events_behind_is_dropped_and_others_are_not():
-    hub = SlowHub()
-    stuck, quick = events.Listener(None), events.Listener(None)
-    hub._listeners |= {stuck, quick}
-    for number in range(events.MAX_BEHIND + 1):
-        hub._pass_on(events.Frame(str(number), "w", "text"))
-        assert quick.frames.receive_nowait().id == str(number)
-    assert stuck.scope.cancel_called
-    assert not quick.scope.cancel_called
-    assert hub._listeners == {quick}
-    for listener in (stuck, quick):
-        listener.close()
+@pytest.mark.parametrize(("new", "is_dropped"), [(events.MAX_BEHIND + 1, False), (events.MAX_BEHIND + 2, True)])
+async def test_a_listener_that_is_a_thousand_events_behind_is_dropped(new, is_dropped):
+    """It takes none of the frames: one is being sent, and a thousand may wait."""
+    feed, sent = Feed(new), []
+
+    async def send(message):
+        sent.append(message["type"])
+        if message["type"] == "websocket.send":
+            await anyio.sleep_forever()
+
+    async def receive():
+        await feed.has_told_all.wait()
+        return {"type": "websocket.disconnect"}
+
+    with anyio.fail_after(60):
+        await events.Connection(feed, None, send).serve("0-0", receive)
+    assert sent == ["websocket.send", *(["websocket.close"] if is_dropped else [])]
 
 
 @pytest.mark.slow
@@ -219,8 +236,8 @@ async def _log_and_hear(agent, task_id, socket):
 def test_a_row_that_is_too_large_for_a_frame_is_sent_without_what_is_long():
     data = {"workflow_id": "tw_1", "status": "SUCCESS", "summary": "é" * 60_000, "achievements": ["é" * 8_000] * 200}
     event = Event("1-2", "tracking", "task:updated", "tw_1", 5, None, data)
-    frame = frame_of(event)
-    assert len(frame.text.encode()) <= MAX_FRAME
-    message = json.loads(frame.text)
+    text = frame_of(event)
+    assert len(text.encode()) <= MAX_FRAME
+    message = json.loads(text)
     assert message["data"] == {"workflow_id": "tw_1", "status": "SUCCESS", "truncated": True}
     assert message["at"] == 5

@@ -1,4 +1,4 @@
-"""Who may listen to the events: nobody from a foreign page, and with tokens nobody without one."""
+"""Who may listen to the events: no foreign page, and with tokens only their owners."""
 
 from __future__ import annotations
 

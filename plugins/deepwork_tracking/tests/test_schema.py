@@ -61,7 +61,7 @@ def load(url, version):
 
 
 def test_every_schema_that_has_landed_is_kept_as_a_dump():
-    assert list(range(1, SCHEMA.version + 1)) == VERSIONS, "run plugins/deepwork_tracking/tools/dump_schema.py"
+    assert list(range(1, SCHEMA.version + 1)) == VERSIONS, "run tools/dump_schema.py tracking"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,4 +1,4 @@
-"""Jobs in folders: those of the project, those that ship with DeepWork, and those of named folders."""
+"""Jobs in folders: the project's, DeepWork's own, and those of named folders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from deepwork import hookimpl
-from deepwork.api import Job, JobLoadError, JobReader, JobSource, PluginContext, visible
+from deepwork.api import Job, JobReader, JobSource, PluginContext
+from deepwork.errors import JobLoadError
+from deepwork.text import visible
 
 EXTRA_FOLDERS = "DEEPWORK_ADDITIONAL_JOBS_FOLDERS"
 PACKAGED = Path(__file__).parent.parent / "packaged_jobs"
@@ -22,7 +24,7 @@ class FolderJobs(JobSource):
         self._readers = list(readers)
 
     def load(self) -> Iterator[Job | JobLoadError]:
-        """Give each folder's jobs, sorted by folder name; the second of a name is an error."""
+        """Yield each folder's jobs, sorted by folder name; the second of a name is an error."""
         owners: dict[str, Path] = {}
         for reader in self._readers:
             if reader.escapes:

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deepwork import hookimpl
-from deepwork.api import (
-    Session,
-    SessionStatus,
-    SessionSummary,
-    StaleSession,
-    StateStore,
-    StateStoreSpec,
-)
+from deepwork.api import Session, SessionStatus, SessionSummary, StateStore, StateStoreSpec
+from deepwork.errors import StaleSession
 
 
 class MemoryStore(StateStore):
@@ -22,7 +16,7 @@ class MemoryStore(StateStore):
         self._sessions: dict[str, Session] = {}
 
     async def load(self, session_id: str) -> Session | None:
-        """Give the session as it was saved."""
+        """Return the session as it was saved."""
         return self._sessions.get(session_id)
 
     async def save(self, session: Session, *, expected: int | None) -> int:

@@ -1,6 +1,6 @@
-"""The first sentences of the commands of plugins, remembered for as long as what is installed stays the same.
+"""The first sentences of the commands of plugins, remembered until other distributions are installed.
 
-The root's help would otherwise import every plugin, with whatever that imports.
+The root's help would otherwise import every plugin, with its own imports.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import click
 
 from deepwork import __version__
-from deepwork.files.folder import Folder
-from deepwork.files.user_folders import user_config_dir, user_state_dir
+from deepwork.paths.folder import Folder
+from deepwork.paths.user_folders import user_config_dir, user_state_dir
 
 _FILE = "commands.json"
 _METADATA = (".dist-info", ".egg-info", ".egg-link", ".pth")
@@ -40,7 +40,7 @@ class _Complaints(logging.Filter):
 
 
 def plugin_summaries(load: Callable[[], Mapping[str, click.Command]]) -> dict[str, str]:
-    """Give the name and the first sentence of every command of a plugin."""
+    """Return the first sentence of every command of a plugin, by name."""
     key = installation(Path(os.environ.get("DEEPWORK_PROJECT", ".")))
     folder = user_state_dir(os.environ)
     summaries = _remembered(folder, key)
@@ -58,7 +58,7 @@ def plugin_summaries(load: Callable[[], Mapping[str, click.Command]]) -> dict[st
 
 
 def installation(project: Path) -> str:
-    """Give what tells one set of installed distributions, under one configuration, from another."""
+    """Return a key that differs for other installed distributions or another configuration."""
     parts: list[Any] = [__version__, sys.version, [os.environ.get(name) for name in _VARIABLES]]
     for folder in map(Path, dict.fromkeys(path or "." for path in sys.path)):
         with suppress(OSError), os.scandir(folder) as entries:
@@ -80,7 +80,7 @@ def _mtime(entry: os.DirEntry[str]) -> int:
 
 
 def _module_folders() -> list[str]:
-    """Give the folders of the plugins' modules: those that are installed as editable change without a trace."""
+    """Return the folders of the plugins' modules: an editable install changes without a trace elsewhere."""
     import importlib_metadata
 
     points = importlib_metadata.entry_points(group="deepwork")
@@ -89,7 +89,7 @@ def _module_folders() -> list[str]:
 
 
 def _stamps(folders: Iterable[str]) -> dict[str, int]:
-    """Give the time of the last change of each folder's modules."""
+    """Return the time of the last change of each folder's modules."""
     stamps = {}
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:

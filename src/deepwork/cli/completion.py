@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from deepwork.cli.terminal import say_text
+from deepwork.commands.terminal import say_text
 
 
 @click.command(epilog="For bash: deepwork completion bash >> ~/.bashrc")

@@ -11,7 +11,7 @@ from deepwork.engine.engine import Engine
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.selection import named_tools
 from deepwork.project.project import Project
-from deepwork.text.tokens import tokens_of
+from deepwork.text import tokens_of
 
 
 class Cost(NamedTuple):

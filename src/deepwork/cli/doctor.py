@@ -7,7 +7,6 @@ import platform
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -18,29 +17,23 @@ from click.core import ParameterSource
 from deepwork import __version__
 from deepwork.cli.costs import measure_costs
 from deepwork.cli.offers import examine_plugins
-from deepwork.cli.options import json_option, path_option, plugins_dir_option, probable_root
 from deepwork.cli.schema import MODELS, schema_text
-from deepwork.cli.stores import with_store
-from deepwork.cli.terminal import Styled, say, say_json, say_text
-from deepwork.clients.claude_plugin import installed_entries
-from deepwork.clients.entries import added_keys, is_own_start
-from deepwork.clients.installed import installed_command
-from deepwork.clients.overview import ClientState, overview
-from deepwork.clients.places import Place
-from deepwork.clients.table import CLIENTS, HERE, claude_folder
-from deepwork.clients.verification import verify
+from deepwork.commands.options import json_option, path_option, plugins_dir_option, probable_root
+from deepwork.commands.terminal import Styled, say, say_json, say_text
 from deepwork.documents.limits import MAX_BYTES
-from deepwork.errors import ConfigError, DeepWorkError, GitError, PathRefused
-from deepwork.files.git import Git
-from deepwork.files.paths import read_regular
-from deepwork.files.workspace import Workspace
-from deepwork.loading.faults import findings_of, stdout_on_stderr
+from deepwork.errors import DeepWorkError, GitError, PathRefused
+from deepwork.loading.faults import findings_of
 from deepwork.loading.manager import PluginStatus
+from deepwork.paths.paths import read_regular
+from deepwork.paths.user_folders import user_config_file
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.records import Finding, Level
 from deepwork.ports.state_store import StateStore
-from deepwork.project.config import user_config_file
+from deepwork.programs.git import Git
+from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.offers import Offers
 from deepwork.project.project import Project
+from deepwork.project.session_access import with_store
 
 MARKS = {Level.OK: ("✓", "green"), Level.INFO: ("·", None), Level.WARNING: ("!", "yellow"), Level.ERROR: ("✗", "red")}
 MAX_WAITING = 50
@@ -88,9 +81,6 @@ def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable
     yield "tools", _guarded(lambda: _tools(project, offers))
     yield "jobs", _guarded(lambda: _jobs(project))
     yield "sessions", _guarded(lambda: _sessions(project))
-    if project.config.notifications.model_fields_set:
-        yield "notifications", _guarded(lambda: _notifications(project))
-    yield "clients", _clients(project.workspace.root)
     for check in project.checks.items:  # plugins whose hook failed are listed under `plugins`
         yield check.item.name, findings_of(check.item, check.by)
 
@@ -115,7 +105,7 @@ def _environment() -> Iterator[Finding]:
 
 
 def _source() -> str:
-    """Say what has chosen the project."""
+    """Return where the project's path comes from: an option, a variable, or the default."""
     context = click.get_current_context()
     sources = {
         ParameterSource.COMMANDLINE: "--path",
@@ -196,7 +186,7 @@ def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
 
 
 def _gate(project: Project, offers: Offers) -> Iterator[Finding]:
-    """Say what keeps a strict gate from having verdicts, as the configuration has it."""
+    """Yield what keeps a strict gate from getting verdicts under this configuration."""
     section = project.config.quality_gate
     if not section.enabled and not section.strict:
         yield Finding(
@@ -211,7 +201,7 @@ def _gate(project: Project, offers: Offers) -> Iterator[Finding]:
 
 
 def _tools(project: Project, offers: Offers) -> Iterator[Finding]:
-    """Say what tool sets cost; it is a warning only for those that the configuration chooses above its own budget."""
+    """Yield the cost of the tool sets; a warning only if the configured sets exceed the configured budget."""
     if offers.engine is None or offers.errors:
         return  # what is wrong is said under `plugins`
     costs = measure_costs(project, offers.engine)
@@ -264,7 +254,7 @@ def _sessions(project: Project) -> Iterator[Finding]:
         yield Finding(Level.ERROR, text, "make it writable; is its file system mounted read-only?")
     tracked = anyio.run(_tracked_state, project.workspace)
     if tracked:
-        text = f"git tracks {len(tracked)} files of .deepwork/tmp: sessions of somebody else may come with each pull"
+        text = f"git tracks {len(tracked)} files of .deepwork/tmp: foreign sessions may come with each pull"
         yield Finding(Level.WARNING, text, "git rm -r --cached .deepwork/tmp")
 
 
@@ -275,56 +265,6 @@ async def _tracked_state(workspace: Workspace) -> list[str]:
         return await git.paths("ls-files", "-z", "--cached", "--", ".deepwork/tmp") if git else []
     except GitError:
         return []
-
-
-def _notifications(project: Project) -> Iterator[Finding]:
-    for target in project.notifier.targets if project.notifier else ():
-        yield Finding(Level.OK, f"{target.name}; `deepwork inbox test` sends it one")
-
-
-def _clients(root: Path) -> Iterator[Finding]:
-    """Start the server of every entry as its client would, and list its tools: our own command, and no other."""
-    states = [state for state in overview(root, os.environ) if state.place]
-    for state in states:
-        yield _client(state, state.place or Place(state.client, root, "user", os.environ))
-    yield from _plugins_of_claude()
-    if not states:
-        yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
-
-
-def _plugins_of_claude() -> Iterator[Finding]:
-    """Compare the entry of an installed plugin with that of connect: Claude Code joins two servers that are equal."""
-    entries = installed_entries(claude_folder(os.environ))
-    with suppress(ConfigError):
-        ours = CLIENTS["claude"].entry([installed_command(os.environ), "serve", "--path", HERE])
-        for file, entry in entries.items():
-            if entry == ours:
-                yield Finding(Level.OK, f"Claude Code: the plugin in {file.parent} starts the same command")
-            else:
-                text = f"Claude Code: the plugin in {file.parent} starts another command than `deepwork connect claude`"
-                yield Finding(Level.WARNING, text, "deepwork connect claude --plugin FOLDER, then install it again")
-
-
-def _client(state: ClientState, place: Place) -> Finding:
-    text, cure = f"{state.client.title}: {state.detail}", f"deepwork connect {state.client.name}"
-    if state.word == "broken":
-        return Finding(Level.WARNING, text, cure)
-    if state.entry is None:
-        return Finding(Level.INFO, text)
-    try:
-        if not is_own_start(place, installed_command(os.environ), state.entry):
-            # A repository may have written the entry, and doctor starts nothing for a repository.
-            added = ", ".join(added_keys(state.client, state.entry))
-            reason = "not tried, because it is not what `deepwork connect` writes" + (f": {added}" if added else "")
-            return Finding(Level.INFO, f"{text}: {reason}", cure)
-        verified = verify(place, state.entry)
-    except ConfigError as error:
-        return Finding(Level.WARNING, f"{text}: {error.message}", cure)
-    return Finding(
-        Level.OK,
-        f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
-        f"{verified.without}",
-    )
 
 
 def _small_file(file: Path, root: Path) -> str | None:

@@ -8,25 +8,25 @@ from typing import Any
 import anyio
 import click
 
-from deepwork.cli.groups import CommandGroup
-from deepwork.cli.options import json_option, path_option, session_id_argument
-from deepwork.cli.stores import read_session
-from deepwork.cli.terminal import Styled, say, say_json, say_notices, say_text
+from deepwork.commands.groups import CommandGroup
+from deepwork.commands.options import json_option, path_option, session_id_argument
+from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError, UnknownJob
-from deepwork.files.workspace import Workspace
 from deepwork.gate.gate import HandBack, Judgement, Outcome, QualityGate
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.jobs.lookup import choose_job
-from deepwork.loading.faults import stdout_on_stderr
 from deepwork.models import history
 from deepwork.models.history import EventKind, HistoryEntry
 from deepwork.models.jobs import Job, Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import Passed
 from deepwork.models.sessions import Session
+from deepwork.paths.workspace import Workspace
+from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.project import Project
+from deepwork.project.session_access import read_session
 from deepwork.sessions.standing import Passage, is_of_person
 
 SHOWN_KINDS = (
@@ -139,7 +139,8 @@ def try_gate(
 async def _judge(quality_gate: QualityGate, work: Work, workspace: Workspace) -> Judgement:
     async with Snapshot() as copied:
         if work.gives_verdicts:
-            copied.add(work.paths, workspace.output_roots)
+            for path, _ in work.files:
+                copied.add(path, workspace.output_roots)
         return await quality_gate.judge(work, copied)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from deepwork.cli.options import NEWEST
-from deepwork.cli.stores import with_store
+from deepwork.commands.options import NEWEST
 from deepwork.engine.resume import resume_call
 from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
-from deepwork.text.foreign import one_line
+from deepwork.project.session_access import with_store
+from deepwork.text import one_line
 
 MAX_STEPS = 100
 
@@ -45,7 +45,7 @@ def _with_definition(session: Session, project: Project) -> Session:
 
 
 def _item(session: Session) -> dict[str, Any]:
-    """Describe a session in short lines: a client runs this by itself, whoever has written the session's file.
+    """Describe a session in short, escaped lines: a client runs this by itself, and the session's file is not trusted.
 
     The two longer texts of release 0.9 are null; an agent gets them when it asks for the session.
     """

@@ -5,31 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import click
 
-from deepwork.cli.connect import connect_client, place_of
-from deepwork.cli.options import exact_path_option
+from deepwork.cli.extended import ExtendedCommand, parsed_rest
 from deepwork.cli.schema import MODELS, schema_text
-from deepwork.cli.terminal import say, say_error, say_text
-from deepwork.clients.overview import overview
-from deepwork.clients.table import CLIENTS, Client
-from deepwork.errors import ConfigError, DeepWorkError, UnknownName
-from deepwork.files.folder import Folder
-from deepwork.files.workspace import Workspace
-from deepwork.loading.faults import stdout_on_stderr
+from deepwork.commands.options import exact_path_option
+from deepwork.commands.terminal import say, say_text
+from deepwork.errors import ConfigError, UnknownName
+from deepwork.loading.manager import PluginManager
+from deepwork.loading.selection import by_name
+from deepwork.paths.folder import Folder
+from deepwork.paths.workspace import Workspace
+from deepwork.ports.records import InitialProject, InitStep
+from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.config import resolve_root
-from deepwork.text.foreign import visible
-from deepwork.text.suggest import nearest
+from deepwork.text import visible
 
 SAMPLE = "project_tour"
 PROMPT = f'"Start the {SAMPLE} job with deepwork."'
-NONE = "none"
-# What every agent needs. Other sets cost many tokens, and are for those who plan or track work with them.
+# What every agent needs. Other sets cost many tokens, and serve planning and tracking.
 USUAL_SETS = ("core", "review")
 
 CONFIG = """\
@@ -60,26 +59,32 @@ tools:
 """
 
 
-@click.command(epilog="Example: deepwork init --client claude")
+def _with_steps(params: Sequence[click.Parameter]) -> list[click.Parameter]:
+    """Return parameters with the options of the features' steps below `--path`."""
+    from deepwork.cli.plugin_commands import loaded_features
+
+    options = [option for step in _steps(loaded_features()) for option in step.options]
+    return [params[0], *options, *params[1:]]
+
+
+def _steps(plugins: PluginManager) -> list[InitStep]:
+    answers = plugins.ask_without_context("deepwork_init_steps", InitStep).demand()
+    return [provided.item for provided in by_name("step of init", answers, lambda step: step.name).values()]
+
+
+@click.command(cls=ExtendedCommand, extended=_with_steps, epilog="Example: deepwork init --client claude")
 @exact_path_option
-@click.option(
-    "--client",
-    "client_name",
-    metavar="NAME",
-    help="Connect this client, as `deepwork connect NAME` does (default: asks which of those that are here).",
-)
-@click.option("--no-hooks", is_flag=True, help="Connect without the hooks that remind the agent.")
 @click.option(
     "--tools",
     metavar="NAME,…",
     help="The tool sets that agents get, as tools.sets of the new configuration (default: core and review, and asks).",
 )
-def init(root: str, client_name: str | None, no_hooks: bool, tools: str | None) -> int:
+def init(root: str, tools: str | None) -> int:
     """Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.
 
     Existing files are kept as they are, so it is safe to run it again.
     """
-    client = _client(client_name) if client_name else None
+    steps, acts = _opened_steps(click.get_current_context(), root)
     workspace = Workspace(resolve_root(root))
     is_configured = os.path.lexists(workspace.config_file)
     if tools is not None and is_configured:
@@ -97,19 +102,28 @@ def init(root: str, client_name: str | None, no_hooks: bool, tools: str | None) 
         say(f"{state:8} .deepwork/{name}")
     if sets:
         say(f"tools    {', '.join(sets)}; tools.sets in .deepwork/config.yml adds others of `deepwork plugins --cost`")
-    hooks = False if no_hooks else None
-    if client:
-        connect_client(place_of(client, workspace.root), hooks=hooks)
-        say_text(f"\nNext: ask your agent: {PROMPT}")
-        return 0
-    return _connect_those_here(workspace.root, hooks=hooks)
+    project = InitialProject(workspace.root, PROMPT)
+    code = max([act(project) for act in acts], default=0)
+    if not any(step.tells_next for step in steps):
+        say_text(f"\nNext: have your agent start `deepwork serve --path {workspace.root}`, then ask it: {PROMPT}")
+    return code
+
+
+def _opened_steps(context: click.Context, root: str) -> tuple[list[InitStep], list[Callable[[InitialProject], int]]]:
+    """Parse the options of all steps, and open each."""
+    from deepwork.cli.plugin_commands import loaded_plugins
+
+    plugins = loaded_plugins(root)
+    steps = _steps(plugins)
+    values = parsed_rest(context, [option for step in steps for option in step.options], plugins).params
+    return steps, [step.open({option.name or "": values[option.name] for option in step.options}) for step in steps]
 
 
 def _tool_sets(root: Path, names: str | None) -> list[str]:
-    """Return the tool sets that agents of a new project get: those named, those that the user chooses, or the usual.
+    """Return the tool sets that agents of a new project get: named ones, the user's choice, or the usual.
 
     Raises:
-        DeepWorkError: A set that was named is not installed, or a plugin keeps the sets from being listed.
+        DeepWorkError: A named set is not installed, or a plugin keeps the sets from being listed.
     """
     from deepwork.cli.costs import measure_costs
     from deepwork.project.project import Project
@@ -141,54 +155,6 @@ def _tool_sets(root: Path, names: str | None) -> list[str]:
         "Serve which? Names with commas between", default=",".join(usual), value_proc=chosen, err=True
     )
     return sets
-
-
-def _connect_those_here(root: Path, *, hooks: bool | None) -> int:
-    """Connect the clients of this machine that the user chooses; without a terminal none."""
-    found = {state.client.name: state.client for state in overview(root, os.environ) if state.word == "found"}
-    chosen = _chosen(found) if found and sys.stdin.isatty() else []
-    failed = False
-    for client in chosen:
-        try:
-            connect_client(place_of(client, root), hooks=hooks)
-        except DeepWorkError as error:
-            say_error(error)
-            failed = True
-    if chosen:
-        say_text(f"\nNext: ask your agent: {PROMPT}")
-    elif found:
-        lines = "\n".join(f"  deepwork connect {name}" for name in found)
-        say_text(f"\nNext: connect your agent:\n{lines}\nThen ask it: {PROMPT}")
-    else:
-        say_text(
-            "\nNext: connect your agent, for example with `deepwork connect claude`; `deepwork connect` lists the "
-            f"clients.\nThen ask it: {PROMPT}"
-        )
-    return int(failed)
-
-
-def _chosen(found: Mapping[str, Client]) -> list[Client]:
-    """Ask which of these clients are connected; all of them, if the answer is empty."""
-    titles = ", ".join(f"{name} ({client.title})" for name, client in found.items())
-    say(f"\nHere are: {titles}", err=True)
-
-    def clients(answer: str) -> list[Client]:
-        names = [name.strip() for name in answer.split(",") if name.strip()]
-        unknown = next((name for name in names if name not in found), None)
-        if unknown is not None and names != [NONE]:
-            raise click.BadParameter(f"{visible(unknown)} is not one of {', '.join(found)}")
-        return [found[name] for name in found if name in names]
-
-    chosen: list[Client] = click.prompt(
-        f"Connect which? Names with commas between, or {NONE}", default=",".join(found), value_proc=clients, err=True
-    )
-    return chosen
-
-
-def _client(name: str) -> Client:
-    if name not in CLIENTS:
-        raise ConfigError(f"no client {name!r}{nearest(name, [*CLIENTS])}")
-    return CLIENTS[name]
 
 
 def _write_files(workspace: Workspace, config: str) -> dict[str, str]:

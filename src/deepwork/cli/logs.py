@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deepwork.text.foreign import visible, visible_lines
+from deepwork.text import visible, visible_lines
 
 LEVELS = ("debug", "info", "warning", "error")
 

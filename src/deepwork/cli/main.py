@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import io
 import os
 import sys
@@ -18,64 +17,86 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from deepwork import __version__
-from deepwork.cli.groups import CommandGroup
+from deepwork.cli.features import feature_commands, feature_of, is_left_out, root_in, silent_command
 from deepwork.cli.logs import set_up_warnings
-from deepwork.cli.terminal import say, say_error, say_misuse, say_text
+from deepwork.commands.groups import CommandGroup
+from deepwork.commands.spec import CommandSpec
+from deepwork.commands.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
 
 if TYPE_CHECKING:
     from deepwork.cli.plugin_commands import PluginCommands
 
-COMMANDS = {
-    "serve": "deepwork.cli.serve:serve",
-    "init": "deepwork.cli.init:init",
-    "connect": "deepwork.cli.connect:connect",
-    "status": "deepwork.cli.status:status",
-    "inbox": "deepwork.cli.inbox:inbox",
-    "jobs": "deepwork.cli.jobs:jobs",
-    "sessions": "deepwork.cli.session_list:sessions",
-    "gate": "deepwork.cli.gate:gate",
-    "plugins": "deepwork.cli.plugins:plugins",
-    "trust": "deepwork.cli.trust:trust",
-    "doctor": "deepwork.cli.doctor:doctor",
-    "schema": "deepwork.cli.schema:schema",
-    "new-plugin": "deepwork.cli.new_plugin:new_plugin",
-    "hook": "deepwork.cli.hook:hook",
-    "completion": "deepwork.cli.completion:completion",
-    "uninstall": "deepwork.cli.uninstall:uninstall",
+KERNEL = {
+    "serve": CommandSpec(
+        "deepwork.cli.serve:serve",
+        10,
+        "Serve the workflows of a project to an agent over MCP.",
+    ),
+    "init": CommandSpec(
+        "deepwork.cli.init:init",
+        20,
+        "Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.",
+    ),
+    "jobs": CommandSpec(
+        "deepwork.cli.jobs:jobs",
+        60,
+        "List, write, check, try and test job files.",
+    ),
+    "sessions": CommandSpec(
+        "deepwork.cli.session_list:sessions",
+        70,
+        "Show, verify, abort, reopen or archive the sessions of this project.",
+    ),
+    "gate": CommandSpec(
+        "deepwork.cli.gate:gate",
+        80,
+        "Show what was reviewed and why, and try a step's reviews on files.",
+    ),
+    "plugins": CommandSpec(
+        "deepwork.cli.plugins:plugins",
+        90,
+        "List the installed plugins: where each comes from, what it adds, and what is wrong with it.",
+    ),
+    "trust": CommandSpec(
+        "deepwork.cli.trust:trust",
+        100,
+        "Approve this project's settings and commands that run programs or use folders outside it.",
+    ),
+    "doctor": CommandSpec(
+        "deepwork.cli.doctor:doctor",
+        110,
+        "Check the installation and this project.",
+    ),
+    "schema": CommandSpec(
+        "deepwork.cli.schema:schema",
+        120,
+        "Print the JSON Schema of job.yml, config.yml or *.test.yml, for completion and checks in editors.",
+    ),
+    "new-plugin": CommandSpec(
+        "deepwork.cli.new_plugin:new_plugin",
+        130,
+        "Create the distribution deepwork-NAME: a plugin with tests that passes lint, type checks and tests at once.",
+    ),
+    "completion": CommandSpec(
+        "deepwork.cli.completion:completion",
+        150,
+        "Print the completion script of a shell.",
+    ),
 }
 
-# The first sentences of the commands, so that the root's help imports none of them.
-SUMMARIES = {
-    "serve": "Serve the workflows of a project to an agent over MCP.",
-    "init": "Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.",
-    "connect": "Write the entry that starts deepwork into the file of a client, with hooks, and check that it does.",
-    "status": "Show what is open in this project, where it stands, and what waits for a person.",
-    "inbox": "Show what waits for a person: who waits, for what, since when, and what can be done.",
-    "jobs": "List and check job files.",
-    "sessions": "Show, verify, abort, reopen or archive the sessions of this project.",
-    "gate": "Show what was reviewed and why, and try a step's reviews on files.",
-    "plugins": "List the installed plugins: where each comes from, what it adds, and what is wrong with it.",
-    "trust": "Approve this project's settings and commands that run programs or use folders outside it.",
-    "doctor": "Check the installation and this project.",
-    "schema": "Print the JSON Schema of job.yml or config.yml, with which editors complete and check these files.",
-    "new-plugin": (
-        "Create the distribution deepwork-NAME: a plugin with tests that passes lint, type checks and tests at once."
-    ),
-    "hook": "Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over messages.",
-    "completion": "Print the completion script of a shell.",
-    "uninstall": (
-        "Take deepwork out of every file that connect has written, in all projects, and bring back what stood there."
-    ),
-}
+# The commands of the kernel and of all features, those that are left out included.
+COMMANDS = dict(sorted({**KERNEL, **feature_commands()}.items(), key=lambda item: item[1].place))
 
-# The commands of our own plugins, for whoever has read of them and has not installed the plugin.
+# The commands of our own plugins, for errors that name the plugin to install.
 OF_PLUGINS = {
     "dashboard": "deepwork_dashboard",
     "events": "deepwork_sql",
     "plan": "deepwork_orchestration",
     "review": "deepwork_review",
     "reviews": "deepwork_review",
+    "run": "deepwork_run",
+    "runs": "deepwork_run",
     "store": "deepwork_sql",
     "track": "deepwork_tracking",
 }
@@ -87,6 +108,9 @@ THREAD_SECONDS = 0.5
 GC_THRESHOLD = 50_000
 
 
+_ROOT = "deepwork.cli.root"
+
+
 class LazyGroup(CommandGroup):
     """A group that imports a command when it is used, and plugins only for a command that the core does not have."""
 
@@ -94,18 +118,29 @@ class LazyGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order in which a new user needs them, then those of plugins."""
-        return [*COMMANDS, *self._of_plugins()]
+        return [*self._specs(ctx), *self._of_plugins()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        if cmd_name not in COMMANDS:
+        spec = COMMANDS.get(cmd_name)
+        if spec is None:
             of_plugins = self._plugin_commands()
             if cmd_name in of_plugins.clashing:
                 ctx.fail(f"{cmd_name!r} is hidden: two plugins offer it.")
             return of_plugins.commands.get(cmd_name)
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
-        return command
+        feature = feature_of(spec)
+        if feature is None or not self._is_left_out(ctx, feature):
+            return spec.load()
+        if not spec.is_answer:
+            ctx.fail(f"No such command {cmd_name!r}: the feature {feature!r} has it, which is left out.")
+        return silent_command(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; the project that it is for, where it is named, can leave features out."""
+        ctx.meta[_ROOT] = root_in(args)
+        return super().resolve_command(ctx, args)
 
     def cure(self, ctx: click.Context, name: str) -> str:
         """Name the plugin that has the command, or the command that was meant."""
@@ -118,10 +153,22 @@ class LazyGroup(CommandGroup):
         """Write a line for each command. Commands are imported only where their first sentence is not known."""
         from deepwork.cli.command_cache import plugin_summaries
 
-        summaries = {**SUMMARIES, **plugin_summaries(self._of_plugins)}
+        specs = {name: spec.summary for name, spec in self._specs(ctx).items()}
+        summaries = {**specs, **plugin_summaries(self._of_plugins)}
         shorts = {name: click.Command(name, help=text).get_short_help_str(1000) for name, text in summaries.items()}
         with formatter.section("Commands"):
             formatter.write_dl([*shorts.items()])
+
+    def _specs(self, ctx: click.Context) -> dict[str, CommandSpec]:
+        """Return the commands of the kernel, and of the features that are not left out."""
+        return {
+            name: spec
+            for name, spec in COMMANDS.items()
+            if (feature := feature_of(spec)) is None or not self._is_left_out(ctx, feature)
+        }
+
+    def _is_left_out(self, ctx: click.Context, feature: str) -> bool:
+        return is_left_out(feature, ctx.meta.get(_ROOT) or root_in([]))
 
     def _of_plugins(self) -> dict[str, click.Command]:
         return self._plugin_commands().commands
@@ -196,7 +243,7 @@ def _run() -> int:
 
 def _keep_traceback() -> str:
     text = f"deepwork {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n{traceback.format_exc()}"
-    from deepwork.files.user_folders import user_state_dir
+    from deepwork.paths.user_folders import user_state_dir
 
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"

@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from deepwork.cli.terminal import say
+from deepwork.commands.terminal import say
 from deepwork.errors import ConfigError
-from deepwork.loading.discovery import BUILTINS, installed
+from deepwork.loading.discovery import installed
+from deepwork.loading.features import FEATURES
 
 # The files that belong to each hook; all other files of the template are written for every plugin.
 PARTS = {
@@ -93,7 +94,7 @@ def _check_name(name: str) -> None:
         )
     if len(name) > LONGEST:
         raise ConfigError(f"the name {name!r} is longer than {LONGEST} characters", hint="Choose a shorter one.")
-    if name.replace("-", "_") in BUILTINS:
+    if name.replace("-", "_") in FEATURES:
         raise ConfigError(f"{name!r} is the name of a plugin of the core", hint="Choose another one.")
     kind = _used_names().get(name.replace("-", "_"))
     if kind:
@@ -121,7 +122,7 @@ def _used_names() -> dict[str, str]:
 
 
 def _sources(template: Path, hooks: Collection[str]) -> Iterator[Path]:
-    """Yield the files of the template, without those that belong to other hooks."""
+    """Yield the files of the template, except those of other hooks."""
     omitted = {part for hook, parts in PARTS.items() if hook not in hooks for part in parts}
     for source in sorted(template.rglob("*")):
         parts = PurePosixPath(source.relative_to(template).as_posix()).parts
@@ -148,7 +149,7 @@ def _fits(mark: re.Match[str], hooks: Collection[str]) -> bool:
 
 
 def _class_stem(module: str) -> str:
-    """Give what the names of classes begin with: a runner of the plugin `ollama_runner` is an `OllamaRunner`."""
+    """Return the beginning of class names: a runner of the plugin `ollama_runner` is an `OllamaRunner`."""
     first, *parts = module.split("_")
     if parts and parts[-1] in CLASS_ENDINGS:
         parts.pop()

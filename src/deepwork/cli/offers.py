@@ -7,7 +7,7 @@ import click
 from deepwork.cli.main import COMMANDS
 from deepwork.cli.plugin_commands import hidden_commands
 from deepwork.errors import DeepWorkError
-from deepwork.loading.faults import stdout_on_stderr
+from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.offers import Offer, Offers, list_offers
 from deepwork.project.project import Project
 
@@ -19,9 +19,10 @@ def examine_plugins(project: Project) -> Offers:
 
 
 def _with_commands(project: Project, offers: Offers) -> Offers:
-    answers = project.plugins.commands(click.Command)
+    answers = project.plugins.ask_without_context("deepwork_commands", click.Command)
+    hidden = hidden_commands([provided for provided in answers.items if not provided.by.builtin], COMMANDS)
     commands = [Offer(provided.by, "command", provided.item.name or "") for provided in answers.items]
-    return offers.joined(commands, hidden_commands(answers.items, COMMANDS).values(), answers.failures)
+    return offers.joined(commands, hidden.values(), answers.failures)
 
 
 def _with_faults(project: Project, offers: Offers) -> Offers:

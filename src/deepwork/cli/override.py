@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from deepwork.cli.options import json_option, path_option, session_id_argument
-from deepwork.cli.stores import change_session
-from deepwork.cli.terminal import say, say_json
+from deepwork.commands.options import json_option, path_option, session_id_argument
+from deepwork.commands.person import at_terminal
+from deepwork.commands.terminal import say, say_json
 from deepwork.errors import ArgumentError
-from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
-from deepwork.text.foreign import is_blank
+from deepwork.project.session_access import change_session
+from deepwork.text import is_blank
 
 
 @click.command()

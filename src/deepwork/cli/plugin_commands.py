@@ -12,7 +12,7 @@ import click
 from deepwork.errors import DeepWorkError, NameClash
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.faults import hint_to_block, hint_to_keep_one
-from deepwork.loading.manager import Provided
+from deepwork.loading.manager import PluginManager, Provided
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.project import load_plugins
 
@@ -20,7 +20,7 @@ log = logging.getLogger("deepwork.cli")
 
 
 class PluginCommands(NamedTuple):
-    """The commands that can be called, and the names of those that two plugins offer."""
+    """The commands that can be called, and the names that two plugins offer."""
 
     commands: dict[str, click.Command]
     clashing: set[str]
@@ -28,12 +28,8 @@ class PluginCommands(NamedTuple):
 
 def plugin_commands(core: Collection[str]) -> PluginCommands:
     """Load the commands of all plugins. The core's names win; of two plugins with one name neither is shown."""
-    try:
-        config = load_config(resolve_root(os.environ.get("DEEPWORK_PROJECT", ".")), os.environ).config
-    except DeepWorkError:
-        config = Config()  # the command that needs the configuration reports the error
-    foreign = [candidate for candidate in installed() if not candidate.builtin]  # the core's plugins have no commands
-    answers = load_plugins(config, os.environ, candidates=foreign).commands(click.Command)
+    foreign = [candidate for candidate in installed() if not candidate.builtin]
+    answers = _loaded(foreign).ask_without_context("deepwork_commands", click.Command)
     hidden = hidden_commands(answers.items, core)
     for error in [*answers.errors, *hidden.values()]:
         log.warning("%s", error.message)
@@ -42,10 +38,37 @@ def plugin_commands(core: Collection[str]) -> PluginCommands:
     return PluginCommands(shown, {*hidden}.difference(core))
 
 
+def loaded_features() -> PluginManager:
+    """Load the features that are not left out, and no plugin of anybody else."""
+    return _loaded([candidate for candidate in installed() if candidate.builtin])
+
+
+def feature_commands(group: str) -> dict[str, click.Command]:
+    """Load the commands that features add to one of the core's groups; features that are left out add none."""
+    answers = loaded_features().ask_without_context("deepwork_commands", click.Command)
+    groups = [item.item for item in answers.items if isinstance(item.item, click.Group) and item.item.name == group]
+    return {name: command for item in groups for name, command in item.commands.items()}
+
+
+def loaded_plugins(root: str) -> PluginManager:
+    """Load the features and plugins of a project."""
+    return _loaded(None, root)
+
+
+def _loaded(candidates: Iterable[Candidate] | None, root: str | None = None) -> PluginManager:
+    try:
+        config = load_config(resolve_root(root or os.environ.get("DEEPWORK_PROJECT", ".")), os.environ).config
+    except DeepWorkError:
+        config = Config()  # the command that needs the configuration reports the error
+    return load_plugins(config, os.environ, candidates=candidates)
+
+
 def hidden_commands(provided: Iterable[Provided[click.Command]], core: Collection[str]) -> dict[str, NameClash]:
-    """Say of each command of a plugin that cannot be called why that is so."""
+    """Return the reason why a plugin's command cannot be called, by name."""
     owners: dict[str, list[Candidate]] = {}
     for command in provided:
+        if command.by.builtin:
+            continue  # it adds to a group of the core
         owners.setdefault(command.item.name or "", []).append(command.by)
     hidden: dict[str, NameClash] = {}
     for name, plugins in owners.items():

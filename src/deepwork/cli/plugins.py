@@ -10,8 +10,8 @@ import click
 
 from deepwork.cli.costs import Cost, measure_costs
 from deepwork.cli.offers import examine_plugins
-from deepwork.cli.options import json_option, path_option, plugins_dir_option
-from deepwork.cli.terminal import Styled, say, say_json, say_text
+from deepwork.commands.options import json_option, path_option, plugins_dir_option
+from deepwork.commands.terminal import Styled, say, say_json, say_text
 from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError
 from deepwork.loading.manager import PluginStatus, Provided

@@ -9,25 +9,30 @@ import click
 from pydantic import BaseModel
 
 from deepwork.cli.key_descriptions import CONFIG, JOB
-from deepwork.cli.terminal import say_text
+from deepwork.commands.terminal import say_text
+from deepwork.models.job_tests import JobTest
 from deepwork.models.jobs import JobFile
 from deepwork.project.config import Config
 
 MODELS: dict[str, type[BaseModel]] = {"config": Config, "job": JobFile}
+# The fields of this model say themselves what they mean.
+KINDS: dict[str, type[BaseModel]] = {**MODELS, "test": JobTest}
 
 
-@click.command(epilog="`deepwork init` writes both to .deepwork/schema/, where the files' first lines name them.")
-@click.argument("kind", type=click.Choice([*MODELS]))
+@click.command(
+    epilog="`deepwork init` writes the first two to .deepwork/schema/, where the files' first lines name them."
+)
+@click.argument("kind", type=click.Choice([*KINDS]))
 def schema(kind: str) -> None:
-    """Print the JSON Schema of job.yml or config.yml, with which editors complete and check these files."""
+    """Print the JSON Schema of job.yml, config.yml or *.test.yml, for completion and checks in editors."""
     say_text(schema_text(kind).removesuffix("\n"))
 
 
 def schema_text(kind: str) -> str:
     """Return the schema of a kind of file, as in `.deepwork/schema/<kind>.schema.json`."""
-    schema: dict[str, Any] = MODELS[kind].model_json_schema()
+    schema: dict[str, Any] = KINDS[kind].model_json_schema()
     descriptions = {**JOB, **CONFIG}
-    for name, model in {**schema.get("$defs", {}), MODELS[kind].__name__: schema}.items():
+    for name, model in {**schema.get("$defs", {}), KINDS[kind].__name__: schema}.items():
         for key, field in model.get("properties", {}).items():
-            field["description"] = descriptions[name][key]
+            field["description"] = descriptions.get(name, {}).get(key) or field["description"]
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"

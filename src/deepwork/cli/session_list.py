@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from deepwork.cli.groups import CommandGroup
-from deepwork.cli.heads import newest_heads
-from deepwork.cli.options import NEWEST, json_option, path_option
-from deepwork.cli.terminal import say, say_json
-from deepwork.text.age import age, no_agent
+from deepwork.commands.groups import CommandGroup
+from deepwork.commands.options import NEWEST, json_option, path_option
+from deepwork.commands.terminal import say, say_json
+from deepwork.project.heads import newest_heads
+from deepwork.text import age, no_agent, paused
 
 if TYPE_CHECKING:
     from deepwork.models.sessions import SessionStatus
@@ -81,12 +81,13 @@ def list_sessions(root: str, everything: bool, status: str | None, archived: boo
 
 def _remark(standing: Standing, now: datetime) -> str:
     """Return why an active session does not go on, if that can be seen."""
-    text = "waits for a person" if standing.waits else no_agent(standing.last_call_at, now)
+    pause = paused(standing.pause.until, standing.pause.cause, now) if standing.pause else ""
+    text = "waits for a person" if standing.waits else pause or no_agent(standing.last_call_at, now)
     return f"  {text}" if text else ""
 
 
 def _listing(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:
-    """List the files of the store `json`, or ask whatever store there is."""
+    """List the files of the store `json`, or ask any other store."""
     if not archived and limit == NEWEST:
         heads = newest_heads(Path(os.path.realpath(root)), os.environ, status=status, limit=limit)
         if heads is not None:
@@ -96,9 +97,9 @@ def _listing(root: str, limit: int, status: str | None, *, archived: bool) -> Li
 
 
 def _stored(root: str, limit: int, status: str | None, *, archived: bool) -> Listing:
-    from deepwork.cli.stores import with_store
     from deepwork.models.sessions import SessionStatus
     from deepwork.project.project import Project
+    from deepwork.project.session_access import with_store
 
     find = _find_archived if archived else _find
     return with_store(Project(root), lambda store: find(store, SessionStatus(status) if status else None, limit))

@@ -8,21 +8,21 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from deepwork.cli.groups import CommandGroup
-from deepwork.cli.options import json_option, path_option, session_id_argument
 from deepwork.cli.override import override
-from deepwork.cli.stores import change_session, read_session, with_store
-from deepwork.cli.terminal import say, say_json, say_text
 from deepwork.cli.verify import verify_sessions
+from deepwork.commands.groups import CommandGroup
+from deepwork.commands.options import json_option, path_option, session_id_argument
+from deepwork.commands.person import at_terminal
+from deepwork.commands.terminal import say, say_json, say_text
 from deepwork.engine.interventions import over
 from deepwork.engine.resume import resume_call, resume_text
 from deepwork.models.history import EventKind
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.state_store import StateStore
-from deepwork.project.person import at_terminal
 from deepwork.project.project import Project
+from deepwork.project.session_access import change_session, read_session, with_store
 from deepwork.sessions.definition import is_unchanged
-from deepwork.sessions.standing import StepState, is_unreported, position, reason_of_passage, step_state
+from deepwork.sessions.standing import StepState, agent_of, is_unreported, position, reason_of_passage, step_state
 
 reason_option = click.option(
     "--reason", required=True, metavar="TEXT", help="The reason; it is stored with the session."
@@ -57,7 +57,9 @@ def show(session_id: str, root: str, as_json: bool) -> None:
         state = _STATES.get(step_state(session, step.step_id), "open")
         unreported = is_unreported(session, step.step_id)
         outputs = json.dumps(step.outputs) if step.outputs else "(never reported)" if unreported else ""
-        say(f"  {state:4}  {step.step_id}  {outputs}".rstrip())
+        agent = agent_of(session, step.step_id)
+        by = f"  by {agent}" if agent else ""
+        say(f"  {state:4}  {step.step_id}  {outputs}{by}".rstrip())
         if step.override_reason:
             say_text(step.override_reason, f"        {_how_reviewed(session, step.step_id)}: ")
 
@@ -100,7 +102,7 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
 @path_option
 @json_option
 def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
-    """Abort a session that nobody will continue."""
+    """Abort a session that will not be continued."""
     session = change_session(Project(root), session_id, lambda changes, session: changes.abort(session, reason))
     if as_json:
         say_json(session.summary().model_dump(mode="json"))
@@ -162,7 +164,7 @@ def clean(days: int, dry_run: bool, root: str, as_json: bool) -> None:
 
 
 def _how_reviewed(session: Session, step_id: str) -> str:
-    """Say by the history what a reason stands for: a self-review that passed, or an override."""
+    """Return how a step was passed according to the history: by a self-review or by an override."""
     reason = reason_of_passage(session, step_id)
     if reason is None or reason.kind == EventKind.OVERRIDE:
         return "overridden before any review" if getattr(reason, "before_review", False) else "review overridden"

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import click
 
-from deepwork.cli.options import path_option
-from deepwork.cli.terminal import Styled, say, say_text
+from deepwork.commands.options import path_option
+from deepwork.commands.terminal import Styled, say, say_text
 from deepwork.errors import ConfigError
 from deepwork.project.offers import list_offers
 from deepwork.project.project import Project
@@ -72,7 +72,7 @@ def _approved(requests: Iterable[TrustRequest], trust: Trust, *, asks: bool) -> 
 
 
 def _lines(request: TrustRequest, before: str | None) -> list[str]:
-    """Write what is asked for, or how it differs from what was trusted before."""
+    """Return the lines of a request, or their difference from the text that was trusted before."""
     lines = request.shown.splitlines()
     if before is not None and max(len(lines), before.count("\n")) <= MAX_LINES:
         lines = [*difflib.unified_diff(before.splitlines(), lines, "trusted before", "now", lineterm="")]

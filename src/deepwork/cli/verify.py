@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from deepwork.cli.options import json_option, path_option
-from deepwork.cli.stores import load_session, with_store
-from deepwork.cli.terminal import Styled, say, say_json
+from deepwork.commands.options import json_option, path_option
+from deepwork.commands.terminal import Styled, say, say_json
 from deepwork.engine.verification import GateRecord, verify
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
+from deepwork.project.session_access import with_store
+from deepwork.sessions.manager import load_session
 
 
 @click.command("verify")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import yaml
 
 from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Location, Problem, inside, keys_at, location_in
-from deepwork.text.foreign import quoted
+from deepwork.text import quoted
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -29,6 +29,22 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
+class Scalar(NamedTuple):
+    """A key or a value of a document, and where it stands; lines and columns count from 0.
+
+    Attributes:
+        location: Where the value is; that of a key is the location of its value.
+    """
+
+    text: str
+    location: tuple[str | int, ...]
+    is_key: bool
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
 class Document:
     """A parsed document that still knows on which line each value stands."""
 
@@ -45,6 +61,25 @@ class Document:
                 break
             line, node = child
         return line
+
+    def scalars(self) -> Iterator[Scalar]:
+        """Yield every key and value, as they are written; what an alias stands for comes once."""
+        seen: set[int] = set()
+        open_nodes: list[tuple[yaml.Node, tuple[str | int, ...]]] = [(self._root, ())] if self._root else []
+        while open_nodes:
+            node, location = open_nodes.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                for key, value in node.value:
+                    if isinstance(key, yaml.ScalarNode):
+                        yield _scalar(key, (*location, key.value), is_key=True)
+                        open_nodes.append((value, (*location, key.value)))
+            elif isinstance(node, yaml.SequenceNode):
+                open_nodes += [(item, (*location, index)) for index, item in enumerate(node.value)]
+            elif isinstance(node, yaml.ScalarNode):
+                yield _scalar(node, location, is_key=False)
 
     def validate(self, model: type[ModelT], *, patterns: Mapping[str, str] | None = None) -> ModelT:
         """Make a model of the document.
@@ -87,7 +122,7 @@ class Document:
         return Problem(message, self._line_of_bad_key(location))
 
     def _line_of_bad_key(self, location: Location) -> int | None:
-        """Find the first key of a mapping of which PyYAML has made a number, a date or the like."""
+        """Find the first key of a mapping that PyYAML has turned into a number, a date or the like."""
         node = self._root
         for part in location:
             child = _child(node, part)
@@ -95,6 +130,11 @@ class Document:
         keys = [key for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
         lines = [key.start_mark.line + 1 for key in keys if key.tag not in (_TEXT_TAG, _MERGE_TAG)]
         return lines[0] if lines else self.line(*location)
+
+
+def _scalar(node: yaml.ScalarNode, location: tuple[str | int, ...], *, is_key: bool) -> Scalar:
+    start, end = node.start_mark, node.end_mark
+    return Scalar(node.value, location, is_key, start.line, start.column, end.line, end.column)
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
@@ -116,7 +156,7 @@ def _found(value: Any) -> str:
 
 
 def _wording(detail: Any, patterns: Mapping[str, str]) -> str:
-    """Say what is allowed, in words of YAML instead of pydantic's."""
+    """Describe what is allowed, in words of YAML instead of pydantic's."""
     kind, value = detail["type"], detail["input"]
     context = detail.get("ctx", {})
     if value is None and kind in _ALLOWED:

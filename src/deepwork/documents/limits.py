@@ -126,7 +126,7 @@ def check_limits(text: str) -> None:
 
 
 def _is_small(text: str) -> bool:
-    """Say whether a text is so short and so plain that it can reach no limit. Almost all are, and need no events."""
+    """True if a text is too short and plain to reach any limit. Almost all are, and need no events."""
     if len(text) > SMALL_SIZE or "&" in text or _LONG_NUMBER.search(text):
         return False
     # A column can begin a mapping and, for its value, a sequence; other collections begin with a bracket.

@@ -10,7 +10,7 @@ import yaml
 from deepwork.documents.document import Document
 from deepwork.documents.limits import MAX_BYTES, MAX_NUMBER, SafeLoader, check_limits
 from deepwork.documents.problems import DocumentError, Problem
-from deepwork.text.foreign import quoted
+from deepwork.text import quoted
 
 
 class _StrictLoader(SafeLoader):  # type: ignore[misc]  # chosen at run time

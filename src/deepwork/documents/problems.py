@@ -5,15 +5,14 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deepwork.text.foreign import shorten, visible
-from deepwork.text.suggest import nearest
+from deepwork.text import nearest, shorten, visible
 
-if TYPE_CHECKING:  # documents that nobody validates are read without models, and at once
+if TYPE_CHECKING:  # documents without a model are read at once, without importing pydantic
     from pydantic import BaseModel
 
 MAX_PROBLEMS = 20
@@ -26,17 +25,24 @@ class Problem:
     """One thing that is wrong in a document; `line` counts from 1.
 
     `unknown_name` is a name with the valid ones. The nearest of them is looked for only when the problem is shown.
+    `rule` is the name of the rule that is broken, for documents that are checked by named rules.
     """
 
     message: str
     line: int | None = None
     unknown_name: tuple[str, Sequence[str]] | None = None
+    rule: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence, in one line and with the suggestion, as everybody reads it."""
+        message = self.message + (nearest(*self.unknown_name) if self.unknown_name else "")
+        return visible(shorten(message, MAX_MESSAGE))
 
     def at(self, file: object) -> str:
-        """Write `file:line: message`, which editors can jump to: one line, whatever the document holds."""
+        """Return `file:line: message`, which editors can jump to: one line for any content of the document."""
         place = f"{visible(str(file))}:{self.line}" if self.line else visible(str(file))
-        message = self.message + (nearest(*self.unknown_name) if self.unknown_name else "")
-        return f"{place}: {visible(shorten(message, MAX_MESSAGE))}"
+        return f"{place}: {self.text}"
 
 
 class DocumentError(Exception):
@@ -46,6 +52,11 @@ class DocumentError(Exception):
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = sorted(problems, key=lambda problem: problem.line or 0)
         self.more = more
+
+    def of_rule(self, rule: str) -> DocumentError:
+        """Return the same error, with this rule for problems that name none."""
+        problems = [problem if problem.rule else replace(problem, rule=rule) for problem in self.problems]
+        return DocumentError(*problems, more=self.more)
 
     def at(self, file: object) -> str:
         """Every problem on a line of its own."""
@@ -63,7 +74,7 @@ def refuse(problems: Iterator[Problem]) -> None:
 
 
 def location_in(data: Any, loc: Location, *, missing: bool = False) -> list[str | int]:
-    """Say where in the data an error of pydantic is: without the parts that pydantic adds for unions and keys.
+    """Return where in the data an error of pydantic is, without the parts that pydantic adds for unions and keys.
 
     With `missing`, the last part is a key that the data does not have.
     """
@@ -100,7 +111,7 @@ def keys_at(model: type[BaseModel], loc: Location) -> tuple[str, ...]:
 
 
 def _descend(annotation: Any, part: str | int) -> Iterator[Any]:
-    """Give the annotations of one part of a location; the tag of a union's member leads to the member itself."""
+    """Yield the annotations of one part of a location; the tag of a union's member leads to the member itself."""
     from pydantic import RootModel
 
     if _is_model(annotation):
@@ -122,7 +133,7 @@ def _descend(annotation: Any, part: str | int) -> Iterator[Any]:
 
 
 def _unwrap(annotation: Any) -> Iterator[Any]:
-    """Give an annotation without `Annotated`, and each member of a union."""
+    """Yield an annotation without `Annotated`, and each member of a union."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         yield from _unwrap(typing.get_args(annotation)[0])

@@ -14,7 +14,7 @@ from deepwork.models.replies import ActiveSession
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.manager import StateManager
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 MAX_LISTED = 10
 MAX_LOOKUPS = 8
@@ -82,7 +82,7 @@ class ActiveSessions:
     def _forget(self, lookup: asyncio.Task[list[SessionSummary]]) -> None:
         self._lookups.discard(lookup)
         if not lookup.cancelled():
-            lookup.exception()  # asyncio complains of an error that nobody has looked at
+            lookup.exception()  # asyncio complains of an error that is never retrieved
 
     async def _find(self, call: ToolCall) -> list[SessionSummary]:
         store = await self._sessions.store()

@@ -5,30 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deepwork.errors import PathRefused
-from deepwork.files.git_head import read_head
-from deepwork.files.paths import open_regular
-from deepwork.files.workspace import Workspace
 from deepwork.gate.fingerprints import take_fingerprints
-from deepwork.text.foreign import visible
+from deepwork.paths.paths import open_regular
+from deepwork.paths.workspace import Workspace
+from deepwork.programs.git_head import read_head
+from deepwork.text import visible
 
-if TYPE_CHECKING:  # hooks tell what has changed, and import no models
-    from deepwork.models.sessions import GitPlace
-
-# What a session says that it has noted may be what somebody has planted: so much of it is compared.
+# Session files are untrusted input: at most this much of what they list is compared.
 MAX_COMPARED_BYTES = 64 * 1024 * 1024
 MAX_COMPARED = 1000
 LISTED = 20
-
-
-def git_place(workspace: Workspace) -> GitPlace | None:
-    """Read branch and commit of the project; None if it is in no repository."""
-    from deepwork.models.sessions import GitPlace
-
-    head = read_head(workspace.root)
-    return GitPlace(branch=head.branch, commit=head.commit) if head else None
 
 
 def changes_since(session: Mapping[str, Any], workspace: Workspace) -> str:
@@ -65,7 +54,7 @@ def _file_changes(steps: Mapping[str, Mapping[str, Any]], workspace: Workspace) 
 
 
 def _comparable(paths: Iterable[str], workspace: Workspace) -> Iterator[str]:
-    """Give the paths in their order as long as there is time to read the files; those that are gone take none."""
+    """Yield the paths in their order as long as there is time to read the files; missing files take none."""
     room = MAX_COMPARED_BYTES
     for path in islice(paths, MAX_COMPARED):
         room -= _size(path, workspace) or 0
@@ -75,7 +64,7 @@ def _comparable(paths: Iterable[str], workspace: Workspace) -> Iterator[str]:
 
 
 def _size(path: str, workspace: Workspace) -> int | None:
-    """Give the size of a file; None if it cannot be read."""
+    """Return the size of a file; None if it cannot be read."""
     try:
         with open_regular(path, workspace.output_roots) as (_, descriptor):
             return os.fstat(descriptor).st_size

@@ -8,20 +8,19 @@ from deepwork.errors import UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import alternatives
 from deepwork.ports.call import ToolCall
-from deepwork.text.foreign import one_line
-from deepwork.text.suggest import MAX_LISTED
+from deepwork.text import MAX_LISTED, one_line
 
 
 async def chosen_names(call: ToolCall, catalogue: Catalogue, job_name: str, workflow_name: str) -> tuple[str, str]:
-    """Give the names of a job and of a workflow; where they are ambiguous, as the person at the client chooses.
+    """Return the names of a job and of a workflow; if they are ambiguous, as the person at the client chooses.
 
     Raises:
-        UnknownWorkflow: They have chosen none.
+        UnknownWorkflow: The person has chosen none.
     """
     if not call.can_elicit:
         return job_name, workflow_name
     options = await to_thread.run_sync(alternatives, catalogue, job_name, workflow_name)
-    if not 1 < len(options) <= MAX_LISTED:  # with fewer there is nothing to choose, with more nobody can
+    if not 1 < len(options) <= MAX_LISTED:  # fewer leave no choice, more are too many to choose from
         return job_name, workflow_name
     names = one_line(f"{job_name}/{workflow_name}")
     choice = await call.choose(f"An agent wants to start {names}, which there is not. Which one is meant?", [*options])

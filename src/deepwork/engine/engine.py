@@ -6,42 +6,46 @@ import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
 
 from deepwork.engine.active import ActiveSessions
-from deepwork.engine.changes import git_place
 from deepwork.engine.choice import chosen_names
-from deepwork.engine.limits import check_names, check_texts, require_texts
 from deepwork.engine.listing import JobListing
-from deepwork.engine.outputs import check_outputs
-from deepwork.engine.replies import Replies, recorded_step, session_over
-from deepwork.engine.reports import Reading, Report, Submission
+from deepwork.engine.outputs import check_outputs, unread_inputs
+from deepwork.engine.replies import Replies, begin_step
+from deepwork.engine.reports import (
+    Reading,
+    Report,
+    Submission,
+    check_arguments,
+    recorded_step,
+    require_texts,
+    session_over,
+)
 from deepwork.engine.reviews import Review, Reviews
-from deepwork.engine.steps import begin_step
 from deepwork.engine.strict import OverrideWaits, StrictRules
-from deepwork.errors import JobLoadError, ToolError
-from deepwork.files.workspace import Workspace
+from deepwork.errors import RunnerUnavailable, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
-from deepwork.gate.routing import Reviewer
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
-from deepwork.models.jobs import Job, Step
-from deepwork.models.outputs import Outputs
+from deepwork.models.history import Waiting
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
+from deepwork.programs.git_head import read_head
 from deepwork.sessions import transitions
-from deepwork.sessions.definition import Definitions, read_instructions
+from deepwork.sessions.definition import Definitions, read_instructions, upgraded
 from deepwork.sessions.manager import StateManager, Target
 from deepwork.sessions.standing import is_open, permitted_override
 from deepwork.sessions.transitions import Completion
-from deepwork.sessions.upgrade import upgraded
 
 WHERE = "?"
 
@@ -51,9 +55,7 @@ BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
 
 ResultT = TypeVar("ResultT")
 
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+_utc_now = partial(datetime.now, UTC)
 
 
 class Engine:
@@ -67,6 +69,7 @@ class Engine:
         sessions: StateManager,
         gate: QualityGate | None,
         is_strict: bool = False,
+        agent: str | None = None,
         clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.catalogue = catalogue
@@ -74,6 +77,7 @@ class Engine:
         self.gate = gate
         self.strict = StrictRules(gate, is_strict=is_strict)
         self._is_strict = is_strict
+        self._agent = agent
         self._workspace = workspace
         self._clock = clock
         self._active = ActiveSessions(sessions)
@@ -107,13 +111,13 @@ class Engine:
         Raises:
             ToolError: The job, the workflow, the parent or an instruction file is missing; no session was made.
         """
-        check_texts(goal=goal)
+        names = {"job_name": job_name, "workflow_name": workflow_name, "instance_id": instance_id}
+        check_arguments(texts={"goal": goal}, names={**names, "parent_session_id": parent_session_id})
         require_texts(goal=goal)
-        check_names(job_name=job_name, workflow_name=workflow_name, instance_id=instance_id)
-        check_names(parent_session_id=parent_session_id)
         await self.strict.check_start()
         job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
         definition, instructions, git, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
+        self._check_reviewers(job_name, definition)
         parent = await self._parent(call, parent_session_id)
         session = transitions.new_session(
             uuid.uuid4().hex,
@@ -144,8 +148,10 @@ class Engine:
         Raises:
             ToolError: The call cannot be carried out; nothing was changed.
         """
-        check_texts(notes=report.notes, quality_review_override_reason=report.override)
-        check_names(session_id=report.session_id, step_id=report.step_id)
+        check_arguments(
+            texts={"notes": report.notes, "quality_review_override_reason": report.override},
+            names={"session_id": report.session_id, "step_id": report.step_id},
+        )
         outputs_alone = None if report.step_id else report.outputs
         async with Snapshot() as copied:
             read = partial(self._read, report, copied)
@@ -173,9 +179,8 @@ class Engine:
         Raises:
             StateError: There is no such session, or it is over.
         """
-        check_texts(explanation=explanation)
+        check_arguments(texts={"explanation": explanation}, names={"session_id": session_id})
         require_texts(explanation=explanation)
-        check_names(session_id=session_id)
         target = await self._target(call, session_id, lambda _session: None)
         session = target.session
         stack = await self.sessions.stack(call, session, target.view)
@@ -191,7 +196,7 @@ class Engine:
             reply = transitions.recorded_abort(current, explanation, resumed)
             return transitions.abort(current, reply, now=self._now())
 
-        session = await self.sessions.update(session.session_id, abort, session=session)
+        session = await self.sessions.update(session, abort)
         self.sessions.connection(call).end(session.session_id)
         return await self._replies.of_abort(call, session, repeated=repeated)
 
@@ -208,16 +213,30 @@ class Engine:
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(session_over(session))
-        job_name = session.job_name
-        ready = await self.sessions.blocking(lambda: self._upgraded(session, self.catalogue.find(job_name)))
+        job_name, root = session.job_name, self._workspace.root
+        ready = await self.sessions.blocking(
+            lambda: upgraded(session, self.catalogue.find(job_name), self.catalogue, root)
+        )
         return await self._replies.resume_text(ready)
+
+    async def wait(self, session_id: str, waiting: Waiting) -> Session:
+        """Record durably that the agent or runner of a session has to wait.
+
+        Raises:
+            StateError: The session has gone, or could not be saved.
+        """
+
+        def changed(current: Session) -> Session:
+            return transitions.record(current, self._now(), waiting) if current.is_active else current
+
+        return await self.sessions.update(await self.sessions.reload(session_id), changed)
 
     # The road of a reported step
 
     def _read(self, report: Report, copied: Snapshot, session: Session) -> Reading:
         """Do all that blocks before a report is judged; this runs in a thread."""
         job = self.catalogue.find(session.job_name)
-        session = self._upgraded(session, job)
+        session = upgraded(session, job, self.catalogue, self._workspace.root)
         changes = self._replies.edited(session, job)
         if report.step_id == WHERE:
             return Reading(session, changes)
@@ -229,7 +248,8 @@ class Engine:
 
     def _check(self, session: Session, report: Report, copied: Snapshot) -> Submission:
         """Check everything, copy what is to be judged, and read what the next step needs: all before any effect."""
-        step = session.pinned.steps[report.step_id or session.current_step_id]
+        definition, roots = session.pinned, self._workspace.output_roots
+        step = definition.steps[report.step_id or session.current_step_id]
         owner = f"step {step.id!r} of {session.workflow}, session {session.session_id!r}"
         override = permitted_override(session, step.id) or report.stated_override
         reviewers = self.gate.reviewers(session.job_name, step) if self.gate and not override else {}
@@ -237,16 +257,29 @@ class Engine:
         checked = check_outputs(
             report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if is_copied else None
         )
-        work = _work(session, step, checked.outputs, report.notes, reviewers) if reviewers else None
-        if work and is_copied:
-            copied.add(work.paths, self._workspace.output_roots)  # those of earlier steps, of which it was made
         notices = [*checked.notices]
+        work = None
+        if reviewers:
+            work = Work(
+                session_id=session.session_id,
+                job_name=session.job_name,
+                workflow_name=session.workflow_name,
+                step=step,
+                outputs=checked.outputs,
+                outputs_by_step=session.outputs_by_step,
+                notes=report.notes,
+                reviewers=reviewers,
+            )
+            inputs = [path for path, _ in work.inputs]
+            for path in inputs if is_copied else ():
+                copied.add(path, roots)
+            notices += unread_inputs(inputs, self._workspace, copied)
         if report.override and not override and step.reviews:
             notices.append(BLANK_REASON)
         instructions = {}
         if step.id == session.current_step_id:
-            following = transitions.next_entry(session)
-            instructions = read_instructions(session.pinned, following, self._workspace.root, owner=owner)
+            following = session.next_entry
+            instructions = read_instructions(definition, following, self._workspace.root, owner=owner)
         gate_off = self.gate is None and bool(step.reviews)
         if gate_off:
             notices.append(GATE_OFF)
@@ -260,7 +293,8 @@ class Engine:
             notices=tuple(notices),
             next_instructions=instructions,
             digests=checked.digests,
-            git=git_place(self._workspace),
+            git=_git_place(self._workspace.root),
+            agent=self._agent,
         )
         return Submission(completion, work)
 
@@ -269,7 +303,7 @@ class Engine:
     ) -> tuple[Session, Decision | None]:
         """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
         completion, work = submission.completion, submission.work
-        is_strict = self.strict.apply_to(session)
+        is_strict = self._is_strict or session.strict  # a strict session stays strict wherever it goes on
         if is_strict:
             completion = await self._admitted(call, session, completion)
         if completion.override and self.gate and session.pinned.steps[completion.step_id].reviews:
@@ -287,12 +321,12 @@ class Engine:
         try:
             return await self.strict.admitted(call, session, completion)
         except OverrideWaits as waits:
-            reason, answer = completion.override or "", waits.answer
+            answer = waits.answer
 
             def ask(current: Session) -> tuple[Session, None]:
-                return transitions.ask_override(current, completion.step_id, reason, answer, now=self._now()), None
+                return transitions.ask_override(current, completion, answer, now=self._now()), None
 
-            await self.sessions.update_read(session, ask)
+            await self.sessions.update_upgraded(session, ask)
             raise
 
     async def _completed(self, session: Session, completion: Completion) -> Session:
@@ -305,10 +339,22 @@ class Engine:
                 return current, None
             return transitions.complete(current, completion, now=self._now()), None
 
-        session, _ = await self.sessions.update_read(session, complete)
+        session, _ = await self.sessions.update_upgraded(session, complete)
         return session
 
     # Which job and which session a call means
+
+    def _check_reviewers(self, job_name: str, definition: PinnedDefinition) -> None:
+        """Refuse a workflow whose reviews could never be held.
+
+        Raises:
+            RunnerUnavailable: A reviewer of its steps is not installed, or is left out.
+        """
+        error = self.gate.missing_reviewer(job_name, definition.steps.values()) if self.gate else None
+        if error:
+            raise RunnerUnavailable(
+                f"the steps of this workflow have reviews, and {error.message}; no session was made", hint=error.hint
+            )
 
     def _prepare(
         self, job_name: str, workflow_name: str
@@ -317,12 +363,7 @@ class Engine:
         workflow, notices = choose_workflow(job, workflow_name)
         definition = self._definitions.of(job, workflow)
         instructions = read_instructions(definition, workflow.entries[0], self._workspace.root)
-        return definition, instructions, git_place(self._workspace), notices
-
-    def _upgraded(self, session: Session, job: Job | JobLoadError | None) -> Session:
-        if session.definition is None and not session.is_active:
-            return session
-        return upgraded(session, job, self.catalogue, self._workspace.root)
+        return definition, instructions, _git_place(self._workspace.root), notices
 
     async def _target(
         self,
@@ -332,7 +373,7 @@ class Engine:
         *,
         outputs: Mapping[str, Any] | None = None,
     ) -> Target[ResultT]:
-        """Find the session that a call means; the error of a wrong one names those that can be resumed."""
+        """Find the target session. On failure the error lists sessions to resume."""
         try:
             return await self.sessions.target(call, session_id, then)
         except ToolError as error:
@@ -354,14 +395,7 @@ class Engine:
         return self._clock().isoformat(timespec="microseconds")
 
 
-def _work(session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewer]) -> Work:
-    return Work(
-        session_id=session.session_id,
-        job_name=session.job_name,
-        workflow_name=session.workflow_name,
-        step=step,
-        outputs=outputs,
-        outputs_by_step=transitions.outputs_by_step(session),
-        notes=notes,
-        reviewers=reviewers,
-    )
+def _git_place(root: Path) -> GitPlace | None:
+    """Return branch and commit of the project; None if it is in no repository."""
+    head = read_head(root)
+    return GitPlace(branch=head.branch, commit=head.commit) if head else None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from deepwork.engine.replies import session_over
+from deepwork.engine.reports import session_over
 from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.inbox import Answerer
@@ -15,7 +15,6 @@ from deepwork.sessions import transitions
 from deepwork.sessions.definition import check_unchanged, is_unchanged
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.notes import PERSON
-from deepwork.sessions.reopen import reopen
 from deepwork.sessions.standing import is_open, last_completed, open_steps, waiting_steps
 
 Upgrade = Callable[[Session], Session]
@@ -47,10 +46,10 @@ class Interventions:
             _check_open(current, step_id)
             return transitions.permit_override(current, step_id, reason.strip(), by.recorded(), now=_now())
 
-        return await self._sessions.update(session.session_id, permit, session=session)
+        return await self._sessions.update(session, permit)
 
     async def abort(self, session: Session, reason: str) -> Session:
-        """End a session that nobody will continue.
+        """End a session that will not be continued.
 
         Raises:
             StateError: It is over.
@@ -62,7 +61,7 @@ class Interventions:
             reply = transitions.recorded_abort(current, reason, None)
             return transitions.abort(current, reply, now=_now())
 
-        return await self._sessions.update(session.session_id, end, session=session)
+        return await self._sessions.update(session, end)
 
     async def go_back(
         self, session: Session, step_id: str | None, reason: str, by: Answerer, *, accept_definition: bool = False
@@ -93,11 +92,11 @@ class Interventions:
             if current.is_active and any(waiting_steps(upgraded_session)):
                 by.check_person("begin a step again in a session that waits for a person")
             chosen_step = step_id or _last_step(upgraded_session)
-            reopened_session = reopen(upgraded_session, chosen_step, reason, now=_now())
+            reopened_session = transitions.reopen(upgraded_session, chosen_step, reason, now=_now())
             author = by.recorded() | {"by": PERSON if by.is_person else None}
             return transitions.write_note(reopened_session, chosen_step, reason, author, now=_now())
 
-        return await self._sessions.update(session.session_id, reopened, session=session)
+        return await self._sessions.update(session, reopened)
 
     async def _check_no_child(self, session: Session) -> None:
         store = await self._sessions.store()

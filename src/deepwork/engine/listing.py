@@ -48,7 +48,7 @@ class JobListing:
 
 
 def _are_same(items: Sequence[object], others: Sequence[object]) -> bool:
-    """Say whether two lists have the same objects: one whose file has not changed is the same one."""
+    """True if two lists have the same objects: a job whose file has not changed is the same object."""
     return len(items) == len(others) and all(map(operator.is_, items, others))
 
 

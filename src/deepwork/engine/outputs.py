@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deepwork.errors import OutputError, PathRefused, UnknownOutputs
-from deepwork.files.paths import is_utf8, open_regular
-from deepwork.files.workspace import Workspace
 from deepwork.gate.fingerprints import opened_fingerprint
 from deepwork.gate.snapshot import Snapshot
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
-from deepwork.text.foreign import quoted, visible
+from deepwork.paths.paths import is_utf8, open_regular
+from deepwork.paths.workspace import Workspace
+from deepwork.text import quoted, visible
 
 MAX_PATH = 200
+MAX_NAMED = 20
 
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 # What is often given for a path: its form, what it is, and the cure.
@@ -118,6 +119,29 @@ def _checked(
     return CheckedOutputs(outputs, notices, {path: file.digest for path, file in files.items() if file.digest})
 
 
+def unread_inputs(paths: Sequence[str], workspace: Workspace, copied: Snapshot) -> list[str]:
+    """Return a notice of the input files that no reviewer can see; no notice if all are there.
+
+    Args:
+        paths: The files of earlier steps.
+        workspace: The project in which they lie.
+        copied: What was copied of them already, and need not be opened again.
+    """
+
+    def is_read(path: str) -> bool:
+        original = copied.originals.get(path)
+        return bool(original.identity) if original else _exists(path, workspace)
+
+    unread = [quoted(path, MAX_PATH) for path in dict.fromkeys(paths) if not is_read(path)]
+    if not unread:
+        return []
+    more = f" and {len(unread) - MAX_NAMED} more" if len(unread) > MAX_NAMED else ""
+    return [
+        f"Reviewed without input files that are missing or cannot be read: {', '.join(unread[:MAX_NAMED])}{more}. "
+        "Tell the user if this step needs them."
+    ]
+
+
 class _File(NamedTuple):
     path: str
     size: int
@@ -137,7 +161,7 @@ def _file(name: str, path: str, workspace: Workspace, copied: Snapshot | None, *
             is_noted = is_noted and size <= MAX_DIGEST_BYTES
             taken = None
             if copied:
-                taken = copied.add_opened(descriptor, shown, roots)
+                taken = copied.add(shown, roots, descriptor)
             elif is_noted:
                 taken = opened_fingerprint(descriptor, shown, roots[0])
             digest = taken.digest if taken and taken.identity and is_noted else None
@@ -149,7 +173,7 @@ def _file(name: str, path: str, workspace: Workspace, copied: Snapshot | None, *
 
 
 def _not_found(name: str, path: str, workspace: Workspace) -> OutputError:
-    """Say what a path is that names no file, and the cure: only a plain path is cured by writing the file."""
+    """Return the error for a path without a file, and its cure: only a plain path is cured by writing the file."""
     message = f"Output {name!r}: file not found at {quoted(path, MAX_PATH)}"
     reason, cure = next(((reason, cure) for form, reason, cure in _FORMS if form.search(path)), (None, None))
     meant = next((similar for similar in _similar(path) if similar != path and _exists(similar, workspace)), None)
@@ -165,7 +189,7 @@ def _not_found(name: str, path: str, workspace: Workspace) -> OutputError:
 
 
 def _similar(path: str) -> Iterator[str]:
-    """Give the paths that may have been meant: with the separator of this system, and without what surrounds a path."""
+    """Yield similar paths: with the separator of this system, and without quotes and brackets."""
     yield path.replace("\\", "/")
     yield path.strip().strip("`'\"@<>()[]")
     # macOS writes accents as characters of their own, which look the same.

@@ -1,13 +1,20 @@
-"""What the agent is told: replies, recorded ones included, and refusals with the way back."""
+"""What the agent is told: how a step begins, replies, recorded ones included, and refusals with the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from deepwork.engine.resume import UNLISTED, active_sessions, report_call, resume_call, resume_text
-from deepwork.engine.steps import begin_step, group_text
+from deepwork.engine.reports import recorded_step, repeated_step, session_over
+from deepwork.engine.resume import (
+    UNLISTED,
+    active_sessions,
+    members_text,
+    report_call,
+    resume_call,
+    resume_text,
+)
 from deepwork.errors import (
     CorruptSession,
     JobLoadError,
@@ -19,75 +26,99 @@ from deepwork.errors import (
     UnknownOutputs,
     UnknownSession,
 )
-from deepwork.files.workspace import Workspace
 from deepwork.gate.decision import Decision, DecisionKind
-from deepwork.models.jobs import Job
-from deepwork.models.replies import AbortedWorkflow, FinishedStep
+from deepwork.models.jobs import Job, Step
+from deepwork.models.outputs import KINDS
+from deepwork.models.replies import (
+    AbortedWorkflow,
+    BeginStep,
+    ExpectedOutput,
+    FinishedStep,
+    GroupMember,
+    ReviewInfo,
+    StepInputInfo,
+)
 from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
-from deepwork.sessions.definition import Definitions, entry_of
+from deepwork.sessions.definition import Definitions
 from deepwork.sessions.manager import StateManager, View
-from deepwork.sessions.notes import StepNote, entries_of, notes_on_report, open_notes, open_texts, quoted_notes
-from deepwork.sessions.standing import last_completed, open_steps
+from deepwork.sessions.notes import Entry, StepNote, entries_of, notes_on_report, open_notes, open_texts, quoted_notes
+from deepwork.sessions.stacks import ConnectionState
+from deepwork.sessions.standing import open_steps
 from deepwork.sessions.transitions import Completion, back_to, merged_outputs, outputs_told_apart
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 
-def session_over(session: Session, *, hint: str | None = None) -> StateError:
-    """Make the error for a call to a session that is over; the hint is for agents unless another one is given."""
-    reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
-    what_came_of_it = (
-        f"There is nothing left to report. To see what came of it, call {resume_call(session.session_id)}; "
-        "start_workflow is for new work only."
-    )
-    return UnknownSession(
-        f"Session {session.session_id!r} of {session.workflow} is over: {session.status}{reason}",
-        hint=hint or what_came_of_it,
-    )
+def begin_step(session: Session, step_id: str, open_members: Sequence[str] | None = None) -> BeginStep:
+    """Return how to begin the step that ends an entry, always from what the session holds.
 
-
-def recorded_step(session: Session, step_id: str | None, outputs: Mapping[str, Any]) -> StepProgress | None:
-    """Find the completed step of which a call is a repeat; None if it is for an open one.
-
-    Raises:
-        StateError: The step is neither open, nor completed with these outputs.
+    Args:
+        session: The session.
+        step_id: The step.
+        open_members: The other members of its group that were open, for a reply that is given again; those of now if
+            not given.
     """
-    progress = session.step_progress.get(step_id or "")
-    if progress and progress.reply and _is_same(progress, outputs):
-        return progress
-    if not session.is_active:
-        raise session_over(session)
-    if step_id is None or step_id in entry_of(session.pinned, session.current_step_id):
-        return None
-    current = f"the current step is {session.current_step_id!r}; nothing was changed"
-    if progress and progress.completed_at:
-        how = "with other outputs" if progress.reply else "with its group, never reported"
-        raise StateError(
-            f"Step {step_id!r} was already completed {how}; {current}",
-            hint=f"To have it done again, your user runs: deepwork sessions reopen {session.session_id} {step_id} "
-            "--reason TEXT",
-        )
-    place = f"of {session.workflow}, session {session.session_id!r}"
-    if step_id in session.pinned.workflow.step_ids:
-        raise StateError(f"Step {step_id!r} comes later in the steps {place}; {current}")
-    raise StateError(f"{step_id!r} is no step {place}; {current}")
-
-
-def repeated_step(session: Session, outputs: Mapping[str, Any]) -> str | None:
-    """Say that these are the outputs of the step that was completed last; None if they are not."""
-    progress = last_completed(session)
-    if session.status is SessionStatus.ABORTED or progress is None or not _is_same(progress, outputs):
-        return None
-    over = "" if session.is_active else f", and with it the workflow {session.workflow} ({session.status})"
-    return (
-        f"These are the outputs of step {progress.step_id!r}, which is already completed{over}; if you never saw its "
-        "reply, nothing else is lost"
+    definition = session.pinned
+    entry = next(entry for entry in definition.workflow.entries if step_id in entry)
+    if open_members is None:
+        open_members = open_steps(session)[:-1]
+    task = _task(session, definition.steps[step_id])
+    if len(entry) > 1:
+        task["step_instructions"] += _concurrent_text(session, step_id, open_members)
+    return BeginStep(
+        session_id=session.session_id,
+        job_dir=definition.job_dir,
+        common_job_info=definition.common_job_info,
+        branch_name=session.branch_name if entry is definition.workflow.entries[0] else None,
+        concurrent_steps=[GroupMember(**_task(session, definition.steps[member])) for member in open_members],
+        **task,
     )
 
 
-def _is_same(progress: StepProgress, outputs: Mapping[str, Any]) -> bool:
-    """Say whether outputs are those with which a step was completed, as the agent wrote them or as they were kept."""
-    return dict(outputs) in (progress.outputs, progress.reported)
+def _task(session: Session, step: Step) -> dict[str, Any]:
+    """Return what an agent is told to do in a step (JOBS-REQ-001.3.13, 14): fields of `BeginStep` and `GroupMember`."""
+    progress = session.step_progress.get(step.id)
+    begun = progress and progress.begun
+    return {
+        "step_id": step.id,
+        "step_expected_outputs": [
+            ExpectedOutput(
+                name=name,
+                type=output.type,
+                description=output.description,
+                required=output.required,
+                syntax_for_finished_step_tool=KINDS[output.type].syntax,
+            )
+            for name, output in step.outputs.items()
+        ],
+        "step_reviews": [
+            ReviewInfo(
+                run_each=review.run_each,
+                quality_criteria=review.quality_criteria,
+                additional_review_guidance=review.additional_review_guidance,
+            )
+            for review in step.reviews
+        ],
+        "step_inputs": [
+            StepInputInfo(name=item.name, description=item.description, from_step=item.from_step, path=item.path)
+            for item in (begun.inputs if begun else ())
+        ],
+        "step_instructions": begun.instructions if begun else "",
+    }
+
+
+def _concurrent_text(session: Session, step_id: str, open_members: Sequence[str]) -> str:
+    """Return how to do a group."""
+    text = f"\n\n**CONCURRENT STEPS**\n\n{members_text(step_id, open_members)}"
+    if not open_members:
+        return text
+    return (
+        f"{text} Use the Task tool to give {' and '.join(open_members)} to "
+        f"{'a sub-agent' if len(open_members) == 1 else 'sub-agents, one each'}; what they need is in "
+        f"concurrent_steps. Report those first, each by finished_step(session_id={session.session_id!r}, "
+        f"step_id=<its id>, outputs=<its own>), and {step_id!r} last."
+    )
 
 
 def _joined(sentences: list[str]) -> str:
@@ -125,22 +156,24 @@ class Replies:
         """
         if decision and decision.error:
             raise decision.error
+        connection = self._sessions.connection(call)
+        entries = entries_of(session)
         if decision and decision.kind is not DecisionKind.PASSED:
-            notes = self._new_notes(call, session, completion.step_id)
+            notes = _new_notes(connection, session, entries, completion.step_id)
             return FinishedStep(
                 status=StepStatus.NEEDS_WORK,
                 feedback="\n\n".join([*notes, decision.feedback]),
                 failed_reviews=list(decision.failed_reviews) or None,
                 stack=await self._sessions.stack_entries(call, session),
-                notices=[*completion.notices, *decision.notices, *self._take_remarks(call)],
+                notices=[*completion.notices, *decision.notices, *connection.take_remarks()],
             )
         step = session.step_progress.get(completion.step_id)
         if not (step and step.reply and step.outputs == completion.outputs):  # another call was first
             step = recorded_step(session, completion.step_id, completion.outputs)
         if step is None:
             raise StaleSession("The review of this step was ended by another call; call again")
-        notes = self._new_notes(call, session, completion.step_id)
-        reply = await self._of_step(call, session, step, notes, changes, view)
+        notes = _new_notes(connection, session, entries, completion.step_id)
+        reply = await self._of_step(call, session, entries, step, notes, changes, view)
         notices = decision.notices if decision else ()
         return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
 
@@ -156,13 +189,15 @@ class Replies:
             changes: What has changed in the job's definition since the session started.
             view: The other sessions of the stack, if they need not be read again.
         """
-        notes = quoted_notes(notes_on_report(entries_of(session), step.step_id))
-        return await self._of_step(call, session, step, notes, changes, view)
+        entries = entries_of(session)
+        notes = quoted_notes(notes_on_report(entries, step.step_id))
+        return await self._of_step(call, session, entries, step, notes, changes, view)
 
     async def _of_step(
         self,
         call: ToolCall,
         session: Session,
+        entries: list[Entry],
         step: StepProgress,
         notes: list[str],
         changes: list[str],
@@ -171,11 +206,12 @@ class Replies:
         reply = step.reply
         if reply is None:
             raise StateError(f"Step {step.step_id!r} has no recorded reply")
+        connection = self._sessions.connection(call)
         if not session.is_active:
-            self._sessions.connection(call).end(session.session_id)
+            connection.end(session.session_id)
         return FinishedStep(
             status=reply.status,
-            feedback="\n\n".join([*notes, *self._open_texts(call, session)]) or None,
+            feedback="\n\n".join([*notes, *_open_texts(connection, session, entries)]) or None,
             begin_step=begin_step(session, reply.begun_step, reply.open_members) if reply.begun_step else None,
             summary=reply.summary,
             all_outputs=reply.all_outputs,
@@ -184,12 +220,12 @@ class Replies:
             notices=[
                 *reply.notices,
                 *await self._changes_since(call, session, reply.begun_step, changes, view),
-                *self._take_remarks(call),
+                *connection.take_remarks(),
             ],
         )
 
     async def of_abort(self, call: ToolCall, session: Session, *, repeated: bool) -> AbortedWorkflow:
-        """Give the recorded reply of an aborted session, with the stack of now."""
+        """Return the recorded reply of an aborted session, with the stack of now."""
         reply = session.abort_reply
         if reply is None:
             raise session_over(session)
@@ -203,7 +239,7 @@ class Replies:
             notices=[
                 *reply.notices,
                 *await self._ended_next(call),
-                *([] if repeated else self._take_remarks(call)),
+                *([] if repeated else self._sessions.connection(call).take_remarks()),
             ],
         )
 
@@ -225,7 +261,7 @@ class Replies:
                 feedback=await self._told_resume_text(call, session, is_beside_step=True),
                 begin_step=begin_step(session, session.current_step_id),
                 stack=stack,
-                notices=self._take_remarks(call),
+                notices=connection.take_remarks(),
             )
         reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
         return FinishedStep(
@@ -235,21 +271,21 @@ class Replies:
             all_outputs=merged_outputs(session),
             outputs_by_step=outputs_told_apart(session),
             stack=stack,
-            notices=self._take_remarks(call),
+            notices=connection.take_remarks(),
         )
 
     async def no_session(self, call: ToolCall, error: ToolError, outputs: Mapping[str, Any] | None) -> ToolError:
-        """Add to the error of a call that meant no session those that can be resumed.
+        """Add the sessions that can be resumed to the error of a call without a session.
 
-        `outputs` are those of a call that named no step: they may be those of a session that has just ended.
+        `outputs` come from a call that named no step: they may belong to a session that has just ended.
         """
         if not isinstance(error, NoActiveSession | UnknownSession | CorruptSession):
             return error
         summaries = await self._sessions.summaries(call)
-        sentences = [error.message, *self._take_remarks(call)]
+        sentences = [error.message, *self._sessions.connection(call).take_remarks()]
         if outputs is not None:
             ended = [summary.session_id for summary in summaries if summary.status is not SessionStatus.ACTIVE]
-            # After a reconnect this connection has ended no session: fall back to the one that ended last of all.
+            # After a reconnect this connection has ended no session: fall back to the session that ended last of all.
             last = await self._sessions.last_ended(call, default=next(iter(ended), None))
             sentences += [text] if last and (text := repeated_step(last, outputs)) else []
         active = [summary for summary in summaries if summary.status is SessionStatus.ACTIVE]
@@ -268,16 +304,17 @@ class Replies:
         repeated = [text for item in candidates if item and (text := repeated_step(item, outputs))][:1]
         is_lost = step_id is not None and step_id not in open_steps(session)
         owners = await self._owners(call, session, error, step_id if is_lost else None)
-        message = _joined([error.message, *owners, *repeated, *self._take_remarks(call)])
+        message = _joined([error.message, *owners, *repeated, *connection.take_remarks()])
         if not session.is_active:
             return type(error)(message, hint=error.hint)
         hints = [error.hint]
         if repeated or is_unbriefed or (is_lost and not owners):
             hints.append(await self._told_resume_text(call, session))
         else:
-            reported = step_id or session.current_step_id
-            hints = [*self._new_notes(call, session, *({reported: None} | dict.fromkeys(open_steps(session)))), *hints]
-            hints.append(group_text(session, session.current_step_id))
+            step_ids = dict.fromkeys([step_id or session.current_step_id, *open_steps(session)])
+            hints = [*_new_notes(connection, session, entries_of(session), *step_ids), *hints]
+            if len(session.open_entry) > 1:
+                hints.append(members_text(session.current_step_id, open_steps(session)[:-1]))
             if isinstance(error, OutputError) and step_id is None and not outputs:
                 hints.append(f"If you have lost track, call {resume_call(session.session_id)}.")
         return type(error)(message, hint="\n".join(filter(None, hints)) or None)
@@ -285,7 +322,7 @@ class Replies:
     async def _owners(
         self, call: ToolCall, session: Session, error: ToolError, missing_step: str | None
     ) -> Iterable[str]:
-        """Say to which open steps unknown outputs belong, or a step that the session does not have.
+        """Return sentences on which open steps unknown outputs belong to, or a step that the session does not have.
 
         They are members of its group, or steps of workflows below it.
         """
@@ -313,40 +350,15 @@ class Replies:
 
     async def _told_resume_text(self, call: ToolCall, session: Session, *, is_beside_step: bool = False) -> str:
         """Return the resume text, and note that its notes are told."""
-        self._open_texts(call, session)
+        _open_texts(self._sessions.connection(call), session, entries_of(session))
         return await self._sessions.blocking(
             lambda: resume_text(session, self._workspace, is_beside_step=is_beside_step)
         )
 
-    def _open_texts(self, call: ToolCall, session: Session) -> list[str]:
-        """Return what stands open for the steps that are open, and note that its notes are told."""
-        entries, step_ids = entries_of(session), open_steps(session)[::-1]
-        for step_id in step_ids:
-            self._note_told(call, session, open_notes(entries, step_id))
-        return open_texts(entries, step_ids)
-
-    def _new_notes(self, call: ToolCall, session: Session, *step_ids: str) -> list[str]:
-        """Return the notes on reported steps that this connection was not told before their reports."""
-        entries, told = entries_of(session), self._sessions.connection(call).told_notes
-        notes = [
-            note
-            for step_id in step_ids
-            for note in notes_on_report(entries, step_id)
-            if (session.session_id, note.at) not in told
-        ]
-        self._note_told(call, session, notes)
-        return quoted_notes(notes)
-
-    def _note_told(self, call: ToolCall, session: Session, notes: Iterable[StepNote]) -> None:
-        self._sessions.connection(call).told_notes.update((session.session_id, note.at) for note in notes)
-
-    def _take_remarks(self, call: ToolCall) -> list[str]:
-        return self._sessions.connection(call).take_remarks()
-
     async def _changes_since(
         self, call: ToolCall, session: Session, begun_step: str | None, changes: list[str], view: View | None
     ) -> list[str]:
-        """Say what has changed since the step was completed."""
+        """Return sentences on what has changed since the step was completed."""
         if not session.is_active:
             over = [f"The workflow is over: {session.status}."] if begun_step else []
             stack = await self._sessions.stack(call, view=view)
@@ -364,3 +376,24 @@ class Replies:
             if any(definition.digest == session.pinned.digest for definition in definitions):
                 return []
         return ["The job's definition has changed since this session started; it goes on as it began."]
+
+
+def _open_texts(connection: ConnectionState, session: Session, entries: list[Entry]) -> list[str]:
+    """Return what stands open for the steps that are open, and note that its notes are told."""
+    step_ids = open_steps(session)[::-1]
+    if texts := open_texts(entries, step_ids):
+        for step_id in step_ids:
+            connection.told_notes.update((session.session_id, note.at) for note in open_notes(entries, step_id))
+    return texts
+
+
+def _new_notes(connection: ConnectionState, session: Session, entries: list[Entry], *step_ids: str) -> list[str]:
+    """Return the notes on reported steps that this connection was not told before their reports."""
+    notes: list[StepNote] = []
+    for step_id in step_ids:
+        notes += notes_on_report(entries, step_id)
+    if not notes:
+        return []
+    new = [note for note in notes if (session.session_id, note.at) not in connection.told_notes]
+    connection.told_notes.update((session.session_id, note.at) for note in new)
+    return quoted_notes(new)

@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deepwork.engine.changes import changes_since
-from deepwork.files.folder import Folder
-from deepwork.files.workspace import Workspace
 from deepwork.models.outputs import KINDS
+from deepwork.paths.folder import Folder
+from deepwork.paths.workspace import Workspace
 from deepwork.sessions.notes import Entry, entries_of, entries_of_json, open_texts
-from deepwork.text.age import age
-from deepwork.text.foreign import labelled, one_line, visible
+from deepwork.text import age, labelled, one_line, visible
 
 if TYPE_CHECKING:
     from deepwork.models.sessions import Session, SessionSummary
@@ -106,7 +105,7 @@ def _whole_text(session: Mapping[str, Any], entries: Sequence[Entry], changes: s
 
 
 def members_text(primary: str, open_members: Sequence[str]) -> str:
-    """Say which steps of a group are open, whose primary ends it."""
+    """Describe which steps of a group are open, and that its primary step ends it."""
     if not open_members:
         return f"Of this group only {primary!r} is still open; reporting it ends the group."
     return (
@@ -116,12 +115,12 @@ def members_text(primary: str, open_members: Sequence[str]) -> str:
 
 
 def resume_call(session_id: str) -> str:
-    """Give the call that tells where a session is."""
+    """Return the call that tells where a session is."""
     return f'finished_step(session_id="{session_id}", step_id="?", outputs={{}})'
 
 
 def report_call(session_id: str, step_id: str) -> str:
-    """Give the call that reports a step."""
+    """Return the call that reports a step."""
     return f"finished_step(session_id={session_id!r}, step_id={step_id!r}, outputs={{...}})"
 
 

@@ -11,16 +11,14 @@ import anyio
 from anyio import lowlevel
 
 from deepwork.errors import StateError, StorageError
-from deepwork.files.process_end import PendingRecord
 from deepwork.gate.decision import Decision, DecisionKind, decide
-from deepwork.gate.gate import Judgement, QualityGate
-from deepwork.gate.history import judgement_events
-from deepwork.gate.progress import ReviewProgress
-from deepwork.gate.recorded import RecordedVerdicts
+from deepwork.gate.gate import Judgement, QualityGate, ReviewProgress
+from deepwork.gate.history import RecordedVerdicts, judgement_events
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.models.sessions import Session
 from deepwork.ports.call import ToolCall
+from deepwork.programs.process_end import PendingRecord
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import is_open, recent_entries
@@ -80,14 +78,14 @@ class Review:
 
     def start(self, copied: Snapshot) -> None:
         """Begin the review in a task of its own, for it must outlive the caller that began it."""
-        copied.hand_over()
+        copied.is_handed_over = True
         # A context of its own: that of the first caller would name its connection to the others.
         self._task = asyncio.get_running_loop().create_task(self._run(copied), context=Context())
 
     async def wait(self, call: ToolCall, copied: Snapshot) -> Conclusion:
         """Wait for the conclusion, and report the progress to the caller meanwhile.
 
-        The caller's own copies are removed first, unless they are those that are judged.
+        The caller's own copies are removed first, unless the review judges them.
 
         Raises:
             StateError: The review was ended with the server.
@@ -98,9 +96,10 @@ class Review:
                 await copied.remove()
             while not self._ended.is_set():
                 if self._progress.total:
-                    await call.progress(self._progress.value, self._progress.total, self._progress.text)
+                    await call.progress(*self._progress.report)
                 if not self._ended.is_set():
-                    await self._progress.wait_for_change(HEARTBEAT_SECONDS)
+                    with anyio.move_on_after(HEARTBEAT_SECONDS):
+                        await self._progress.change.wait()
         finally:
             self._callers -= 1
             if not self._callers:
@@ -115,7 +114,7 @@ class Review:
         return self._conclusion
 
     async def end(self) -> None:
-        """Cancel the review if it still runs, and wait for its end: whatever it has started is then gone."""
+        """Cancel the review if it still runs, and wait until everything that it has started is gone."""
         self.is_ending = True
         self._scope.cancel()
         with anyio.CancelScope(shield=True):
@@ -145,9 +144,9 @@ class Review:
             if not is_counted:
                 return self._session, None
             self._attempt = record
-            verdicts = RecordedVerdicts.of(recent_entries(self._session), self._completion.step_id)
+            known = RecordedVerdicts.of(recent_entries(self._session), self._completion.step_id).on
             try:
-                judgement = await self._gate.judge(self._work, copied, verdicts=verdicts, progress=self._progress)
+                judgement = await self._gate.judge(self._work, copied, known_verdict=known, progress=self._progress)
                 await lowlevel.checkpoint_if_cancelled()
             except BaseException as error:
                 with anyio.CancelScope(shield=True):
@@ -166,9 +165,10 @@ class Review:
         def count(current: Session) -> tuple[Session, bool]:
             if not is_open(current, step_id):
                 return current, False
-            return transitions.begin_attempt(current, step_id, self._limits, now=self._now()), True
+            outputs = self._completion.outputs
+            return transitions.begin_attempt(current, step_id, self._limits, outputs, now=self._now()), True
 
-        return await self._sessions.update_read(self._session, count)
+        return await self._sessions.update_upgraded(self._session, count)
 
     async def _return_attempt(self, error: BaseException | None = None) -> None:
         """Take the attempt out of the count if nothing has come of it; what fails here must not hide why."""
@@ -184,7 +184,7 @@ class Review:
             if self._attempt is None:
                 return
             try:
-                await self._sessions.update_read(self._session, give_back)
+                await self._sessions.update_upgraded(self._session, give_back)
             except StateError:
                 pass
             finally:
@@ -198,7 +198,7 @@ class Review:
             return self._conclude(current, judgement, attempted=attempted)
 
         try:
-            return await self._sessions.update_read(self._session, conclude)
+            return await self._sessions.update_upgraded(self._session, conclude)
         except StorageError:
             await judgement.undo()
             raise
@@ -233,7 +233,7 @@ class Review:
 
 
 class Reviews:
-    """All reviews that run in this server, by session, step, and digest of what was submitted."""
+    """All reviews that run in this server, by session, step, and digest of the submission."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str, str], Review] = {}

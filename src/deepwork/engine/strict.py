@@ -15,7 +15,7 @@ from deepwork.ports.call import ToolCall
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions.standing import CLIENT, Passage, passage, permitted_override
 from deepwork.sessions.transitions import Completion
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
 
@@ -37,10 +37,6 @@ class StrictRules:
         self._gate = gate
         self._is_strict = is_strict
 
-    def apply_to(self, session: Session) -> bool:
-        """Say whether a session is under these rules."""
-        return self._is_strict or session.strict
-
     async def check_start(self) -> None:
         """Refuse to start a workflow whose reviews could not be held.
 
@@ -51,7 +47,7 @@ class StrictRules:
             await self._check_reviewers("no workflow can be started")
 
     async def problem(self) -> StrictRefusal | None:
-        """Say why no workflow can be started."""
+        """Return the error that would refuse a workflow now; None if it can be started."""
         try:
             await self.check_start()
         except StrictRefusal as error:
@@ -59,7 +55,7 @@ class StrictRules:
         return None
 
     async def obstacle(self) -> RunnerUnavailable | None:
-        """Say why no verdicts can be had, and what the user can do about it."""
+        """Return why no verdicts can be had, and what the user can do about it; None if nothing is wrong."""
         if self._gate is None:
             return RunnerUnavailable(GATE_OFF, hint="Serve without that, and with an external reviewer.")
         return await self._gate.unavailable()
@@ -88,7 +84,7 @@ class StrictRules:
             )
 
     def _check_group(self, session: Session, step_id: str) -> None:
-        """Refuse the report that would end a group of which a gate is still open."""
+        """Refuse the report that would end a group while one of its gates is still open."""
         entry = next(entry for entry in session.pinned.workflow.entries if step_id in entry)
         if step_id != entry[0]:
             return
@@ -137,7 +133,7 @@ def _override_waits(session: Session, step_id: str, noted: str = "") -> Override
 
 
 def _question(session: Session, completion: Completion, *, is_of_person: bool) -> str:
-    noted = "" if is_of_person else " Over HTTP your answer is only noted, for whoever answers in `deepwork inbox`."
+    noted = "" if is_of_person else " Over HTTP your answer is only noted, for the reader of `deepwork inbox`."
     return (
         f"An agent wants to complete step {completion.step_id!r} of {one_line(session.workflow)} without a review. "
         f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?{noted}"

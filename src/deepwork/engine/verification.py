@@ -13,8 +13,7 @@ from deepwork.models.history import Override, SelfReview, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.sessions.definition import is_unchanged
 from deepwork.sessions.standing import Passage, last_report, passage
-from deepwork.sessions.transitions import outputs_by_step
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,10 @@ def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord
         workflow_name=session.workflow_name,
         step=step,
         outputs=progress.outputs,
-        outputs_by_step=outputs_by_step(session),
+        outputs_by_step=session.outputs_by_step,
         notes=progress.notes,
     )
-    fingerprints = take_fingerprints(work.paths, roots)
+    fingerprints = take_fingerprints([path for path, _ in work.files], roots)
     verdicts = [entry.detail for entry in last_report(session, step_id) if isinstance(entry.detail, Verdict)]
     return _judged_record(work, fingerprints, verdicts)
 
@@ -84,7 +83,7 @@ def _judged_record(work: Work, fingerprints: Fingerprints, verdicts: list[Verdic
 
 
 def _key(work: Work, fingerprints: Fingerprints, portion: Portion, verdict: Verdict) -> str:
-    """Give the key that a verdict of the same reviewer would have on the files as they are now."""
+    """Return the key that a verdict of the same reviewer would have on the present files."""
     key, _ = verdict_keys(work, fingerprints, portion, str(verdict.runner))
     return key
 
@@ -96,7 +95,7 @@ def _is_pass(verdict: Verdict, portion: Portion) -> bool:
 
 
 def _differences(fingerprints: Fingerprints, portion: Portion, passed: list[Verdict]) -> list[str]:
-    """Say why no verdict holds for a portion as it is now."""
+    """Return the reasons why no verdict holds for the present state of a portion."""
     name = printable(portion.target_file or portion.review.run_each)
     if not passed:
         return [f"{name}: no verdict says that it passed"]

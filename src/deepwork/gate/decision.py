@@ -10,14 +10,14 @@ from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, Too
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
 from deepwork.models.reviews import NeedsWork, ReviewResult
-from deepwork.text.foreign import one_line, visible
+from deepwork.text import one_line, visible
 
 OVERRIDE = "quality_review_override_reason"
 MAX_LABELS = 3
 # Of what a runner says about its failure, which may quote a program.
 MAX_CAUSE = 4000
 WAYS = (
-    "Have the work reviewed by somebody else, a subagent say, and call finished_step with "
+    "Have the work reviewed by another agent, a subagent say, and call finished_step with "
     "quality_review_override_reason saying what that review found; or ask the user to fix the runner, or to serve "
     "without --external-runner and quality_gate.runner, which is self-review."
 )
@@ -83,7 +83,7 @@ def decide(
     max_failures: int,
     is_strict: bool = False,
 ) -> Decision:
-    """Say what comes of a judgement.
+    """Return the decision that follows from a judgement.
 
     Args:
         judgement: What the reviewers found.
@@ -147,8 +147,9 @@ def _no_verdict(
 
 
 def _notices(judgement: Judgement) -> Iterable[str]:
-    failed = [outcome for outcome in judgement.reused if isinstance(outcome.verdict, NeedsWork)]
-    if passed := [outcome for outcome in judgement.reused if outcome not in failed]:
+    reused = [outcome for outcome in judgement.outcomes if outcome.reused]
+    failed = [outcome for outcome in reused if isinstance(outcome.verdict, NeedsWork)]
+    if passed := [outcome for outcome in reused if outcome not in failed]:
         yield f"Passed before and unchanged, so not reviewed again: {_names(passed)}."
     if failed:
         yield f"Failed before and unchanged, so not reviewed again: {_names(failed)}."

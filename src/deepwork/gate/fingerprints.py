@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from deepwork.errors import OutputError, PathRefused
-from deepwork.files.paths import describe, open_regular
-from deepwork.gate.payload import ListedFile
+from deepwork.models.outputs import ListedFile
+from deepwork.paths.paths import describe, open_regular
 
 MAX_BYTES = 1024**3
 _CHUNK = 256 * 1024
@@ -42,7 +42,7 @@ def digest_of(*parts: object) -> str:
 
 
 def digests(fingerprints: Fingerprints, files: Iterable[ListedFile]) -> list[tuple[str, str]]:
-    """Give path and digest of each of these files."""
+    """Return path and digest of each of these files."""
     return [(path, fingerprints[path].digest) for path, _ in files]
 
 
@@ -93,7 +93,7 @@ def opened_fingerprint(
 
 
 def too_large(path: str) -> OutputError:
-    """Make the error for files that nobody can judge; a file may have holes, and be larger than any disk."""
+    """Return the error for files too large to be judged; a file may have holes, and be larger than any disk."""
     return OutputError(
         f"With {path!r}, the files that are to be judged have more than {MAX_BYTES:,} bytes",
         hint="Submit what a reviewer can read.",
@@ -102,15 +102,10 @@ def too_large(path: str) -> OutputError:
 
 def identity(descriptor: int, path: str, root: Path) -> tuple[tuple[int, ...], ...]:
     """Return what tells an opened file, and every folder and link on the way to it, from any put in its place."""
-    return (_of_file(os.fstat(descriptor)), *_of_way(path, root))
-
-
-def _of_file(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _of_way(path: str, root: Path) -> Iterator[tuple[int, ...]]:
-    """Identify the folders on the way to a file. A link is told by its times too; those of a folder change with use."""
-    for folder in (root / path).parents:
-        status = os.lstat(folder)
-        yield _of_file(status) if stat.S_ISLNK(status.st_mode) else (status.st_dev, status.st_ino)
+    parts: list[tuple[int, ...]] = []
+    for status in (os.fstat(descriptor), *map(os.lstat, (root / path).parents)):
+        # The size and the times of a folder change with use.
+        is_folder = stat.S_ISDIR(status.st_mode)
+        contents = () if is_folder else (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        parts.append((status.st_dev, status.st_ino, *contents))
+    return tuple(parts)

@@ -22,18 +22,19 @@ from deepwork.errors import (
     RunnerTimeout,
     RunnerUnavailable,
 )
-from deepwork.files.workspace import Workspace
 from deepwork.gate.fingerprints import Fingerprints
-from deepwork.gate.payload import ListedFile, Payload, files_of
-from deepwork.gate.progress import ReviewProgress
-from deepwork.gate.recorded import NO_VERDICTS, RecordedVerdicts
-from deepwork.gate.routing import Reviewer, Routing
+from deepwork.gate.payload import Payload
 from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.verdicts import checked
-from deepwork.gate.work import Evaluation, Work, evaluations, handed_back_tasks
+from deepwork.gate.work import Evaluation, MissingRunner, Reviewer, Routing, Work, evaluations, handed_back_tasks
 from deepwork.models.jobs import Step, UserInput
-from deepwork.models.reviews import HandedBack, NeedsWork, ReviewRequest, ReviewTask, Verdict
+from deepwork.models.outputs import ListedFile, files_of
+from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.review_runner import ReviewRunner
+
+# The verdict that holds for an evaluation already, if there is one.
+KnownVerdict = Callable[[Evaluation], Passed | NeedsWork | None]
 
 log = logging.getLogger("deepwork.gate")
 
@@ -44,7 +45,7 @@ MAX_GAPS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one evaluation: a verdict, or the reason why there is none."""
+    """The result of one evaluation: a verdict, or the reason for its absence."""
 
     evaluation: Evaluation
     verdict: Verdict | None = None
@@ -70,7 +71,7 @@ class Judgement:
         handed_back: What was handed back to the agent to have it reviewed itself.
         skipped: The outputs that were not submitted, so that their reviews had nothing to judge.
         changed: The files that changed while they were judged.
-        untrusted: The settings that have no effect without trust.
+        untrusted: The settings that have no effect without trust, if a verdict is missing.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -88,14 +89,57 @@ class Judgement:
     def broken(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.error]
 
-    @cached_property
-    def reused(self) -> list[Outcome]:
-        return [outcome for outcome in self.outcomes if outcome.reused]
-
     async def undo(self) -> None:
         """Take back what runners have written, because the session could not be saved."""
         for hand_back in self.handed_back:
             await hand_back.verdict.undo()
+
+
+class ReviewProgress:
+    """How far a review is, for its callers. Changed by the gate, read by every caller.
+
+    Attributes:
+        total: How many evaluations there are; none are told before there is one.
+        completed: How many of them are over.
+        change: Set at the next change, when another one takes its place.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._start = clock()
+        self.change = anyio.Event()
+        self._running: list[str] = []
+        self.total = 0
+        self.completed = 0
+
+    def begin(self, review: str) -> None:
+        """Note that a review has begun."""
+        self._running.append(review)
+        self.notify()
+
+    def end(self, review: str) -> None:
+        """Note that a review is over, with any result."""
+        self._running.remove(review)
+        self.completed += 1
+        self.notify()
+
+    def notify(self) -> None:
+        """Wake all who wait for a change."""
+        self.change.set()
+        self.change = anyio.Event()
+
+    @property
+    def report(self) -> tuple[float, int, str]:
+        """What callers are told: a number that grows with every look, as MCP wants it, the total, and what runs.
+
+        The number stays under the total until all are done.
+        """
+        seconds = self._clock() - self._start
+        value = self.completed + (seconds / (seconds + 60) if self.completed < self.total else 0)
+        names = ", ".join(self._running[:4])
+        more = f" and {len(self._running) - 4} more" if len(self._running) > 4 else ""
+        running = f"; reviewing {names}{more}" if names else ""
+        return value, self.total, f"{self.completed} of {self.total} reviews done after {seconds:.0f} s{running}"
 
 
 class QualityGate:
@@ -104,12 +148,12 @@ class QualityGate:
     Args:
         cli: The external reviewer; None in self-review mode.
         max_inline_files: Up to this many files stand in the payload with their contents.
-        routing: Who judges which reviews; `cli` is the runner for those that take no route.
+        routing: Who judges which reviews; `cli` is the runner for all without a route.
         timeout: Seconds that one external review may take, with up to five files.
         max_attempts: Failed verdicts after which a step is stuck.
         max_failures: Calls in a row without a verdict after which the agent is told to go on otherwise.
         concurrency: How many external reviews run at once.
-        untrusted: Gives the labels of settings that have no effect without trust, for who asks why there is no verdict.
+        untrusted: Returns the labels of settings that have no effect without trust, to explain a missing verdict.
     """
 
     def __init__(
@@ -139,8 +183,16 @@ class QualityGate:
         """Choose who judges each review of a step, by its `run_each`."""
         return {review.run_each: self._routing.reviewer(job_name, step.id, review.run_each) for review in step.reviews}
 
+    def missing_reviewer(self, job_name: str, steps: Iterable[Step]) -> RunnerUnavailable | None:
+        """Return why reviews of these steps can never be held: no plugin offers their reviewer."""
+        for step in steps:
+            for reviewer in self.reviewers(job_name, step).values():
+                if isinstance(reviewer.runner, MissingRunner):
+                    return reviewer.runner.error
+        return None
+
     async def unavailable(self) -> RunnerUnavailable | None:
-        """Say why not every review can have a verdict now: a reviewer gives none, or cannot work."""
+        """Return why not every review can have a verdict now: a reviewer gives none, or cannot work."""
         for reviewer in self._routing.reviewers:
             if not reviewer.gives_verdicts:
                 return RunnerUnavailable(
@@ -153,7 +205,7 @@ class QualityGate:
         return None
 
     async def broken_reviewers(self) -> dict[str, RunnerUnavailable]:
-        """Say of each reviewer that gives verdicts and cannot work now why."""
+        """Return why a reviewer that gives verdicts cannot work now, by name."""
         errors = {
             reviewer.name: await reviewer.runner.unavailable(self._workspace.root)
             for reviewer in self._routing.reviewers
@@ -166,7 +218,7 @@ class QualityGate:
         work: Work,
         copied: Snapshot,
         *,
-        verdicts: RecordedVerdicts = NO_VERDICTS,
+        known_verdict: KnownVerdict = lambda _: None,
         progress: ReviewProgress | None = None,
     ) -> Judgement:
         """Have everything judged that needs a verdict; if nothing failed, hand back the other reviews.
@@ -174,26 +226,31 @@ class QualityGate:
         Args:
             work: What was submitted.
             copied: A copy of all files of the work, if any review gives a verdict.
-            verdicts: What was judged before. Unchanged files are answered from it, and not judged again.
+            known_verdict: Returns what was judged before. It answers for unchanged files, which are not judged again.
             progress: Told how far it is.
         """
         judgement = Judgement(skipped=work.skipped)
         if work.gives_verdicts:
-            judgement = await self._judged(work, copied, verdicts, progress or ReviewProgress())
-        if judgement.failed or judgement.broken or judgement.changed:
+            judgement = await self._judged(work, copied, known_verdict, progress or ReviewProgress())
+        if judgement.broken:
+            return replace(judgement, untrusted=tuple(sorted(self._untrusted())))
+        if judgement.failed or judgement.changed:
             return judgement
-        return replace(judgement, handed_back=(*judgement.handed_back, *await self._hand_back(work)))
+        hand_backs = await self._hand_back(work)
+        return replace(judgement, handed_back=(*judgement.handed_back, *hand_backs)) if hand_backs else judgement
 
     async def _judged(
-        self, work: Work, copied: Snapshot, verdicts: RecordedVerdicts, progress: ReviewProgress
+        self, work: Work, copied: Snapshot, known_verdict: KnownVerdict, progress: ReviewProgress
     ) -> Judgement:
         """Ask for a verdict on every evaluation that has none, and see what changed meanwhile."""
-        outcomes = []
-        for evaluation in evaluations(work, copied.originals):
-            verdict = None if evaluation.reviewer.judges_project else verdicts.on(evaluation)
+        outcomes: list[Outcome] = []
+        to_run: list[int] = []
+        for number, evaluation in enumerate(evaluations(work, copied.originals)):
+            verdict = None if evaluation.reviewer.judges_project else known_verdict(evaluation)
             outcomes.append(Outcome(evaluation, verdict, reused=verdict is not None))
-        to_run = [number for number, outcome in enumerate(outcomes) if not outcome.verdict]
-        progress.expect(len(to_run))
+            if not verdict:
+                to_run.append(number)
+        progress.total = len(to_run)
 
         async def run(number: int) -> None:
             outcomes[number] = await self._evaluate(work, copied, outcomes[number].evaluation, progress)
@@ -202,9 +259,12 @@ class QualityGate:
             for number in to_run:
                 tasks.start_soon(run, number)
         changed = await self._changed(work, copied, outcomes) if to_run else ()
-        untrusted = tuple(sorted(self._untrusted()))
         return Judgement(
-            tuple(outcomes), tuple(_hand_backs(outcomes)), work.skipped, copied.originals, changed, untrusted
+            outcomes=tuple(outcomes),
+            handed_back=tuple(_hand_backs(outcomes)),
+            skipped=work.skipped,
+            fingerprints=copied.originals,
+            changed=changed,
         )
 
     async def _changed(self, work: Work, copied: Snapshot, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
@@ -227,7 +287,8 @@ class QualityGate:
         self, work: Work, copied: Snapshot, evaluation: Evaluation, progress: ReviewProgress
     ) -> Outcome:
         async with evaluation.reviewer.slots, self._slots:
-            progress.begin(evaluation.name)
+            name = evaluation.name
+            progress.begin(name)
             start = time.perf_counter()
             verdict, error = None, None
             try:
@@ -235,11 +296,11 @@ class QualityGate:
             except RunnerError as raised:
                 error = raised
             finally:
-                progress.end(evaluation.name)
+                progress.end(name)
             return Outcome(evaluation, verdict, error, time.perf_counter() - start)
 
     async def _verdict(self, work: Work, copied: Snapshot, evaluation: Evaluation) -> Verdict:
-        """Ask the runner; whatever it does instead of answering becomes an error that says so."""
+        """Ask the runner; a timeout or an exception becomes an error that the agent can read."""
         reviewer = evaluation.reviewer
         seconds = float(self.timeout + SECONDS_PER_FILE * max(0, len(evaluation.files) - FILES_IN_TIME))
         try:

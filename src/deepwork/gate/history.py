@@ -1,20 +1,22 @@
-"""What a judgement leaves in the history of a session. Pure."""
+"""What a judgement leaves in the history of a session, and the verdicts there that answer for it again. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, Outcome
-from deepwork.models.history import Criterion, Detail, NoVerdict, Skipped, Verdict
-from deepwork.models.reviews import NeedsWork, Passed
+from deepwork.gate.work import Evaluation
+from deepwork.models.history import Criterion, Detail, HistoryEntry, NoVerdict, Skipped, Verdict
+from deepwork.models.reviews import CriterionResult, NeedsWork, Passed
 
 # Of more files than these, one digest over all is kept.
 MAX_DIGESTS = 50
 
 
 def judgement_events(judgement: Judgement, *, asks_user: bool = False) -> Iterator[Detail]:
-    """Make the entries of every verdict, and of every reason why there was none.
+    """Yield the entries of every verdict, and of the reason for every missing one.
 
     `asks_user` is noted with each of them: the agent was told to ask its user.
     """
@@ -69,4 +71,48 @@ def _failure(outcome: Outcome) -> NoVerdict:
         kind=type(error).__name__,
         error=error.message if error else "",
         seconds=round(outcome.seconds, 3),
+    )
+
+
+@dataclass(frozen=True)
+class RecordedVerdicts:
+    """The verdicts on one step that hold, the last on each subject.
+
+    A reviewer that is asked again and again passes anything once. So work that failed stays failed until its files,
+    its inputs or its criteria change, even if the author writes other notes. Work that passed is judged again with
+    other notes.
+    """
+
+    by_subject: dict[str, Verdict] = field(default_factory=dict)
+    passed_keys: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, history: Iterable[HistoryEntry], step_id: str) -> RecordedVerdicts:
+        """Collect them from a history; of what changed during its review no verdict holds."""
+        by_subject: dict[str, Verdict] = {}
+        passed_keys: set[str] = set()
+        for entry in history:
+            verdict = entry.detail
+            if entry.step_id != step_id or not isinstance(verdict, Verdict) or verdict.changed:
+                continue
+            if verdict.subject is not None:
+                by_subject[verdict.subject] = verdict
+            elif verdict.passed and verdict.key:  # of an earlier release, whose verdicts name no subject
+                passed_keys.add(verdict.key)
+        return cls(by_subject, frozenset(passed_keys))
+
+    def on(self, evaluation: Evaluation) -> Passed | NeedsWork | None:
+        """Return the verdict on exactly this work; None if it has to be judged."""
+        verdict = self.by_subject.get(evaluation.subject)
+        if verdict is None:
+            return Passed() if evaluation.key in self.passed_keys else None
+        if not verdict.passed:
+            return NeedsWork(verdict.feedback, _criteria(verdict))
+        return Passed(verdict.feedback, _criteria(verdict)) if verdict.key == evaluation.key else None
+
+
+def _criteria(verdict: Verdict) -> tuple[CriterionResult, ...]:
+    return tuple(
+        CriterionResult(criterion=answer.criterion, passed=answer.passed, feedback=answer.feedback)
+        for answer in verdict.criteria
     )

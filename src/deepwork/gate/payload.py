@@ -1,4 +1,4 @@
-"""The text of what is judged, with the section lines of the specification."""
+"""The text of the files to be judged, with the section lines of the specification."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from deepwork.errors import PathRefused
-from deepwork.files.paths import describe, open_regular
-from deepwork.models.outputs import Outputs, output_files
+from deepwork.models.outputs import ListedFile
+from deepwork.paths.paths import describe, open_regular
 
 BEGIN_INPUTS = "==================== BEGIN INPUTS ===================="
 END_INPUTS = "==================== END INPUTS ===================="
@@ -21,13 +20,6 @@ RULE = "-" * 20
 
 FILE_BUDGET = 1024 * 1024
 PAYLOAD_BUDGET = 4 * 1024 * 1024
-
-
-class ListedFile(NamedTuple):
-    """A file, and the output to which it belongs."""
-
-    path: str
-    output: str
 
 
 @dataclass
@@ -53,7 +45,7 @@ class Payload:
     gaps: list[str] = field(default_factory=list, init=False)
 
     def text(self, outputs: Iterable[ListedFile], inputs: Iterable[ListedFile]) -> str:
-        """Write the sections; that of the inputs is left out if there are none."""
+        """Write the sections; the inputs' section is left out if it would be empty."""
         judged_files, input_files = list(outputs), list(inputs)
         count = len(judged_files) + len(input_files)
         self._inline = count <= self.max_inline_files
@@ -119,13 +111,6 @@ class Payload:
             return text
         self.gaps.append(f"{len(content):,} of the {size:,} bytes of {path}")
         return f"{text}\n[Cut here: {len(content):,} of {size:,} bytes are shown. Read the rest from: {where}]"
-
-
-def files_of(outputs: Outputs) -> Iterable[ListedFile]:
-    """List the files of outputs."""
-    for name, value in outputs.items():
-        for path in output_files(value):
-            yield ListedFile(path, name)
 
 
 def printable(path: str) -> str:

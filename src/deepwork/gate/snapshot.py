@@ -1,4 +1,4 @@
-"""A private copy of what is judged: the bytes that are hashed are those that a reviewer reads."""
+"""A private copy of the judged files: a reviewer reads the same bytes that are hashed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import anyio
 from anyio import to_thread
 
 from deepwork.errors import StorageError
-from deepwork.files.private_folders import private_folder
 from deepwork.gate.fingerprints import (
     MAX_BYTES,
     Fingerprint,
@@ -25,7 +24,8 @@ from deepwork.gate.fingerprints import (
     take_fingerprints,
     too_large,
 )
-from deepwork.gate.payload import ListedFile
+from deepwork.models.outputs import ListedFile
+from deepwork.paths.private_folders import private_folder
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OUTSIDE = ".outside-of-the-project"
@@ -39,7 +39,7 @@ class Snapshot:
     Attributes:
         originals: What the copied files were when they were copied.
         copies: What the copies were then.
-        is_handed_over: Whether another owner removes them.
+        is_handed_over: Whether another owner removes them, and not the end of the block.
     """
 
     def __init__(self) -> None:
@@ -56,10 +56,6 @@ class Snapshot:
     async def __aexit__(self, *_: object) -> None:
         if not self.is_handed_over:
             await self.remove()
-
-    def hand_over(self) -> None:
-        """Leave the copies to another owner, who removes them."""
-        self.is_handed_over = True
 
     async def remove(self) -> None:
         """Remove all copies."""
@@ -81,41 +77,22 @@ class Snapshot:
                 raise _not_copied(error) from error
         return self._root
 
-    def add(self, paths: Iterable[str], roots: Sequence[Path]) -> None:
-        """Copy files that were not copied yet; what cannot be read has no copy.
+    def add(self, path: str, roots: Sequence[Path], opened: int | None = None) -> Fingerprint:
+        """Copy a file that was not copied yet, and return what it was then; what cannot be read has no copy.
 
-        Raises:
-            OutputError: They are too large to be judged.
-            StorageError: They cannot be copied.
-        """
-        for path in paths:
-            if path not in self.originals:
-                self._copy(path, roots)
-
-    def add_opened(self, descriptor: int, path: str, roots: Sequence[Path]) -> Fingerprint:
-        """Copy an opened file that was not copied yet, and return its fingerprint.
+        Args:
+            path: The file.
+            roots: The folders in which it may lie.
+            opened: The file as it was opened already.
 
         Raises:
             OutputError: With it, the files are too large to be judged.
             StorageError: It cannot be copied.
         """
-        if path not in self.originals:
-            self._copy(path, roots, descriptor)
-        return self.originals[path]
-
-    def listed(self, files: Iterable[ListedFile]) -> list[ListedFile]:
-        """Return files by the paths of their copies."""
-        return [ListedFile(copy_name(path), output) for path, output in files]
-
-    def changed(self, roots: Sequence[Path]) -> list[str]:
-        """Return the paths of files that are not what they were when they were copied, or whose copies are not."""
-        changed = {*changed_files(self.originals, take_fingerprints(self.originals, roots))}
-        changed_copies = {*changed_files(self.copies, take_fingerprints(self.copies, [self.root]))}
-        return [path for path in self.originals if path in changed or copy_name(path) in changed_copies]
-
-    def _copy(self, path: str, roots: Sequence[Path], opened: int | None = None) -> None:
-        name = copy_name(path)
-        copied = self.root / name
+        if path in self.originals:
+            return self.originals[path]
+        name, root = copy_name(path), self.root
+        copied = root / name
         try:
             copied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(os.open(copied, _NEW, 0o400), "wb") as file:
@@ -126,12 +103,23 @@ class Snapshot:
                     original = opened_fingerprint(opened, path, roots[0], write)
                 file.flush()
                 if original.identity:
-                    self.copies[name] = Fingerprint(original.digest, identity(file.fileno(), name, self.root))
+                    self.copies[name] = Fingerprint(original.digest, identity(file.fileno(), name, root))
             if not original.identity:
                 copied.unlink()
         except OSError as error:
             raise _not_copied(error) from error
         self.originals[path] = original
+        return original
+
+    def listed(self, files: Iterable[ListedFile]) -> list[ListedFile]:
+        """Return files by the paths of their copies."""
+        return [ListedFile(copy_name(path), output) for path, output in files]
+
+    def changed(self, roots: Sequence[Path]) -> list[str]:
+        """Return the paths of files that are not what they were when they were copied, or whose copies are not."""
+        changed = {*changed_files(self.originals, take_fingerprints(self.originals, roots))}
+        changed_copies = {*changed_files(self.copies, take_fingerprints(self.copies, [self.root]))}
+        return [path for path in self.originals if path in changed or copy_name(path) in changed_copies]
 
     def _write(self, path: str, file: BufferedWriter, chunk: bytes) -> None:
         self._remaining -= len(chunk)
@@ -144,7 +132,7 @@ class Snapshot:
 
 
 def copy_name(path: str) -> str:
-    """Return where below a snapshot the copy of a file lies; one that is not in the project has an absolute path."""
+    """Return where below a snapshot the copy of a file lies; a file outside of the project has an absolute path."""
     return os.path.join(_OUTSIDE, path.lstrip("/")) if path.startswith("/") else path
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from deepwork.errors import BadVerdict
 from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, Usage, Verdict
-from deepwork.text.foreign import quoted, shorten, visible, visible_lines
+from deepwork.text import quoted, shorten, visible, visible_lines
 
 NO_FEEDBACK = "No feedback provided"
 MAX_FEEDBACK = 32 * 1024
@@ -19,7 +19,7 @@ MAX_COUNT = 10**12
 
 
 def verdict_schema(criteria: Iterable[str]) -> dict[str, Any]:
-    """Give the JSON Schema of an answer that judges every one of these criteria."""
+    """Return the JSON Schema of an answer that judges every one of these criteria."""
     names = list(criteria)
     result = {
         "type": "object",
@@ -81,7 +81,7 @@ def read_verdict(answer: Any, usage: Usage | None = None) -> Passed | NeedsWork:
 
 
 def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
-    """Give the verdict as it may be believed: it passed only if every criterion was answered, and each passed.
+    """Return the verdict as it may be believed: it passed only if every criterion was answered, and each passed.
 
     Raises:
         BadVerdict: It is not a verdict, or does not judge exactly the criteria of the review.
@@ -90,9 +90,12 @@ def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
         return verdict
     if not isinstance(verdict, Passed | NeedsWork) or not isinstance(verdict.feedback, str):
         raise BadVerdict(f"the runner gave {_type_name(verdict)}, not a verdict")
-    if not all(isinstance(result, CriterionResult) for result in verdict.criteria):
-        raise BadVerdict("the runner gave criteria of another type than CriterionResult")
-    _compare([result.criterion for result in verdict.criteria], list(criteria))
+    judged: list[str] = []
+    for result in verdict.criteria:
+        if not isinstance(result, CriterionResult):
+            raise BadVerdict("the runner gave criteria of another type than CriterionResult")
+        judged.append(result.criterion)
+    _compare(judged, list(criteria))
     return _bounded_verdict(verdict)
 
 
@@ -113,7 +116,7 @@ def _bounded_verdict(verdict: Passed | NeedsWork) -> Passed | NeedsWork:
 
 
 def _bounded_usage(usage: object) -> Usage | None:
-    """Keep of the costs what can be stored: whoever reports them may have written anything."""
+    """Return the costs as they can be stored: the runner may report anything."""
     if not isinstance(usage, Usage):
         return None
     cost = usage.cost_usd
@@ -132,6 +135,8 @@ def _count(value: object) -> int | None:
 
 
 def _compare(judged: list[str], criteria: list[str]) -> None:
+    if sorted(judged) == sorted(criteria):
+        return
     counts = Counter(judged)
     differences = {
         "missing": [name for name in criteria if name not in counts],
@@ -160,7 +165,7 @@ def _results(items: Any) -> Iterable[CriterionResult]:
 
 
 def _bounded(text: str) -> str:
-    """Cut a text, and write as escapes what would be invisible to whoever reads it."""
+    """Cut a text, and write invisible characters as escapes."""
     cut = text[:MAX_FEEDBACK]
     shown = visible_lines(_decoded(cut))
     return shown if len(cut) == len(text) else f"{shown}… [{len(text):,} characters, cut here]"

@@ -1,19 +1,113 @@
-"""What the gate is given to judge, and how it is divided among reviewers."""
+"""What the gate is given to judge, who judges which of it, and how it is divided among them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
+import anyio
+
+from deepwork.errors import RunnerUnavailable
 from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
-from deepwork.gate.payload import ListedFile, files_of
-from deepwork.gate.routing import Reviewer
 from deepwork.models.jobs import FileInput, Review, Step
-from deepwork.models.outputs import KINDS, Outputs
-from deepwork.models.reviews import ReviewTask
+from deepwork.models.outputs import KINDS, ListedFile, Outputs, files_of
+from deepwork.models.reviews import ReviewRequest, ReviewTask, Verdict
+from deepwork.ports.records import ReviewRunnerSpec
+from deepwork.ports.review_runner import ReviewRunner
 
 WHOLE_STEP = "step"
+
+
+class MissingRunner(ReviewRunner):
+    """Stands for a runner that no plugin offers, so that workflows without reviews can still run."""
+
+    def __init__(self, error: RunnerUnavailable) -> None:
+        self.error = error
+
+    async def review(self, request: ReviewRequest) -> Verdict:
+        """Raise the error."""
+        raise self.error
+
+    async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
+        """Return the error."""
+        return self.error
+
+
+@dataclass(frozen=True, eq=False)
+class Reviewer:
+    """A runner, with what the gate has to know of it."""
+
+    name: str
+    runner: ReviewRunner
+    max_inline_files: int
+    gives_verdicts: bool = True
+    reads_files: bool = True
+    judges_project: bool = False
+    slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
+
+    @classmethod
+    def of(cls, spec: ReviewRunnerSpec) -> Reviewer:
+        """Make the runner that a plugin declares."""
+        slots = anyio.CapacityLimiter(spec.concurrency or math.inf)
+        return cls(
+            spec.name,
+            spec.create(),
+            spec.max_inline_files,
+            spec.gives_verdicts,
+            spec.reads_files,
+            spec.judges_project,
+            slots,
+        )
+
+
+def missing_reviewer(name: str, left_out: str) -> Reviewer:
+    """Make the stand-in for a runner that no plugin offers.
+
+    Args:
+        name: The name of the runner.
+        left_out: What was not loaded, for the end of the error's message.
+    """
+    error = RunnerUnavailable(
+        f"there is no reviewer {name!r}{left_out}",
+        hint="Ask the user to load it again, to choose another one (--external-runner or quality_gate.runner), or to "
+        "switch the quality gate off.",
+    )
+    return Reviewer(name, MissingRunner(error), max_inline_files=0)
+
+
+@dataclass(frozen=True)
+class Route:
+    """Sends reviews to a reviewer; what is None fits all."""
+
+    reviewer: Reviewer
+    job: str | None = None
+    step: str | None = None
+    review: str | None = None
+
+    def fits(self, job: str, step: str, review: str) -> bool:
+        """True if a review takes this route."""
+        pairs = ((self.job, job), (self.step, step), (self.review, review))
+        return all(pattern is None or pattern == name for pattern, name in pairs)
+
+
+@dataclass(frozen=True)
+class Routing:
+    """All reviewers of a gate, and the routes of the reviews."""
+
+    default: Reviewer
+    routes: Sequence[Route] = ()
+
+    @property
+    def reviewers(self) -> list[Reviewer]:
+        """All of them, each once."""
+        return [*dict.fromkeys([self.default, *(route.reviewer for route in self.routes)])]
+
+    def reviewer(self, job: str, step: str, review: str) -> Reviewer:
+        """Choose the reviewer of a review: that of the first route that fits, else the default."""
+        return next((route.reviewer for route in self.routes if route.fits(job, step, review)), self.default)
 
 
 @dataclass(frozen=True)
@@ -50,11 +144,6 @@ class Work:
         return [*files_of(self.outputs), *self.inputs]
 
     @cached_property
-    def paths(self) -> list[str]:
-        """The paths of all files."""
-        return [path for path, _ in self.files]
-
-    @cached_property
     def reviews(self) -> list[Review]:
         """The reviews that have something to judge: that of an output which was not submitted has nothing."""
         return [
@@ -72,7 +161,7 @@ class Work:
         return any(self.reviewers[review.run_each].gives_verdicts for review in self.reviews)
 
     def key(self, fingerprints: Fingerprints) -> tuple[str, str, str]:
-        """Return session, step, and a digest of what was submitted: equal work has one review at a time."""
+        """Return session, step, and a digest of the submission: equal work has one review at a time."""
         content = digest_of(sorted(self.outputs.items()), digests(fingerprints, self.files))
         return self.session_id, self.step.id, content
 
@@ -114,7 +203,7 @@ def evaluations(work: Work, fingerprints: Fingerprints) -> Iterator[Evaluation]:
         reviewer = work.reviewers[portion.review.run_each]
         if not reviewer.gives_verdicts:
             continue
-        task = _task(portion.review, (listed.path for listed in portion.files))
+        task = _task(portion.review, [path for path, _ in portion.files])
         key, subject = verdict_keys(work, fingerprints, portion, reviewer.name)
         yield Evaluation(task, portion.files, portion.target_file, reviewer, key, subject)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from deepwork.errors import EmptyWorkflow, JobLoadError, JobSourceError, UnknownJob, UnknownWorkflow
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.models.jobs import Job, Workflow
-from deepwork.text.suggest import near, nearest
+from deepwork.text import near, nearest
 
 
 def choose_job(catalogue: Catalogue, job_name: str) -> Job:
     """Find a job by its name.
 
     Raises:
-        UnknownJob: There is none, or its file is broken.
+        UnknownJob: It does not exist, or its file is broken.
     """
     job = catalogue.find(job_name)
     if job is None:
@@ -56,10 +56,10 @@ def choose_workflow(job: Job, workflow_name: str) -> tuple[Workflow, list[str]]:
 
 
 def alternatives(catalogue: Catalogue, job_name: str, workflow_name: str) -> dict[str, tuple[str, str]]:
-    """Give the jobs and workflows that names could mean which mean none, and are no slip of one.
+    """Return the workflows to offer when the given names match nothing and are not a typo.
 
     Returns:
-        Names of a job and of a workflow, by what people are shown.
+        Names of a job and of a workflow, by the text that people are shown.
     """
     job = catalogue.find(job_name)
     if isinstance(job, JobLoadError):
@@ -75,7 +75,7 @@ def alternatives(catalogue: Catalogue, job_name: str, workflow_name: str) -> dic
 
 
 def _unknown_job(catalogue: Catalogue, job_name: str) -> UnknownJob:
-    """Say which job was probably meant; a workflow's name, alone or as stacks show it, leads to its job."""
+    """Return an error that suggests the intended job; a workflow's name, also as stacks show it, leads to its job."""
     listing = catalogue.list()
     jobs = [job for _, job in listing.jobs]
     workflow_name = job_name.rpartition("/")[2]

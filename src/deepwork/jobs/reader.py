@@ -13,9 +13,9 @@ from pathlib import Path
 
 from deepwork.documents.limits import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
-from deepwork.files.paths import is_utf8, open_regular
 from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, unreadable
 from deepwork.models.jobs import Job
+from deepwork.paths.paths import is_utf8, open_regular
 
 log = logging.getLogger("deepwork.jobs")
 
@@ -54,7 +54,7 @@ class _Allowance:
         self._at = time.monotonic()
 
     def is_left(self) -> bool:
-        """Say whether another file may be parsed."""
+        """True if another file may be parsed."""
         earned = (time.monotonic() - self._at) * PARSE_SECONDS / REFILL_SECONDS
         self._seconds = min(PARSE_SECONDS, self._seconds + earned)
         self._at = time.monotonic()
@@ -89,7 +89,7 @@ class JobReader:
 
     @property
     def escapes(self) -> bool:
-        """Say whether the folder is a link that leads out of where it has to be."""
+        """True if the folder is a link that leads out of its allowed place."""
         inside = self._inside
         try:
             return inside is not None and not Path(os.path.realpath(self.folder)).is_relative_to(inside)
@@ -125,7 +125,7 @@ class JobReader:
                 kept_bytes += cached.stamp[2]
             else:
                 unread.append((self._size(name), name))
-        for size, name in sorted(unread):  # small ones first, so that one that takes long holds up few others
+        for size, name in sorted(unread):  # small ones first, so that a slow one holds up few others
             if kept_bytes + size > MAX_KEPT:
                 items[name] = load_error(
                     self.folder / name, f"the jobs of this folder have more than {MAX_KEPT:,} bytes"
@@ -148,7 +148,7 @@ class JobReader:
             return False
 
     def read(self, name: str) -> Job | JobLoadError | None:
-        """Read the job of one sub-folder; None when there is none of that name."""
+        """Read the job of one sub-folder; None if it does not exist."""
         job_dir = self.folder / name
         if not _is_plain(name) or self.escapes or not os.path.isdir(job_dir):
             return None
@@ -201,7 +201,7 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Say whether a sub-folder can have this name."""
+    """True if a sub-folder can have this name."""
     try:
         return name not in ("", ".", "..") and not set(name) & {"/", "\\", "\0"} and len(os.fsencode(name)) < 256
     except UnicodeEncodeError:

@@ -15,10 +15,10 @@ import importlib_metadata
 
 from deepwork import __version__
 from deepwork.errors import ConfigError
+from deepwork.loading.features import FEATURES
 
 GROUP = "deepwork"
 FILE = "file"  # stands for the version of a plugin that is one file
-BUILTINS = ("command_runner", "json_store", "local_jobs", "memory_store", "self_review", "workflow_tools")
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,24 @@ class Candidate:
 
     @property
     def block_name(self) -> str:
-        """The name by which the configuration leaves it out: that of the distribution, the plugin's for the core's."""
+        """The name that blocks it in the configuration: the distribution's, or the plugin's for the core's."""
         return self.name if self.builtin else self.distribution
 
     def __str__(self) -> str:
         """Name the distribution first: that is what people install and remove."""
-        where = f"builtin.{self.name}" if self.builtin else f"plugin {self.name!r}"
+        where = f"feature {self.name!r}" if self.builtin else f"plugin {self.name!r}"
         return f"{self.distribution} {self.version} ({where})"
 
 
 def installed() -> list[Candidate]:
-    """List the core's own plugins, then those of the entry point group `deepwork`, sorted."""
+    """Return the features of the kernel, then the plugins of the entry point group `deepwork`, sorted."""
     candidates = [
         Candidate(
             point.name, point.dist.name if point.dist else "unknown", _version(point), point.load, module=point.module
         )
         for point in importlib_metadata.entry_points(group=GROUP)
     ]
-    return [*map(_builtin, BUILTINS), *sorted(candidates, key=lambda plugin: (plugin.name, plugin.distribution))]
+    return [*map(_feature, FEATURES), *sorted(candidates, key=lambda plugin: (plugin.name, plugin.distribution))]
 
 
 def in_folder(folder: Path) -> list[Candidate]:
@@ -93,7 +93,7 @@ def _import_file(file: Path) -> Any:
         return module
     spec = spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
+        raise ImportError(f"{file} is not a Python file")
     module = module_from_spec(spec)
     # Pydantic and dataclasses look up the types of annotations there.
     sys.modules[file.stem] = module
@@ -105,11 +105,9 @@ def _import_file(file: Path) -> Any:
     return module
 
 
-def _builtin(name: str) -> Candidate:
-    def load() -> Any:
-        return import_module(f"deepwork.builtin.{name}")
-
-    return Candidate(name, "deepwork", __version__, load, builtin=True, module=f"deepwork.builtin.{name}")
+def _feature(name: str) -> Candidate:
+    module = FEATURES[name]
+    return Candidate(name, "deepwork", __version__, partial(import_module, module), builtin=True, module=module)
 
 
 def _version(point: importlib_metadata.EntryPoint) -> str:

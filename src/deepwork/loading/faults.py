@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TypeVar
@@ -20,6 +18,7 @@ from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import Check, Finding, Level, ReviewRunnerSpec, StateStoreSpec
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
+from deepwork.programs.stdout import stdout_on_stderr
 
 log = logging.getLogger("deepwork.plugins")
 
@@ -30,20 +29,20 @@ ItemT = TypeVar("ItemT")
 
 
 def hint_to_block(plugin: Candidate) -> str:
-    """Say where to correct a plugin, and how to go without it."""
+    """Return how to correct a plugin, and how to go without it."""
     place = plugin.distribution if plugin.is_file else plugin.package or plugin.name
     return f"Correct it in {place}, or, to go without it, add {plugin.block_name!r} to {BLOCK}"
 
 
 def hint_to_keep_one(plugins: Sequence[Candidate]) -> str:
-    """Say how to choose among plugins that get in each other's way; which of them stays is the user's decision."""
+    """Return how to choose among conflicting plugins; which one stays is the user's decision."""
     share_distribution = len({plugin.block_name for plugin in plugins}) < len(plugins)
     names = [repr(plugin.name if share_distribution else plugin.block_name) for plugin in plugins]
     return f"Keep one of them: add {' or '.join(dict.fromkeys(names))} to {BLOCK}"
 
 
 def cause_of(error: BaseException, plugin: Candidate) -> str:
-    """Say what was raised, and the last line of the plugin's own code on the way there.
+    """Return the error, with the last line of the plugin's own code on the way there.
 
     The whole traceback is logged at level debug.
     """
@@ -69,26 +68,6 @@ def told_as_fault(plugin: Candidate, subject: str) -> Iterator[None]:
         raise fault(plugin, subject, error) from error
 
 
-@contextmanager
-def stdout_on_stderr() -> Iterator[None]:
-    """Send to stderr what is printed meanwhile, also by programs: stdout is for the result of a command."""
-    sys.stdout.flush()
-    try:
-        real_stdout = os.dup(1)
-    except OSError:  # closed by whoever started us
-        with redirect_stdout(sys.stderr):
-            yield
-        return
-    os.dup2(2, 1)
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(real_stdout, 1)
-        os.close(real_stdout)
-
-
 class GuardedSource(JobSource):
     """A job source of a plugin. If it raises, there is an error beside the jobs of the other sources."""
 
@@ -97,7 +76,7 @@ class GuardedSource(JobSource):
         self._source, self._plugin = source, plugin
 
     def load(self) -> Iterable[Job | JobLoadError]:
-        """Give what the source gives, up to its error."""
+        """Yield the source's jobs, up to its error."""
         try:
             yield from self._source.load()
         except Exception as error:  # noqa: BLE001 - code of a plugin
@@ -112,7 +91,7 @@ class GuardedSource(JobSource):
             return None
 
     def holds(self, job_dir: Path) -> bool:
-        """Say whether the source gives a job in this folder; one that raises gives none."""
+        """True if the source has a job in this folder; a source that raises has none."""
         try:
             return self._source.holds(job_dir)
         except Exception:  # noqa: BLE001 - code of a plugin

@@ -13,9 +13,10 @@ import pluggy
 from deepwork import hookspecs
 from deepwork.errors import ConfigError, DeepWorkError, NameClash, PluginLoadError
 from deepwork.loading.discovery import Candidate, installed
-from deepwork.loading.faults import cause_of, fault, hint_to_block, hint_to_keep_one, place_of, stdout_on_stderr
+from deepwork.loading.faults import cause_of, fault, hint_to_block, hint_to_keep_one, place_of
 from deepwork.ports.context import ContextOf
-from deepwork.text.suggest import nearest
+from deepwork.programs.stdout import stdout_on_stderr
+from deepwork.text import nearest
 
 log = logging.getLogger("deepwork.plugins")
 
@@ -32,21 +33,21 @@ class Provided(Generic[ItemT]):
 
 @dataclass(frozen=True)
 class Answers(Generic[ItemT]):
-    """What all plugins gave for one hook, and the errors of those that failed."""
+    """The items of all plugins for one hook, and the errors of the failed plugins."""
 
     items: tuple[Provided[ItemT], ...]
     failures: tuple[Provided[DeepWorkError], ...]
 
     @property
     def errors(self) -> tuple[DeepWorkError, ...]:
-        """The errors, whoever caused them."""
+        """The errors, of all plugins."""
         return tuple(failure.item for failure in self.failures)
 
     def demand(self) -> tuple[Provided[ItemT], ...]:
-        """Give the items, if no plugin has failed.
+        """Return the items, if no plugin has failed.
 
         Raises:
-            PluginLoadError: A plugin raised an error, or gave something else than the hook demands.
+            PluginLoadError: A plugin raised an error, or returned something else than the hook demands.
             ConfigError: The settings of a plugin are not valid.
         """
         if self.errors:
@@ -65,11 +66,11 @@ class PluginStatus:
 
 
 class PluginManager:
-    """All plugins of one server. There is no global manager. Creating one never fails: `demand` raises what is wrong.
+    """All plugins of one server. No manager is global. Creating one never fails: `demand` raises what is wrong.
 
     Args:
         blocked: Names of plugins or distributions that are not imported.
-        required: Names of plugins without which no server may start.
+        required: Names of plugins that every server needs.
         strict: Whether a plugin that cannot be imported is a reason not to start.
         candidates: The plugins that could be loaded. Default: the installed ones.
     """
@@ -106,28 +107,34 @@ class PluginManager:
             raise self.problems[0]
 
     def ask(self, hook: str, kind: type[ItemT], context: ContextOf, **arguments: Any) -> Answers[ItemT]:
-        """Ask every plugin that has the hook, one by one, so that one that fails does not stop the rest.
+        """Ask every plugin that has the hook, one by one, so that a failing plugin does not stop the rest.
 
         Args:
             hook: The name of the hook.
-            kind: The type of the items that it gives.
+            kind: The type of its items.
             context: Makes the context of a plugin from its name.
             **arguments: Further arguments of the hook.
         """
         return self._gather(hook, kind, context, arguments)
 
-    def commands(self, kind: type[ItemT]) -> Answers[ItemT]:
-        """Ask for commands of the terminal."""
-        return self._gather("deepwork_commands", kind, None, {})
+    def ask_without_context(self, hook: str, kind: type[ItemT]) -> Answers[ItemT]:
+        """Ask every plugin for what it has in any project, such as commands of the terminal."""
+        return self._gather(hook, kind, None, {})
 
     def has(self, name: str) -> bool:
-        """Say whether a plugin is loaded."""
+        """True if a plugin is loaded."""
         return any(status.plugin.name == name and status.status == "active" for status in self.statuses)
 
     @property
     def failures(self) -> list[PluginStatus]:
         """The plugins that could not be loaded."""
         return [status for status in self.statuses if status.status == "failed"]
+
+    @property
+    def left_out(self) -> list[PluginStatus]:
+        """The plugins that could not be loaded, and the features that are blocked: what may offer a missing name."""
+        blocked = [status for status in self.statuses if status.status == "blocked" and status.plugin.builtin]
+        return [*self.failures, *blocked]
 
     def _gather(
         self, hook: str, kind: type[ItemT], context: ContextOf | None, arguments: dict[str, Any]
@@ -194,7 +201,7 @@ class PluginManager:
             valid = list(inspect.signature(spec).parameters)
             for name in inspect.signature(getattr(module, hook)).parameters:
                 if name not in valid:
-                    return f"hook {hook!r} takes {name!r}, which is no argument of it; valid: {', '.join(valid)}"
+                    return f"hook {hook!r} takes {name!r}, which is not an argument of it; valid: {', '.join(valid)}"
         return None
 
     def _fail(self, candidate: Candidate, cause: str) -> None:
@@ -244,7 +251,7 @@ def _ask(implementation: Any, candidate: Candidate, hook: str, arguments: Mappin
 
 
 def _misuse(result: Any, kind: type) -> str | None:
-    """Say why what a hook has returned is nothing to go through."""
+    """Return why the result of a hook cannot be iterated; None if it can."""
     if inspect.isasyncgen(result) or inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()

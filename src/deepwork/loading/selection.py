@@ -48,7 +48,7 @@ def clash(kind: str, name: str, first: Candidate, second: Candidate, hint: str |
 def named_tools(
     sets: Iterable[Provided[ToolSet]], prefixes: Mapping[str, str]
 ) -> Iterator[tuple[str, Provided[ToolSpec]]]:
-    """Give every tool its name: its own when its set is served alone, with the set's prefix when other sets are served.
+    """Yield every tool with its name: its own if its set is served alone, else with the set's prefix.
 
     Raises:
         NameClash: Two tools would have the same name.
@@ -76,7 +76,7 @@ def choose_tool_sets(
     available: dict[str, Provided[ToolSet]],
     *,
     option: str,
-    failures: Iterable[PluginStatus] = (),
+    left_out: Iterable[PluginStatus] = (),
 ) -> list[Provided[ToolSet]]:
     """Select tool sets, each whole (`SET`) or a subset of its tools (`SET:SUBSET`). Two subsets of a set are joined.
 
@@ -88,7 +88,7 @@ def choose_tool_sets(
     for name in names:
         set_name, _, subset = name.partition(":")
         subsets.setdefault(set_name, []).append(subset)
-    chosen = {name: choose("tool set", name, available, option=option, failures=failures) for name in subsets}
+    chosen = {name: choose("tool set", name, available, option=option, left_out=left_out) for name in subsets}
     return [
         provided if "" in subsets[name] else Provided(_narrowed(provided, subsets[name], option), provided.by)
         for name, provided in chosen.items()
@@ -109,12 +109,12 @@ def _narrowed(provided: Provided[ToolSet], subsets: Sequence[str], option: str) 
 
 
 def choose(
-    kind: str, name: str, available: dict[str, ItemT], *, option: str, failures: Iterable[PluginStatus] = ()
+    kind: str, name: str, available: dict[str, ItemT], *, option: str, left_out: Iterable[PluginStatus] = ()
 ) -> ItemT:
     """Select an item by name.
 
     Raises:
-        UnknownName: No plugin offers it. The error lists the available names, and plugins that could not be loaded.
+        UnknownName: No plugin offers it. The error lists the available names, and plugins that were not loaded.
     """
     if name in available:
         return available[name]
@@ -122,8 +122,9 @@ def choose(
     offered = [key for key, item in available.items() if isinstance(item, Provided) and item.by.name == name]
     if offered:
         message += f"; {name!r} is the name of a plugin, which offers: {', '.join(offered)}"
-    for status in failures:
-        message += f"\n{status.plugin} might offer it, but could not be loaded: {status.cause}"
+    for status in left_out:
+        reason = f"could not be loaded: {status.cause}" if status.cause else "is left out"
+        message += f"\n{status.plugin} might offer it, but {reason}"
     distribution = DISTRIBUTIONS.get(name)
     hint = f"Install the distribution {distribution}." if distribution else f"Choose one of these with {option}."
     raise UnknownName(message, hint=hint)

@@ -1,6 +1,6 @@
 """What can happen in a session: a model for each kind of entry of its history.
 
-Stored is the JSON of an entry, with whatever a later release has put into it. `HistoryEntry.detail` reads it as the
+An entry is stored as JSON, with all fields of a later release. `HistoryEntry.detail` reads it as the
 model of its kind. `docs/reference/history.md` says what each field means.
 """
 
@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     ABORTED = "aborted"
     REOPENED = "reopened"
     NOTE = "note"
+    WAITING = "waiting"
 
 
 class StoredModel(BaseModel):
@@ -42,9 +43,9 @@ class StoredModel(BaseModel):
 
 
 class Detail(StoredModel):
-    """What is known of one event.
+    """The details of one event.
 
-    Files of sessions may be edited by hand, so values are not converted: `"passed": "yes"` is no verdict.
+    Files of sessions may be edited by hand, so values are not converted: `"passed": "yes"` is not a verdict.
     """
 
     model_config = ConfigDict(strict=True)
@@ -53,7 +54,7 @@ class Detail(StoredModel):
 
 
 class Unknown(StoredModel):
-    """The detail of an entry of a later release, or one that is not as its kind has it. It counts as nothing."""
+    """The detail of an entry of a later release, or a malformed one. It counts as nothing."""
 
 
 class Started(Detail):
@@ -85,6 +86,7 @@ class Attempt(Detail):
     max_attempts: int | None = None
     max_failures: int | None = None
     strict: bool | None = None
+    files: list[str] | None = None
 
 
 class Criterion(StoredModel):
@@ -154,6 +156,7 @@ class OverrideAsked(Detail):
 
     kind = EventKind.OVERRIDE_ASKED
     reason: str | None = None
+    files: list[str] | None = None
     # Who has said yes to it over HTTP, where no person is seen.
     by: str | None = None
     client: str | None = None
@@ -194,6 +197,7 @@ class StepCompleted(Detail):
     kind = EventKind.STEP_COMPLETED
     outputs: dict[str, str | list[str]] = {}
     reported: bool = True
+    agent: str | None = None
 
 
 class Completed(Detail):
@@ -225,22 +229,32 @@ class Note(Detail):
     at: str | None = None
 
 
+class Waiting(Detail):
+    """An agent has to wait before it goes on. Without a named time, each further wait is twice as long."""
+
+    kind = EventKind.WAITING
+    until: str = ""
+    cause: str = ""
+    agent: str | None = None
+    is_guess: bool = False
+
+
 _MODELS: tuple[type[Detail], ...] = (
     *(Started, StepBegun, HandedBack, Attempt, Verdict, NoVerdict, Skipped, GivenBack, OverrideAsked, Override),
-    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note),
+    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note, Waiting),
 )
 DETAILS: dict[str, type[Detail]] = {model.kind: model for model in _MODELS}
 
 
 class HistoryEntry(StoredModel):
-    """One thing that happened. The order of the list is the order of events, whatever the clock said."""
+    """One thing that happened. The order of the list is the order of events, even if the clock was set back."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     at: str
     kind: str
     step_id: str | None = None
-    # As JSON, and read as a model when somebody asks: most calls load a history and need only its last entries.
+    # As JSON, and read as a model on demand: most calls load a history and need only its last entries.
     stored: dict[str, Any] = Field({}, alias="detail")
 
     @cached_property

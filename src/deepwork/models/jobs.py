@@ -30,6 +30,10 @@ PATTERNS = {
     _VERSION: "three numbers such as 1.0.0",
 }
 
+MAX_INSTRUCTIONS = 1024 * 1024
+# Of all steps of a group together: each step keeps its own text, also where they share a file.
+MAX_GROUP_INSTRUCTIONS = 4 * 1024 * 1024
+
 Text = Annotated[str, StringConstraints(min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=_NAME)]
 Summary = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -189,7 +193,7 @@ class Job(BaseModel):
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name that the file gives the job."""
         return self.definition.name

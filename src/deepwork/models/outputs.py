@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
 
 from deepwork.errors import OutputError
-from deepwork.text.json_types import json_type
+from deepwork.text import json_type
 
 MAX_PATHS = 1000
 
@@ -91,6 +92,15 @@ class FilesKind(OutputKind):
 KINDS: dict[str, OutputKind] = {kind.name: kind for kind in (FileKind(), FilesKind())}
 
 
-def output_files(value: str | list[str]) -> list[str]:
-    """List the paths of a stored output, whatever its kind: the definition of its step may be gone."""
-    return [value] if isinstance(value, str) else list(value)
+class ListedFile(NamedTuple):
+    """A file, and the output to which it belongs."""
+
+    path: str
+    output: str
+
+
+def files_of(outputs: Outputs) -> Iterable[ListedFile]:
+    """List the files of stored outputs of any kind: the definition of their step may be gone."""
+    for name, value in outputs.items():
+        for path in [value] if isinstance(value, str) else value:
+            yield ListedFile(path, name)

@@ -6,7 +6,9 @@ for every word.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+import operator
+from functools import partial
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,18 +16,10 @@ from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import ReviewResult
 from deepwork.models.sessions import StepStatus
 
-
-def _says_nothing(value: Any) -> bool:
-    return value is None or value in ([], {}, "")
-
-
-def _is_none(value: Any) -> bool:
-    return value is None
-
-
-Additional = Field(exclude_if=_says_nothing)
+# No field that is left out is a number or true or false, so that what counts as false says nothing.
+Additional = Field(exclude_if=operator.not_)
 # A field that the specification marks as optional.
-Optional = Field(exclude_if=_is_none)
+Optional = Field(exclude_if=partial(operator.is_, None))
 Notices = Annotated[list[str], Additional]
 
 

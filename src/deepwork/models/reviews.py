@@ -50,11 +50,11 @@ class ReviewRequest:
     """Everything that a runner may know about the step that it judges.
 
     `payload` is the text with the INPUTS and OUTPUTS sections, `parameters` are what the step asked
-    of the user, name to description. A runner that gives verdicts gets one task at a time; one that hands reviews
-    back gets those of a step together, in the order of the job file. Paths are relative to `files_root`.
+    of the user, name to description. A runner that gives verdicts gets one task at a time; a runner that hands reviews
+    back gets all of a step together, in the order of the job file. Paths are relative to `files_root`.
 
     Attributes:
-        project_root: The project. What is there is not what is judged, and may change during the review.
+        project_root: The project. Its files are not the judged ones, and may change during the review.
         snapshot: A private copy of the files that are judged; None where the review is handed back.
         nonce: Marks every true section line and heading of the payload; the author of the work cannot guess it.
         seconds: How long the gate waits; after that it cancels the review.
@@ -75,7 +75,7 @@ class ReviewRequest:
 
     @property
     def files_root(self) -> Path:
-        """The folder in which `files` lie: the copy of what is judged, or else the project."""
+        """The folder of `files`: the private copy of the judged files, or else the project."""
         return self.snapshot or self.project_root
 
     @property
@@ -118,7 +118,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Passed:
-    """The work meets the criteria, each of which is answered: without all answers the gate sees no verdict."""
+    """The work meets the criteria. Each has to be answered: without all answers the gate sees no verdict."""
 
     feedback: str = ""
     criteria: tuple[CriterionResult, ...] = ()
@@ -127,7 +127,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class NeedsWork:
-    """The work does not meet the criteria, each of which is answered; the feedback says what has to change."""
+    """The work does not meet the criteria. Each has to be answered; the feedback says what has to change."""
 
     feedback: str
     criteria: tuple[CriterionResult, ...] = ()

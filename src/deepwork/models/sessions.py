@@ -16,7 +16,7 @@ from deepwork.models.history import HistoryEntry, StoredModel
 from deepwork.models.jobs import Step, Workflow
 from deepwork.models.outputs import Outputs
 from deepwork.models.standing import Standing
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 SCHEMA_VERSION = 1
 MAX_PARENTS = 1000
@@ -27,7 +27,7 @@ SESSION_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}")
 
 
 def is_session_id(text: str) -> bool:
-    """Say whether a text has the form of a session id. Stores are asked for nothing else: an id may become a path."""
+    """True if a text has the form of a session id. Stores are asked for nothing else: an id may become a path."""
     return SESSION_ID.fullmatch(text) is not None
 
 
@@ -63,10 +63,10 @@ class BegunStep(StoredModel):
 
 
 class RecordedReply(StoredModel):
-    """What `finished_step` answered when the step was completed.
+    """The reply of `finished_step` when the step was completed.
 
-    `begun_step` is the step that it began, `open_members` the other steps of its group that were open then; of sessions
-    of earlier releases nobody knows them.
+    `begun_step` is the step that it began, `open_members` the other steps of its group that were open then; sessions of
+    earlier releases do not have them.
     """
 
     status: StepStatus
@@ -136,7 +136,7 @@ class PinnedDefinition(StoredModel):
 
     @cached_property
     def stored_digest(self) -> str:
-        """The digest of all that is stored here, whatever the order of its keys, those of later releases included.
+        """The digest of everything stored here in any order of keys, including those of later releases.
 
         What is not stored is left out: a field that a release adds has a default, and is not in older sessions. The
         folder is left out because it is looked up at each use.
@@ -147,7 +147,7 @@ class PinnedDefinition(StoredModel):
 
 
 def _standing_or_none(value: Any, validate: Callable[[Any], Standing | None]) -> Standing | None:
-    """Return a standing, or None for what is none: a session is what it is, whatever it says of itself."""
+    """Return a standing, or None if it is invalid: a session is usable without it."""
     try:
         return validate(value)
     except ValueError:
@@ -162,7 +162,7 @@ Line = Annotated[str, AfterValidator(one_line)]
 
 
 class SessionSummary(BaseModel):
-    """What a listing shows of a session: short texts of one line each, whatever the session holds."""
+    """What a listing shows of a session: short texts of one line each, for any content."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -175,7 +175,7 @@ class SessionSummary(BaseModel):
     started_at: Line
     updated_at: Line
     principal: Line
-    # Where the session stands, if its document says so; a store may leave it out. It is no part of the JSON.
+    # Where the session stands, if its document says so; a store may leave it out. The JSON leaves it out.
     standing: Standing | None = Field(None, exclude=True)
 
     @property
@@ -191,7 +191,7 @@ class SessionSummary(BaseModel):
 class Session(StoredModel):
     """One run of one workflow. Files of release 0.9 have no field that is declared after `abort_reason`."""
 
-    # Everything that `summary` reads, and the standing, comes before `instance_id`: nobody reads further to list them.
+    # Everything that `summary` reads, and the standing, comes before `instance_id`: listings read no further.
     schema_version: int = 0
     revision: int = 0
     session_id: str
@@ -229,12 +229,33 @@ class Session(StoredModel):
         return self.definition
 
     @property
+    def open_entry(self) -> list[str]:
+        """The steps of the current entry, its primary first; none if the session is over.
+
+        A session of release 0.9 has none before it is upgraded.
+        """
+        if self.definition is None or self.status is not SessionStatus.ACTIVE:
+            return []
+        return self.definition.workflow.entries[self.current_entry_index]
+
+    @property
+    def next_entry(self) -> list[str]:
+        """The steps of the entry after the current one; none at the end."""
+        following = self.pinned.workflow.entries[self.current_entry_index + 1 :]
+        return following[0] if following else []
+
+    @property
+    def outputs_by_step(self) -> dict[str, Outputs]:
+        """What each step has made so far."""
+        return {step_id: progress.outputs for step_id, progress in self.step_progress.items()}
+
+    @property
     def workflow(self) -> str:
         """`job/workflow`, as stacks name it."""
         return f"{self.job_name}/{self.workflow_name}"
 
     def contradictions(self) -> Iterator[str]:
-        """Say what in this session cannot be: a file may have been written by anybody."""
+        """Yield what is contradictory in this session: its file may have been written by hand."""
         definition = self.definition
         for step_id, progress in self.step_progress.items():
             if progress.step_id != step_id:

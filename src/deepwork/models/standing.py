@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 # A reader needs so many bytes of a document; where its goal is longer, the whole of it.
 MAX_HEAD = 8 * 1024
@@ -28,7 +28,7 @@ _POSITION = re.compile(r"step (\d{1,9}) of (\d{1,9})")
 
 @dataclass(frozen=True)
 class Wait:
-    """A step that waits for a person: why, since when, and the beginning of what was said of it last."""
+    """A step that waits for a person: why, since when, and the beginning of the last text about it."""
 
     step_id: str
     kind: str
@@ -37,15 +37,24 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Pause:
+    """The time until which a session rests, because its agent or runner has to wait, and why."""
+
+    until: str
+    cause: str
+
+
+@dataclass(frozen=True)
 class Standing:
     """Where a session stands.
 
     Attributes:
-        revision: The revision of the session that it is of. It counts for no other.
-        position: How far the session is, as `step 2 of 3`; empty if nobody knows.
-        state: What differs once the session has moved on.
-        last_call_at: When an agent has last changed it; a person who lets a step pass has called nobody.
+        revision: The revision of the session that it describes. It is ignored for any other.
+        position: How far the session is, as `step 2 of 3`; empty if unknown.
+        state: A text that differs once the session has moved on.
+        last_call_at: When an agent has last changed it; a person who lets a step pass is not an agent.
         waits: The open steps that wait for a person. The session waits if there is one.
+        pause: What the last that happened to the session has to be waited for; it may be over.
     """
 
     revision: int
@@ -53,10 +62,11 @@ class Standing:
     state: str
     last_call_at: str
     waits: tuple[Wait, ...] = ()
+    pause: Pause | None = None
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """Of how many entries of its workflow a session is at which; None if nobody knows."""
+        """The number of the current entry of the workflow, and of all entries; None if unknown."""
         match = _POSITION.fullmatch(self.position)
         return (int(match[1]), int(match[2])) if match else None
 
@@ -78,7 +88,7 @@ class Head:
 
     @property
     def position(self) -> str:
-        """How far the session is; empty if nobody knows."""
+        """How far the session is; empty if unknown."""
         return self.standing.position if self.standing else ""
 
     @property
@@ -125,7 +135,7 @@ def _head(data: Mapping[str, Any]) -> Head:
 
 
 def _standing(data: Any, revision: object) -> Standing | None:
-    """Return a standing that is of this revision; None for any other, and for what is none."""
+    """Return a standing of this revision; None if it is of another, or invalid."""
     try:
         if data["revision"] != revision:
             return None
@@ -135,6 +145,7 @@ def _standing(data: Any, revision: object) -> Standing | None:
             state=_line(data["state"]),
             last_call_at=_line(data["last_call_at"], MAX_NAME),
             waits=tuple(_wait(wait) for wait in data["waits"][:MAX_WAITS]),
+            pause=_pause(data.get("pause")),
         )
     except (TypeError, KeyError, ValueError):
         return None
@@ -145,11 +156,15 @@ def _wait(data: Mapping[str, Any]) -> Wait:
     return Wait(step_id, kind, since, _line(data["text"]))
 
 
+def _pause(data: Any) -> Pause | None:
+    return Pause(_line(data["until"], MAX_NAME), _line(data["cause"], MAX_NAME)) if data else None
+
+
 def _line(text: object, limit: int = MAX_TEXT) -> str:
     """Return a text as a short line.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: It is not a text.
     """
     if not isinstance(text, str):
         raise TypeError(text)

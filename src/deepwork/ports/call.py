@@ -14,7 +14,7 @@ from anyio import from_thread
 LOCAL = "local"
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
-# Takes a question, and name and JSON Schema of the field for its answer; gives the answer, None if there is none.
+# Takes a question, and name and JSON Schema of the field for its answer; returns the answer, None if not answered.
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[Any]]
 
 _ALLOW = {"type": "boolean", "title": "Allow", "default": False}

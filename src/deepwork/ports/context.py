@@ -12,9 +12,9 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
-from deepwork.files.git import Git
-from deepwork.files.workspace import Workspace
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.inbox import Inbox
+from deepwork.programs.git import Git
 
 ObjectT = TypeVar("ObjectT")
 GitT = TypeVar("GitT", bound=Git)
@@ -47,12 +47,12 @@ class ReviewCommand:
     """A program that the configuration names as a reviewer.
 
     Attributes:
-        name: The name by which it is selected as a runner.
+        name: The name that selects it as a runner.
         run: The program and its arguments.
         pass_env: Environment variables that it may see besides the usual ones.
         command: For `PluginContext.prepared`: a project's command runs only once its user has trusted it.
         verdict: How it judges: it prints a verdict as JSON, or its exit code is the verdict.
-        folder: Where it runs: in a private folder with copies of what is judged, or in the project itself.
+        folder: Where it runs: in a private folder with copies of the judged files, or in the project itself.
     """
 
     name: str
@@ -92,7 +92,7 @@ class PluginContext(ABC):
     @property
     @abstractmethod
     def user_dir(self) -> Path:
-        """A folder of this plugin for this project in the user's own state folder; made by whoever writes to it.
+        """A folder of this plugin for this project in the user's own state folder; its first writer makes it.
 
         For what a repository must not be able to bring, because git carries everything that is in the project.
         """
@@ -114,15 +114,15 @@ class PluginContext(ABC):
 
     @abstractmethod
     def of(self, plugin: str) -> PluginContext:
-        """Give the context of another plugin of the same server or command, with that plugin's settings."""
+        """Return the context of another plugin of the same server or command, with that plugin's settings."""
 
     @abstractmethod
     def has(self, plugin: str) -> bool:
-        """Say whether another plugin is loaded, for what is offered only beside it."""
+        """True if another plugin is loaded, for offers that depend on it."""
 
     @abstractmethod
     def trusts(self, label: str, content: Any) -> bool:
-        """Say whether the user has trusted this content of a file of the repository, such as a command.
+        """True if the user has trusted this content of a file of the repository, such as a command.
 
         A refusal is remembered, so that `deepwork trust` can show it. Ask again before each use: the answer may change.
         """
@@ -143,26 +143,26 @@ class PluginContext(ABC):
 
     @abstractmethod
     def prepared(self, command: TrustedCommand) -> AbstractAsyncContextManager[list[str] | None]:
-        """Make a command ready for one run, and give its arguments; None if the user has not trusted it as it is now.
+        """Make a command ready for one run, and yield its arguments; None if the user has not trusted its present form.
 
         Files of the project that it names are read, compared with what was trusted, and run from private copies, which
         go with the block: what changes afterwards does not run. The program of a virtual environment in the project,
         which is a link that leads out of it, runs where it is: what is trusted are the link's words and its target.
 
         Raises:
-            ProgramMissing: It names a file that can never run, whatever the user trusts.
+            ProgramMissing: It names a file that can never run, trusted or not.
         """
 
     @abstractmethod
     async def shared(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
-        """Give the object of this key that all plugins of the server share, opened at its first use.
+        """Return the object of this key that all plugins of the server share, opened at its first use.
 
         It is closed when the server ends, after the store and in reverse order.
         """
 
     @abstractmethod
     def inbox(self) -> Inbox:
-        """Give what waits for people in this project, of all plugins.
+        """Return the inbox: what waits for people in this project, of all plugins.
 
         In a server it uses the server's store and shared objects; in a command, those that the command closes.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from deepwork.errors import PersonNeeded
@@ -37,15 +37,17 @@ class InboxItem:
             the plugin before it: `tracking:iss_1`.
         kind: What sort of thing it is, such as `failed-gate`.
         what: What is wanted, in a line; more than 200 characters are cut.
-        since: From when on it waits: ISO 8601 in UTC; empty if nobody knows.
-        state: A text that differs as soon as the item has changed in a way of which people should be told again. `id`
+        since: From when on it waits: ISO 8601 in UTC; empty if unknown.
+        state: A text that differs as soon as the item has changed in a way that people should be told of again. `id`
             and `state` together are what a receiver of notifications drops repeats by.
-        who: The agent, or whoever waits.
+        who: The agent or person that waits.
         detail: All that helps to decide, in at most 4,000 characters.
+        files: Paths of the files to decide about; 20 are listed.
+        criteria: The questions of their reviews; 20 are listed.
         reference: What it is about, for links: `{"kind": "session", "id": …, "step_id": …}`. The kind says which page
             shows it, and `id` what of that page.
         principal: Who alone may see it and answer; None: everybody who may see the project.
-        held_by: Who has it in hand; nobody is notified of it then.
+        held_by: Who has it in hand; no notification is sent of it then.
         actions: What can be done, the most usual first.
         urgency: The inbox lists what is more urgent first, and of the same urgency what has waited longest. A message
             has -1 (low), 0 (normal), 1 (high) or 2 (urgent); all else is 0.
@@ -59,6 +61,8 @@ class InboxItem:
     state: str
     who: str | None = None
     detail: str = ""
+    files: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
     reference: Mapping[str, str] = field(default_factory=dict)
     principal: str | None = None
     held_by: str | None = None
@@ -66,14 +70,19 @@ class InboxItem:
     urgency: int = 0
     source: str = ""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what JSON has of it everywhere; without files or criteria there are no such keys."""
+        data = asdict(self)
+        return {key: value for key, value in data.items() if value or key not in ("files", "criteria")}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answerer:
     """Who answers, as far as can be known; it is kept with the answer.
 
     Attributes:
-        principal: Whose items they may see and answer, besides those of nobody; None at a terminal of this machine,
-            whose user can read everything anyhow.
+        principal: Whose items they may see and answer, besides items without an owner; None at a terminal of this
+            machine, whose user can read everything anyhow.
         user: Their name on this machine.
         terminal: The terminal at which they are; it belongs to the user.
         process: The program that they use, and those above it.
@@ -110,24 +119,31 @@ class Answerer:
             )
 
     def may_see(self, item: InboxItem) -> bool:
-        """Say whether an item is theirs, or everybody's."""
+        """True if an item is theirs, or everybody's."""
         return self.principal is None or item.principal in (None, self.principal)
 
     def recorded(self) -> dict[str, Any]:
-        """Give what is kept with an answer."""
+        """Return the part that is stored with an answer."""
         known = {"terminal": self.terminal, "process": [*self.process] or None, "client": self.client}
         return known | {name: value for name in ("user", "principal", "asked_by") if (value := getattr(self, name))}
 
 
 class InboxSource(ABC):
-    """What a plugin has for the inbox of one project."""
+    """What a plugin has for the inbox of one project.
+
+    Attributes:
+        name: What stands before the ids of its items. It counts for features of the core alone, which may offer several
+            sources; a plugin offers one, and its name is the plugin's.
+    """
+
+    name: str = ""
 
     @abstractmethod
     async def items(self) -> Sequence[InboxItem] | InboxContents:
-        """Return everything that waits now. It is called every second while somebody looks, so it must be cheap.
+        """Return everything that waits now. It is called every second while an inbox is open, so it must be cheap.
 
-        Of more than 1,000 items that somebody may see the inbox shows as many, and counts the others. A source that
-        reads fewer than there are returns `InboxContents`, and counts in `more` those that everybody may see.
+        Of more than 1,000 visible items the inbox shows as many, and counts the others. A source that
+        reads fewer than there are returns `InboxContents`, and counts in `more` the others that everybody may see.
 
         Raises:
             DeepWorkError: It cannot be said; the inbox shows the error beside the items of the other sources.
@@ -155,6 +171,9 @@ class InboxSource(ABC):
             NotImplementedError: The source offers actions with `tasks`, and does not carry them out.
         """
         raise NotImplementedError
+
+    async def notify(self, inbox: Inbox) -> None:  # noqa: B027 - sources that send nothing need not say so
+        """Send notifications of what waits in the whole inbox, until it is cancelled; by default there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +204,18 @@ class InboxContents:
         """How many things wait, listed or not."""
         return len(self.items) + self.more
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what JSON has of it."""
+        failures = [asdict(failure) for failure in self.failures]
+        return {"items": [item.as_json() for item in self.items], "failures": failures, "more": self.more}
+
 
 class Inbox(ABC):
     """What waits for people in one project, of all plugins: `PluginContext.inbox()`."""
 
     @abstractmethod
     async def items(self, by: Answerer) -> InboxContents:
-        """Give what waits and is theirs to see. It never raises: a source that fails hides none of the others."""
+        """Return what waits and is theirs to see. It never raises: a failing source hides none of the others."""
 
     @abstractmethod
     async def answer(
@@ -217,7 +241,8 @@ class Inbox(ABC):
         Raises:
             PersonNeeded: They are not seen to be a person.
             UnknownItem: Nothing waits under this id, or it is not theirs.
-            ArgumentError: It has no such action or task, the task or the text is missing, or it has changed.
+            ItemChanged: It is no longer as they have seen it.
+            ArgumentError: It has no such action or task, or the task or the text is missing.
             DeepWorkError: The source has refused; nothing was changed.
         """
 
@@ -225,8 +250,8 @@ class Inbox(ABC):
     async def notify(self) -> None:
         """Send notifications of what waits, as the user has configured, until it is cancelled.
 
-        Run it in a task of its own beside whatever shows the inbox. One process sends for a project at a time; the
-        others wait, and go on when it ends. It returns at once if the user has configured nobody.
+        Run it in a task of its own beside the view of the inbox. One process sends for a project at a time; the
+        others wait, and go on when it ends. It returns at once if the user has configured no recipient.
 
         Raises:
             ConfigError: What is configured cannot be used.

@@ -24,21 +24,21 @@ class JobSource(ABC):
 
     @abstractmethod
     def load(self) -> Iterable[Job | JobLoadError]:
-        """Give every job, and an error for every job that is broken.
+        """Yield every job, and an error for every broken job.
 
         Raises:
             JobError: The source cannot be read as a whole; the other sources are used all the same.
         """
 
     def holds(self, job_dir: Path) -> bool:
-        """Say whether this source gives a job, or a broken one, in this folder.
+        """True if this source has a job, or a broken one, in this folder.
 
         Instructions are read only from such folders: a stored session may name any.
         """
         return any(item.job_dir == job_dir for item in self.load())
 
     def find(self, job_name: str) -> Job | JobLoadError | None:
-        """Give what this source has under this name: by the job's name, else by its folder's."""
+        """Return this source's item of this name: by the job's name, else by its folder's."""
         items = list(self.load())
         for item in items:
             if isinstance(item, Job) and item.name == job_name:

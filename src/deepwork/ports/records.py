@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from deepwork.files.workspace import Workspace
+from deepwork.paths.workspace import Workspace
+from deepwork.ports.agent_call import AgentCall
 from deepwork.ports.call import ToolCall
 from deepwork.ports.context import TrustedCommand
 from deepwork.ports.review_runner import ReviewRunner
 from deepwork.ports.state_store import StateStore
+
+if TYPE_CHECKING:
+    from click import Option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +44,8 @@ class ReviewRunnerSpec:
         max_inline_files: Up to this many files are in the payload with their contents, more files as paths only.
         gives_verdicts: Whether it gives verdicts. A runner that only hands reviews back gets all reviews of a step at
             once.
-        reads_files: Whether it can open files by itself. One that sees only the payload is not asked when something of
-            the files is not in it; the gate then says that there is no verdict, and why.
+        reads_files: Whether it can open files by itself. A runner that sees only the payload is not asked if a part of
+            the files is missing from it; the gate then says that there is no verdict, and why.
         concurrency: How many of its reviews may run at once, within the gate's own limit.
         judges_project: Whether its verdict depends on more than the files that it is given, such as the tests of the
             project. It is then asked at every call: a verdict on the same files may not hold any more.
@@ -66,6 +71,11 @@ class ToolSpec:
         output: A pydantic model (typed structured content), `"object"` (any mapping), `"text"`, or
             `"json"` (any JSON value as one text block).
         always_load: Ask clients that load tools on demand to load this one at once.
+        run: Called with the call and the arguments by name, in place of the function, which it calls itself. What the
+            function takes before a `/` is then filled by it, and hidden from agents. It is async.
+        nullable: Whether null means left out, for every argument that may be left out. The schema does not say so.
+        repeatable: Whether agents may add a `request_id`, an argument that only `run` gets. With it a call can be
+            repeated, and is carried out once.
     """
 
     name: str
@@ -76,6 +86,9 @@ class ToolSpec:
     idempotent: bool = False
     output: type[BaseModel] | Literal["object", "text", "json"] = "object"
     always_load: bool = False
+    run: Callable[[ToolCall, Mapping[str, Any]], Awaitable[Any]] | None = None
+    nullable: bool = False
+    repeatable: bool = False
 
 
 # Gives values for an argument: called with the call, what is typed so far, and the other arguments; sync or async.
@@ -184,20 +197,20 @@ class AgentMessage:
 class AgentMail:
     """The messages to agents, for `deepwork hook`.
 
-    A client session is the agent that it has registered with `agent_register`, else the one that its calls name as
-    `agent_id` or `sender_id`.
-
     Attributes:
-        unread: Gives the unread messages to an agent, by its id, those first that are to be read first.
+        unread: Returns the unread messages to an agent, by its id, in the order in which to read them.
         mark_delivered: Takes the ids of messages that were handed over. Until then they are unread.
-        waits_for_person: Says whether an agent, by its id, can do nothing before a person acts: it is not reminded of
-            its open steps then.
+        waits_for_person: True if an agent, by its id, can do nothing before a person acts: it is not reminded of its
+            open steps then.
+        agent_of: Returns the id of the agent that a client session is from a call of a plugin's tool on; None if the
+            call says nothing of it. Without it no client session is known to be an agent.
     """
 
     name: str
     unread: Callable[[str], Awaitable[Sequence[AgentMessage]]]
     mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
     waits_for_person: Callable[[str], Awaitable[bool]] | None = None
+    agent_of: Callable[[AgentCall], str | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -216,8 +229,8 @@ class HttpApp:
 
     Attributes:
         app: Makes the application; called in a thread at its first request, so that it may import what it needs.
-        public: Paths below the mount, `""` for the mount itself; one that ends with `/` stands for all that begin so.
-        beside: What runs as long as the server, beside the application; it is cancelled at the end.
+        public: Paths below the mount, `""` for the mount itself; `folder/` stands for all that begin so.
+        beside: A coroutine that runs as long as the server, beside the application; it is cancelled at the end.
     """
 
     app: Callable[[], Any]
@@ -227,16 +240,97 @@ class HttpApp:
 
 @dataclass(frozen=True)
 class PageAddress:
-    """Where pages are served, for whoever is to open them.
+    """The addresses of pages that people open.
 
     Attributes:
         url: The address.
         with_token: With the token in its fragment, where the server has made one; else the same as `url`. For a
-            terminal alone: whoever has it is taken for the user.
-        for_browser: Returns the address for the command line of a browser, which others of the machine can read: that
-            of a file which logs in once and which only the user can read; `url` where it is open who would log in.
+            terminal alone: its reader can act as the user.
+        for_browser: Returns the address for the command line of a browser, which others of the machine can read: the
+            address of a file that logs in once and that only the user can read; `url` if several tokens exist, so that
+            the login would be ambiguous.
     """
 
     url: str
     with_token: str
     for_browser: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class ServedApp:
+    """The application of a plugin, for the transport that serves it.
+
+    Attributes:
+        plugin: The name of the plugin, which is part of the address.
+        label: The plugin as people know it, for the log: distribution, version and name.
+    """
+
+    plugin: str
+    label: str
+    app: HttpApp
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """What a transport serves.
+
+    Attributes:
+        server: The FastMCP server.
+        apps: Returns the applications of plugins; called by transports that serve them.
+        refusal: Returns the JSON that answers a message which is not one of JSON-RPC; None for a message.
+    """
+
+    server: Any
+    apps: Callable[[], Sequence[ServedApp]]
+    refusal: Callable[[bytes], str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransportSpec:
+    """A transport of `deepwork serve`, selected by name: `--transport NAME`.
+
+    Attributes:
+        about: What its users should know of it, for the help of `--transport`; empty if there is nothing.
+        open: Checks the values of its options, and returns what serves until the process is told to end. Called before
+            the server is built.
+        options: Its options of `deepwork serve`, beside those of all transports. Transports may share one.
+        needless: The parameters of options that may also be given, without effect, where another transport is chosen.
+        serve_apps: Serves the applications of plugins without MCP, for `deepwork.server.apps`; None if it cannot.
+    """
+
+    name: str
+    open: Callable[[Mapping[str, Any]], Callable[[Serving], None]]
+    about: str = ""
+    options: Sequence[Option] = ()
+    needless: Sequence[str] = ()
+    serve_apps: Callable[..., None] | None = None
+
+
+@dataclass(frozen=True)
+class InitialProject:
+    """The project that `deepwork init` has prepared.
+
+    Attributes:
+        root: Its folder.
+        prompt: What the user can ask an agent first, in quotation marks.
+    """
+
+    root: Path
+    prompt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitStep:
+    """A step of `deepwork init`, after the project's files are written.
+
+    Attributes:
+        open: Checks the values of its options, and returns what does the step and gives the exit code. Called before
+            anything is written.
+        options: Its options of `deepwork init`.
+        tells_next: Whether it tells the user what to do next, with the prompt. Otherwise `deepwork init` does.
+    """
+
+    name: str
+    open: Callable[[Mapping[str, Any]], Callable[[InitialProject], int]]
+    options: Sequence[Option] = ()
+    tells_next: bool = False

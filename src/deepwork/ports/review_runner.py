@@ -17,7 +17,7 @@ class ReviewRunner(ABC):
         """Judge, or hand the review back to the agent.
 
         No lock is held meanwhile, and several reviews run at once. The review is cancelled after `request.seconds`, and
-        when the agent's call is cancelled: then end whatever was started, as `run_program` does.
+        when the agent's call is cancelled: then end everything that was started, as `run_program` does.
 
         Raises:
             RunnerError: There is no verdict; the work counts as not judged, and the agent reads why.
@@ -25,7 +25,7 @@ class ReviewRunner(ABC):
         """
 
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
-        """Say why this runner cannot work now, without asking it to; None if nothing is known against it.
+        """Return why this runner cannot work now, without asking it to; None if nothing is known against it.
 
         A strict gate asks this before a workflow is started.
         """

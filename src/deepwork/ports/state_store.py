@@ -33,7 +33,7 @@ class StateStore(ABC):
 
     @abstractmethod
     async def load(self, session_id: str) -> Session | None:
-        """Read a session; None when there is none.
+        """Read a session; None if it does not exist.
 
         Raises:
             UnknownSession: It belongs to another workspace, as in a store that several machines share; the error names
@@ -90,7 +90,7 @@ class StateStore(ABC):
         return summaries
 
     def reader(self) -> SessionReader:
-        """Give what reads sessions in other threads than that of the event loop, in which this is called.
+        """Return a reader for other threads than that of the event loop. This is called in the event loop.
 
         By default it has the event loop ask this store. A store that reads by itself in any thread spares every call
         of an agent some turns between threads.
@@ -98,9 +98,9 @@ class StateStore(ABC):
         return _LoopReader(self, asyncio.get_running_loop())
 
     async def stamps(self) -> Mapping[str, Hashable]:
-        """Give of each session, by its id, what differs after every change of it.
+        """Return a stamp of each session, by its id, that differs after every change of the session.
 
-        It is called every second while somebody looks at a page, so a store should read no sessions for it.
+        It is called every second while a page is open, so a store should read no sessions for it.
 
         Raises:
             StorageError: The store did not answer.

@@ -7,27 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from deepwork.documents.limits import MAX_BYTES
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError
 from deepwork.errors import ConfigError, PathRefused
-from deepwork.files.paths import describe, is_utf8, read_regular
-from deepwork.files.user_folders import check_user_folders, user_config_dir, user_state_dir
-from deepwork.files.workspace import Workspace
+from deepwork.models.config import NotificationsSection, Section, ToolsSection
+from deepwork.paths.paths import describe, is_utf8, read_regular
+from deepwork.paths.user_folders import check_user_folders, user_config_file, user_state_dir
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.context import CommandFolder, CommandVerdict
 from deepwork.project.settings import NeedsTrust, at_most, join, trusted_part
 from deepwork.project.trust import Trust
-from deepwork.text.foreign import visible
+from deepwork.text import visible
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
-
-
-class Section(BaseModel):
-    """A mapping of the configuration; unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class StateSection(Section):
@@ -59,7 +54,7 @@ def _as_strict(name: str, value: Any, own: Mapping[str, Any]) -> bool:
 
 
 def _of_no_other_runner(name: str, value: Any, own: Mapping[str, Any]) -> bool:
-    """Say whether the project takes no reviews away from runners that the user has chosen."""
+    """True if the project takes no reviews away from runners that the user has chosen."""
     return value == own[name] or not (own["runner"] or own["runners"])
 
 
@@ -74,23 +69,6 @@ class GateSection(Section):
     concurrency: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 4
     runners: Annotated[list[RouteSection], NeedsTrust(unless=_of_no_other_runner)] = []
     commands: dict[str, CommandSection] = {}
-
-
-class ToolsSection(Section):
-    """Which tools are served, and under which names."""
-
-    sets: list[str] | None = None
-    prefix: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")]] = {}
-    budget: Annotated[int, Field(gt=0)] | None = None
-
-
-class NotificationsSection(Section):
-    """Who is told of what waits for a person. Only the user's own file counts."""
-
-    webhook: str | None = None
-    secret_file: str | None = None
-    command: Annotated[list[str], Field(min_length=1)] | None = None
-    pass_env: list[str] = []
 
 
 class PluginsSection(Section):
@@ -187,11 +165,6 @@ def resolve_root(project_root: str | Path) -> Path:
     if not is_utf8(str(root)):
         raise ConfigError(f"project root {str(root)!r} is not UTF-8, which replies could not carry", hint="Rename it.")
     return root
-
-
-def user_config_file(environment: Mapping[str, str]) -> Path:
-    """Say where the user's own configuration is."""
-    return user_config_dir(environment) / "deepwork" / "config.yml"
 
 
 def _read(file: Path, *, inside: Path | None = None) -> Config:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from anyio import CancelScope, to_thread
 from pydantic import BaseModel, ValidationError
 
 from deepwork.documents.problems import Problem
 from deepwork.errors import ConfigError
-from deepwork.files.user_folders import user_state_dir
-from deepwork.files.workspace import Workspace
+from deepwork.paths.user_folders import user_state_dir
+from deepwork.paths.workspace import Workspace
 from deepwork.ports.context import (
-    CommandContext,
     ContextOf,
     GitT,
     ObjectT,
@@ -28,15 +27,12 @@ from deepwork.ports.context import (
     TrustedCommand,
 )
 from deepwork.ports.inbox import Inbox
-from deepwork.project.config import LoadedConfig, load_config, resolve_root
+from deepwork.project.config import LoadedConfig
 from deepwork.project.settings import join, trusted_part
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import Trust
 from deepwork.project.trusted_commands import trusted_copies
-from deepwork.text.suggest import nearest
-
-if TYPE_CHECKING:
-    from deepwork.project.project import Project
+from deepwork.text import nearest
 
 
 @dataclass(frozen=True)
@@ -121,7 +117,7 @@ def contexts(
     has: Callable[[str], bool],
     platform: str | None = None,
 ) -> Callable[[str], ProjectContext]:
-    """Give the function that makes a plugin's context of its name."""
+    """Return the function that makes a plugin's context of its name."""
     review_commands = _review_commands(loaded)
 
     def context_of(plugin: str) -> ProjectContext:
@@ -141,67 +137,6 @@ def contexts(
         )
 
     return context_of
-
-
-class CommandHost:
-    """What a command opens for the context of its plugin; the other plugins are loaded when they are needed."""
-
-    def __init__(self, root: Path, platform: str | None) -> None:
-        self._root = root
-        self._platform = platform
-        self.shared = SharedObjects()
-        self._project: Project | None = None
-
-    def inbox(self) -> Inbox:
-        """Give the inbox of the project."""
-        return self._opened().inbox
-
-    def has(self, plugin: str) -> bool:
-        """Say whether a plugin is loaded."""
-        return self._opened().plugins.has(plugin)
-
-    async def close(self) -> None:
-        """Close what was opened."""
-        await (self._project or self.shared).close()
-
-    def _opened(self) -> Project:
-        if self._project is None:
-            from deepwork.project.project import Project
-
-            self._project = Project(self._root, platform=self._platform, shared=self.shared)
-        return self._project
-
-
-@dataclass(frozen=True)
-class OpenedContext(ProjectContext, CommandContext):
-    """The context of a plugin in a command, which closes what the command has opened."""
-
-    _host: CommandHost
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._host.close()
-
-
-def open_context(plugin: str, root: str | Path, *, platform: str | None = None) -> CommandContext:
-    """Make the context of a plugin for one of its commands of the terminal, which no server has given one.
-
-    A command that uses shared objects leaves it as an async context manager: `async with open_context(...) as context`.
-
-    Args:
-        plugin: The plugin's name.
-        root: The project's folder.
-        platform: Name of the agent's platform.
-
-    Raises:
-        ConfigError: The project or its configuration cannot be used.
-    """
-    folder = resolve_root(root)
-    host = CommandHost(folder, platform)
-    context = contexts(load_config(folder, os.environ), host.shared, host.inbox, host.has, platform)(plugin)
-    return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)}, _host=host)
 
 
 _LATER_KEYS = ("verdict", "folder")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import anyio
 
-from deepwork import __version__
-from deepwork.errors import ArgumentError, DeepWorkError, PluginLoadError, UnknownItem
-from deepwork.inbox.notifier import Notifier
-from deepwork.inbox.shares import cut_fairly
+from deepwork.errors import ArgumentError, DeepWorkError, ItemChanged, PluginLoadError, UnknownItem
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import fault, hint_to_block, told_as_fault
 from deepwork.loading.manager import Answers, Provided
@@ -26,44 +23,34 @@ from deepwork.ports.inbox import (
     InboxItem,
     InboxSource,
 )
-from deepwork.text.foreign import is_blank, one_line, shorten
-from deepwork.text.suggest import nearest
+from deepwork.project.shares import cut_fairly
+from deepwork.text import is_blank, nearest, one_line, shorten
 
-# A source that takes longer is shown as one that fails; the others are not held up.
+# A source that takes longer is shown as failed; the others are not held up.
 SECONDS = 10.0
-# So many of each source are listed. More would help nobody to choose, and would be read every second.
+# So many of each source are listed. A person could not choose among more, and they would be read every second.
 MAX_ITEMS = 1000
 MAX_WHAT = 200
 MAX_DETAIL = 4000
+MAX_LINES = 20
+MAX_LINE = 1000
 MAX_TEXT = 10_000
 TEXTS = ("id", "kind", "what", "since", "state", "detail")
-
-
-def of_core(name: str, source: InboxSource) -> Provided[InboxSource]:
-    """Mark a source as the core's."""
-    return Provided(source, Candidate(name, "deepwork", __version__, lambda: None, builtin=True))
+LISTS = ("files", "criteria")
 
 
 class ProjectInbox(Inbox):
     """The sources of one project.
 
     Args:
-        answers: Those of the plugins.
-        core: Those of the core, whose names no plugin can take.
-        notifier: Gives what sends notifications; None if the user has configured no receiver.
+        answers: Those of the features, whose names no plugin can take, and then those of the plugins.
     """
 
-    def __init__(
-        self,
-        answers: Answers[InboxSource],
-        core: Iterable[Provided[InboxSource]],
-        notifier: Callable[[], Notifier | None],
-    ) -> None:
-        self._notifier = notifier
+    def __init__(self, answers: Answers[InboxSource]) -> None:
         self._overdue: dict[str, asyncio.Task[InboxContents]] = {}
         self._failures = [_failure(failure.by, failure.item) for failure in answers.failures]
         self._sources: dict[str, Provided[InboxSource]] = {}
-        for source in (*core, *answers.items):
+        for source in map(_named, answers.items):
             if source.by.name in self._sources:
                 text = f"{source.by} offers a second InboxSource, or one under a name of the core's"
                 error = PluginLoadError(text, hint=hint_to_block(source.by))
@@ -120,7 +107,7 @@ class ProjectInbox(Inbox):
             )
         item = _shown(name, item)
         if state is not None and state != item.state:
-            raise ArgumentError(
+            raise ItemChanged(
                 f"{item_id!r} has changed since you saw it; nothing was changed", hint="Look at it again, then answer."
             )
         chosen = _chosen(item, action)
@@ -134,13 +121,13 @@ class ProjectInbox(Inbox):
             return one_line(done, MAX_WHAT)
 
     async def close(self) -> None:
-        """Give up what sources have not answered."""
+        """Cancel the requests that sources have not answered."""
         for task in self._overdue.values():
             task.cancel()
         self._overdue.clear()
 
     async def _contents(self, name: str, source: Provided[InboxSource]) -> InboxContents:
-        """Ask one source in a task of its own: one that waits for a database in a thread cannot be cancelled.
+        """Ask one source in a task of its own: a source that waits for a database in a thread cannot be cancelled.
 
         Raises:
             DeepWorkError: It has failed, or does not answer in time. It is not asked again until it has answered.
@@ -161,10 +148,25 @@ class ProjectInbox(Inbox):
         raise PluginLoadError(f"{source.by}: its inbox did not answer within {SECONDS:g} s")
 
     async def notify(self) -> None:
-        """Run the notifier, if there is one."""
-        notifier = self._notifier()
-        if notifier:
-            await notifier.run()
+        """Have every source send notifications.
+
+        Raises:
+            ConfigError: What is configured cannot be used.
+        """
+        try:
+            async with anyio.create_task_group() as tasks:
+                for source in self._sources.values():
+                    tasks.start_soon(source.item.notify, self)
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) == 1:
+                raise group.exceptions[0] from None
+            raise
+
+
+def _named(source: Provided[InboxSource]) -> Provided[InboxSource]:
+    """Name a source: after its plugin, or as the source of a feature says."""
+    name = source.item.name if source.by.builtin else ""
+    return Provided(source.item, replace(source.by, name=name)) if name else source
 
 
 async def _contents(source: Provided[InboxSource]) -> InboxContents:
@@ -187,9 +189,9 @@ async def _contents(source: Provided[InboxSource]) -> InboxContents:
 
 
 def _listed(name: str, contents: InboxContents, by: Answerer) -> tuple[list[InboxItem], int]:
-    """Return what somebody is shown of a source, and how many items besides are theirs to see.
+    """Return the items of a source that a person is shown, and how many further items are theirs to see.
 
-    What they may not see is left out first: the items of one principal must not push out those of another.
+    Items that they may not see are left out first: the items of one principal must not push out those of another.
     """
     visible_items = sorted(filter(by.may_see, contents.items), key=_order)
     items, more = cut_fairly(
@@ -208,13 +210,19 @@ def _shown(name: str, item: InboxItem) -> InboxItem:
         id=f"{name}:{item.id}",
         what=one_line(item.what, MAX_WHAT),
         detail=shorten(item.detail, MAX_DETAIL),
+        files=_lines(item.files),
+        criteria=_lines(item.criteria),
         reference=dict(item.reference),
         source=name,
     )
 
 
+def _lines(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one_line(text, MAX_LINE) for text in texts[:MAX_LINES])
+
+
 def _ended(task: asyncio.Task[InboxContents]) -> None:
-    """Look at the error of a source that nobody waits for any more, of which asyncio would complain."""
+    """Retrieve the error of an abandoned source: asyncio would complain of it."""
     if not task.cancelled():
         task.exception()
 
@@ -228,6 +236,9 @@ def _problem(contents: InboxContents) -> str | None:
     texts = [(item, name) for item in items for name in TEXTS if not isinstance(getattr(item, name), str)]
     if texts:
         return f"gave an item whose {texts[0][1]} is {getattr(*texts[0])!r:.100}, not a text"
+    lists = [(item, name) for item in items for name in LISTS if not _are_texts(getattr(item, name))]
+    if lists:
+        return f"gave an item whose {lists[0][1]} are {getattr(*lists[0])!r:.100}, not texts"
     urgency = next((item.urgency for item in items if not isinstance(item.urgency, int)), None)
     if urgency is not None:
         return f"gave an item whose urgency is {urgency!r:.100}, not a whole number"
@@ -245,6 +256,10 @@ def _chosen(item: InboxItem, name: str) -> InboxAction:
         offered = nearest(name, [*actions]) if actions else "; it has none"
         raise ArgumentError(f"{item.id!r} has no action {name!r}{offered}; nothing was changed")
     return actions[name]
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, tuple | list) and all(isinstance(value, str) for value in values)
 
 
 def _are_tasks(tasks: Any) -> bool:

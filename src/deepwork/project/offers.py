@@ -28,8 +28,8 @@ class Offers(NamedTuple):
     Attributes:
         items: What they add.
         errors: Everything that would keep a server from starting, each once.
-        failures: Those of the errors of which the plugin is known.
-        engine: For tools that are to be built; None if a job source or the store keeps it from being made.
+        failures: The errors whose plugin is known.
+        engine: For building tools; None if a job source or the store keeps it from being made.
     """
 
     items: list[Offer]
@@ -56,6 +56,7 @@ def list_offers(project: Project) -> Offers:
         *project.review_runners.failures,
         *project.checks.failures,
         *project.agent_mail.failures,
+        *project.agents.failures,
         *project.inbox_sources.failures,
     ]
     errors = list(project.plugins.problems)
@@ -84,14 +85,15 @@ def _named_offers(project: Project) -> Iterator[Offer]:
         ("review runner", project.review_runners),
         ("check", project.checks),
         ("agent mail", project.agent_mail),
+        ("agent", project.agents),
     ):
         for provided in answers.items:
             yield Offer(provided.by, kind, provided.item.name)
-    yield from (Offer(source.by, "inbox", source.by.name) for source in project.inbox_sources.items)
+    yield from (Offer(source.by, "inbox", source.item.name or source.by.name) for source in project.inbox_sources.items)
 
 
 def _served_names(project: Project, engine: Engine, errors: list[DeepWorkError]) -> dict[int, str]:
-    """Give the names of the tools as agents see them, by the identity of their records; a clash is one more error."""
+    """Return the names of the tools as agents see them, by the identity of their records; a clash is one more error."""
     names: dict[int, str] = {}
     try:
         for name, tool in named_tools(project.chosen_tool_sets(engine), project.config.tools.prefix):

@@ -9,35 +9,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepwork.errors import ConfigError, PathRefused, RunnerUnavailable
+from deepwork.errors import ConfigError, PathRefused, RunnerUnavailable, UnknownName
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
-from deepwork.ports.context import TrustedCommand
+from deepwork.paths.workspace import Workspace
+from deepwork.ports.agent import AgentSpec
+from deepwork.ports.context import PluginContext, TrustedCommand
 from deepwork.ports.inbox import InboxSource
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.project.access import Project as ProjectAccess
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.settings import setting_label
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import TrustRequest
 from deepwork.project.trusted_commands import obstacle, pending_request
-from deepwork.text.suggest import nearest
+from deepwork.text import nearest
 
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
-    from deepwork.inbox.notifier import Notifier
     from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
 
 SELF_REVIEW = "self"
-COMMAND_RUNNER = "command_runner"
+REVIEWERS = "reviewers"
 
 
 def load_plugins(
@@ -47,9 +49,9 @@ def load_plugins(
     candidates: Iterable[Candidate] | None = None,
     plugins_dir: str | None = None,
 ) -> PluginManager:
-    """Load the installed plugins, without those that the configuration, the environment or the caller blocks.
+    """Load the installed plugins, except those blocked by the configuration, the environment or the caller.
 
-    Those of a folder are loaded too, if the user names one. A project cannot, because its files are not trusted.
+    Plugins in a folder are loaded too, if the user names it. A project cannot name one: its files are not trusted.
 
     Raises:
         ConfigError: There is no such folder, or the variable names one by a relative path.
@@ -78,6 +80,7 @@ class Project:
     Each part is imported and built when it is first used, and every hook is asked once.
 
     Attributes:
+        access: What features and plugins may use of it.
         store_reason: Why sessions are in the store that was chosen last.
 
     Args:
@@ -112,12 +115,17 @@ class Project:
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = shared or SharedObjects()
         self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
+        self.access = ProjectAccess(self.workspace.root, lambda: self)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
         self._sessions: StateManager | None = None
         self._gate: QualityGate | None = None
 
+    def context(self, plugin: str) -> PluginContext:
+        """Return the context of a plugin."""
+        return self._contexts(plugin)
+
     def notices(self) -> list[str]:
-        """Say what of the configuration has no effect, as far as the plugins were asked."""
+        """Return what in the configuration has no effect, as far as the plugins were asked."""
         return [
             *(f"{label} of this project has no effect until you run `deepwork trust`" for label in self.untrusted()),
             *self.ignored,
@@ -170,15 +178,19 @@ class Project:
 
     @cached_property
     def checks(self) -> Answers[Check]:
-        return self.plugins.ask("deepwork_checks", Check, self._contexts)
+        return self.plugins.ask("deepwork_checks", Check, self._contexts, project=self.access)
 
     @cached_property
     def inbox_sources(self) -> Answers[InboxSource]:
-        return self.plugins.ask("deepwork_inbox", InboxSource, self._contexts)  # type: ignore[type-abstract]  # only isinstance
+        return self.plugins.ask("deepwork_inbox", InboxSource, self._contexts, project=self.access)  # type: ignore[type-abstract]  # only isinstance
 
     @cached_property
     def agent_mail(self) -> Answers[AgentMail]:
         return self.plugins.ask("deepwork_agent_mail", AgentMail, self._contexts)
+
+    @cached_property
+    def agents(self) -> Answers[AgentSpec]:
+        return self.plugins.ask("deepwork_agents", AgentSpec, self._contexts)
 
     def tool_sets(self, engine: Engine) -> Answers[ToolSet]:
         """Ask for the tool sets that are bound to an engine."""
@@ -193,7 +205,7 @@ class Project:
 
     def waiting_commands(self) -> list[str]:
         """Name the commands of the configuration that wait for trust."""
-        return [request.label for request in self._pending(COMMAND_RUNNER, self._review_commands())]
+        return [request.label for request in self._pending(REVIEWERS, self._review_commands())]
 
     def trust_requests(self) -> list[TrustRequest]:
         """Read anew everything for which the project needs trust and has none: settings, commands, and their files.
@@ -205,7 +217,7 @@ class Project:
         return list({request.label: request for request in (*settings, *commands)}.values())
 
     def unusable_commands(self) -> dict[str, str]:
-        """Return why commands can never run as they are written, whatever the user trusts, by their labels."""
+        """Return why commands can never run as they are written, trusted or not, by their labels."""
         reasons = {
             command.label: obstacle(command, self.workspace.root, os.environ)
             for _, commands in self._commands()
@@ -215,12 +227,12 @@ class Project:
 
     def _commands(self) -> Iterator[tuple[str, Iterable[TrustedCommand]]]:
         """Yield the commands that need trust, with the plugin whose they are."""
-        yield COMMAND_RUNNER, self._review_commands()
+        yield REVIEWERS, self._review_commands()
         for check in self.checks.items:
             yield check.by.name, check.item.commands()
 
     def _review_commands(self) -> list[TrustedCommand]:
-        return [review_command.command for review_command in self._contexts(COMMAND_RUNNER).review_commands]
+        return [review_command.command for review_command in self._contexts(REVIEWERS).review_commands]
 
     def _pending(self, owner: str, commands: Iterable[TrustedCommand]) -> Iterator[TrustRequest]:
         for command in commands:
@@ -247,9 +259,14 @@ class Project:
         option = "--state-store or state.store"
 
         def provided(chosen: str) -> Provided[StateStoreSpec]:
-            return choose("state store", chosen, stores, option=option, failures=self.plugins.failures)
+            return choose("state store", chosen, stores, option=option, left_out=self.plugins.left_out)
 
         chosen, self.store_reason = (name, "--state-store") if name else self._configured_store(provided)
+        if self.store_reason == "default" and chosen not in stores:
+            raise UnknownName(
+                f"no store: choose state.store; available: {', '.join(stores) or 'none'}{self.left_out()}",
+                hint="Set state.store in .deepwork/config.yml, or give --state-store.",
+            )
         return guarded_store(provided(chosen).item, provided(chosen).by)
 
     def _configured_store(self, provided: Callable[[str], Provided[StateStoreSpec]]) -> tuple[str, str]:
@@ -267,24 +284,37 @@ class Project:
         return store, f"{reason}: {by_project!r} of .deepwork/config.yml forgets them, and is not trusted"
 
     def gate(
-        self, runner: str | None = None, *, timeout: int | None = None, max_attempts: int | None = None
+        self,
+        runner: str | None = None,
+        *,
+        timeout: int | None = None,
+        max_attempts: int | None = None,
+        workspace: Workspace | None = None,
     ) -> QualityGate:
-        """Make the quality gate; what is not given is as the configuration says, and without a runner self-review."""
+        """Make the quality gate; what is not given is as the configuration says, and without a runner self-review.
+
+        `workspace` is where the work lies that is judged, if it is not in the project.
+        """
         from deepwork.gate.gate import QualityGate
-        from deepwork.gate.routing import Reviewer, Route, Routing
+        from deepwork.gate.work import Reviewer, Route, Routing, missing_reviewer
 
         section = self.config.quality_gate
-        _check_command_names(self.review_runners.items)
+        commands = [command.name for command in self._contexts(REVIEWERS).review_commands]
+        _check_command_names(commands, self.review_runners.items)
         specs = by_name("review runner", self.review_runners.demand(), lambda spec: spec.name)
         reviewers: dict[str, Reviewer] = {}
 
         def reviewer(name: str, option: str) -> Reviewer:
             if name not in reviewers:
-                provided = choose("review runner", name, specs, option=option, failures=self.plugins.failures)
+                provided = choose("review runner", name, specs, option=option, left_out=self.plugins.left_out)
                 reviewers[name] = Reviewer.of(guarded_runner(provided.item, provided.by))
             return reviewers[name]
 
-        default = reviewer(runner or section.runner or SELF_REVIEW, "--external-runner or quality_gate.runner")
+        name = runner or section.runner or SELF_REVIEW
+        if name == SELF_REVIEW and name not in specs:
+            default = missing_reviewer(name, self.left_out())
+        else:
+            default = reviewer(name, "--external-runner or quality_gate.runner")
         routes = [
             Route(reviewer(route.runner, "quality_gate.runners"), route.job, route.step, route.review)
             for route in section.runners
@@ -293,12 +323,17 @@ class Project:
             cli=None if default.name == SELF_REVIEW else default.runner,
             max_inline_files=default.max_inline_files,
             routing=Routing(default, routes),
-            workspace=self.workspace,
+            workspace=workspace or self.workspace,
             timeout=timeout or section.timeout,
             max_attempts=max_attempts or section.max_attempts,
             concurrency=section.concurrency,
             untrusted=lambda: self.trust.refusals,
         )
+
+    def left_out(self) -> str:
+        """Name the features and plugins that were not loaded, for the error of something that is missing."""
+        plugins = ", ".join(str(status.plugin) for status in self.plugins.left_out)
+        return f"; left out: {plugins}" if plugins else ""
 
     def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:
         """Make the engine on the jobs and the store of this project."""
@@ -307,11 +342,16 @@ class Project:
         strict, sessions = self.config.quality_gate.strict, self.sessions(store)
         self._gate = gate
         return Engine(
-            workspace=self.workspace, catalogue=self.catalogue, sessions=sessions, gate=gate, is_strict=strict
+            workspace=self.workspace,
+            catalogue=self.catalogue,
+            sessions=sessions,
+            gate=gate,
+            is_strict=strict,
+            agent=os.environ.get("DEEPWORK_AGENT") or None,
         )
 
     def sessions(self, store: str | None = None) -> StateManager:
-        """Give the sessions in the store that was chosen first, which is that of the configuration if none is named."""
+        """Return the sessions in the store that was chosen first: by default the configuration's."""
         if self._sessions is None or store is not None:
             from deepwork.sessions.manager import StateManager
 
@@ -319,7 +359,7 @@ class Project:
         return self._sessions
 
     def interventions(self) -> Interventions:
-        """Give what a person does to sessions."""
+        """Return the actions of a person on sessions."""
         from deepwork.engine.interventions import Interventions
 
         return Interventions(self.sessions(), self.upgraded)
@@ -330,37 +370,22 @@ class Project:
         Raises:
             StateError: It cannot go on: its definition was edited, or that of an earlier release fits no more.
         """
-        from deepwork.sessions.upgrade import upgraded
+        from deepwork.sessions.definition import upgraded
 
         return upgraded(session, self.catalogue.find(session.job_name), self.catalogue, self.workspace.root)
 
     @cached_property
     def inbox(self) -> ProjectInbox:
-        """What waits for people, of the core and all plugins."""
-        from deepwork.inbox.sessions import SessionInbox
-        from deepwork.inbox.setup import SetupInbox
-        from deepwork.project.inbox import ProjectInbox, of_core
+        """What waits for people, of all features and plugins."""
+        from deepwork.project.inbox import ProjectInbox
 
-        sessions = SessionInbox(self.sessions(), self.interventions())
-        setup = SetupInbox(self._broken_reviewers, self.untrusted)
-        core = [of_core("sessions", sessions), of_core("setup", setup)]
-        return ProjectInbox(self.inbox_sources, core, lambda: self.notifier)
+        return ProjectInbox(self.inbox_sources)
 
-    @cached_property
-    def notifier(self) -> Notifier | None:
-        """Who is told of what waits; None if the user has configured nobody.
-
-        Raises:
-            ConfigError: What is configured cannot be used.
-        """
-        from deepwork.project.notifications import notifier_of
-
-        return notifier_of(self.config.notifications, self.inbox, root=self.workspace.root, environment=os.environ)
-
-    async def _broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
+    async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
+        """Return why reviewers that the configuration or a server has chosen cannot work now, by their names."""
         if not self.config.quality_gate.enabled:
             return {}
-        # Only a server knows whom its options have review; a command looks at those that the configuration names.
+        # Only a server knows the reviewers of its options; a command asks those of the configuration.
         error = await self._gate.unavailable() if self._gate and self.config.quality_gate.strict else None
         return {"strict": error} if error else await (self._gate or self.gate()).broken_reviewers()
 
@@ -373,7 +398,7 @@ class Project:
         if not chosen:
             raise ConfigError("no tool set is chosen", hint=f"Choose from: {', '.join(sets)}.")
         option = "--tools or tools.sets"
-        return choose_tool_sets(chosen, sets, option=option, failures=self.plugins.failures)
+        return choose_tool_sets(chosen, sets, option=option, left_out=self.plugins.left_out)
 
 
 def _store_of(config: Config) -> str | None:
@@ -381,22 +406,20 @@ def _store_of(config: Config) -> str | None:
     return config.state.store if "store" in config.state.model_fields_set else None
 
 
-def _check_command_names(runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:
+def _check_command_names(commands: Iterable[str], runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:
     """Refuse a command of the configuration that has the name of a plugin's runner: renaming it is the only cure.
 
     Raises:
         ConfigError: There is one.
     """
-    owners: dict[str, Candidate] = {}
-    commands: list[str] = []
+    owners: dict[str, list[Candidate]] = {}
     for runner in runners:
-        if runner.by.name == COMMAND_RUNNER:
-            commands.append(runner.item.name)
-        else:
-            owners[runner.item.name] = runner.by
+        owners.setdefault(runner.item.name, []).append(runner.by)
     for name in commands:
-        if name in owners:
+        plugins = owners.get(name, [])
+        if len(plugins) > 1:
+            owner = next((plugin for plugin in plugins if plugin.name != REVIEWERS), plugins[0])
             raise ConfigError(
-                f"quality_gate.commands.{name}: this name is taken by the runner of {owners[name]}",
+                f"quality_gate.commands.{name}: this name is taken by the runner of {owner}",
                 hint="Give the command another name.",
             )

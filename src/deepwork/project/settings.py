@@ -28,12 +28,12 @@ class NeedsTrust:
 
 
 def at_most(name: str, value: Any, own: Mapping[str, Any]) -> bool:
-    """Say whether a value is not above the user's own; None is no limit."""
+    """True if a value is not above the user's own; None is no limit."""
     return own[name] is None or (isinstance(value, int | float) and value <= own[name])
 
 
 def same(name: str, value: Any, own: Mapping[str, Any]) -> bool:
-    """Say whether a value is the user's own."""
+    """True if a value is the user's own."""
     return bool(value == own[name])
 
 

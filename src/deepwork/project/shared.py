@@ -18,7 +18,7 @@ class SharedObjects:
         self._keepers: dict[str, _Keeper[Any]] = {}
 
     async def get(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
-        """Give the object of this key; the first caller opens it, and others wait meanwhile."""
+        """Return the object of this key; the first caller opens it, and others wait meanwhile."""
         keeper: _Keeper[ObjectT] | None = self._keepers.get(key)
         if keeper is None:
             keeper = self._keepers[key] = _Keeper(open_)
@@ -82,4 +82,4 @@ class _Keeper(Generic[ObjectT]):
             if self._opened.done():
                 raise
             self._opened.set_exception(error)
-            self._opened.exception()  # asyncio complains of an error that nobody has looked at
+            self._opened.exception()  # asyncio complains of an error that is never retrieved

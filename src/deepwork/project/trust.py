@@ -13,8 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from deepwork.files.copies import ProjectFile
-from deepwork.files.folder import Folder
+from deepwork.paths.folder import Folder
+from deepwork.programs.copies import ProjectFile
 
 log = logging.getLogger("deepwork.trust")
 
@@ -53,10 +53,10 @@ class TrustRequest:
 
 
 class Trust:
-    """The decisions of one user about one project. Content is trusted, not names: what changes is asked again.
+    """The decisions of one user about one project. Content is trusted, not names: changed content is asked again.
 
     Attributes:
-        refusals: What was refused to this object, by label, for whoever tells the user.
+        refusals: What was refused to this object, by label, for messages to the user.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -65,14 +65,14 @@ class Trust:
         self.refusals: dict[str, Any] = {}
 
     def allows(self, label: str, content: Any) -> bool:
-        """Say whether the user has trusted exactly this content. Writes nothing."""
+        """True if the user has trusted exactly this content. Writes nothing."""
         if self.allows_request(TrustRequest(label, content)):
             return True
         self.refusals[label] = content
         return False
 
     def allows_request(self, request: TrustRequest) -> bool:
-        """Say whether the user has trusted exactly these words and files. Writes nothing."""
+        """True if the user has trusted exactly these words and files. Writes nothing."""
         return _granted_digest(self._record()["granted"].get(request.label)) == request.digest
 
     def remember_refusal(self, label: str, content: Any) -> None:
@@ -83,7 +83,7 @@ class Trust:
             self._change(lambda record: record["refused"].update({label: content}))
 
     def refused(self) -> dict[str, Any]:
-        """Give what the project asks for and is not trusted, by label: at its use, or to this object."""
+        """Return what the project asks for and is not trusted, by label: at its use, or to this object."""
         return {**self._record()["refused"], **self.refusals}
 
     def granted(self) -> list[str]:
@@ -91,7 +91,7 @@ class Trust:
         return sorted(self._record()["granted"])
 
     def shown_before(self, label: str) -> str | None:
-        """Give the text that was shown when something of this label was trusted."""
+        """Return the text that was shown when this label was trusted."""
         granted = self._record()["granted"].get(label)
         return granted.get("shown") if isinstance(granted, dict) else None
 
@@ -137,7 +137,7 @@ class Trust:
 
 
 def _granted_digest(entry: Any) -> str | None:
-    """Give the digest of an entry; the first files had nothing else."""
+    """Return the digest of an entry; the first files had nothing else."""
     return entry.get("digest") if isinstance(entry, dict) else entry
 
 
@@ -146,7 +146,7 @@ def _fits(shown: str) -> bool:
 
 
 def _parse(content: bytes | None) -> dict[str, Record]:
-    """Read the file; one that is damaged trusts nothing."""
+    """Read the file; a damaged file trusts nothing."""
     try:
         projects = json.loads(content or b"{}")
         return {

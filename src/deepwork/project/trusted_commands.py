@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deepwork.errors import PathRefused, ProgramMissing
-from deepwork.files.copies import ProjectFile, named_files, private_copies
-from deepwork.files.programs import find_program
 from deepwork.ports.context import TrustedCommand
+from deepwork.programs.copies import ProjectFile, named_files, private_copies
+from deepwork.programs.programs import find_program
 from deepwork.project.trust import Trust, TrustRequest
 
 
 @contextmanager
 def trusted_copies(command: TrustedCommand, project: Path, trust: Trust, *, owner: str) -> Iterator[list[str] | None]:
-    """Give the arguments of a command for one run; None if the user has not trusted it as it is now.
+    """Yield the arguments of a command for one run; None if the user has not trusted its present form.
 
     Raises:
         ProgramMissing: It names a file that can never run.
@@ -33,7 +33,7 @@ def trusted_copies(command: TrustedCommand, project: Path, trust: Trust, *, owne
 
 
 def pending_request(command: TrustedCommand, project: Path, trust: Trust, *, owner: str) -> TrustRequest | None:
-    """Give what the user has to trust before a command can run; None if nothing is missing.
+    """Return what the user has to trust before a command can run; None if nothing is missing.
 
     Raises:
         PathRefused: It names a file that can never run.
@@ -43,7 +43,7 @@ def pending_request(command: TrustedCommand, project: Path, trust: Trust, *, own
 
 
 def obstacle(command: TrustedCommand, project: Path, environment: Mapping[str, str]) -> str | None:
-    """Return why a command can never run as it is written, whatever the user trusts; None if it can."""
+    """Return why a command can never run as it is written, trusted or not; None if it can."""
     try:
         files = named_files(command.arguments, project)
         if command.arguments[0] and 0 not in files:

@@ -1,4 +1,4 @@
-"""MCP. Apart from the testing kit, only this package imports FastMCP."""
+"""MCP. Apart from the testing kit, this package imports FastMCP first; the feature `http` runs what it has built."""
 
 from __future__ import annotations
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from deepwork.engine.engine import Engine
-from deepwork.errors import DeepWorkError
-from deepwork.ports.records import PageAddress
+from deepwork.errors import DeepWorkError, UnknownName
+from deepwork.loading.transports import transports_of
+from deepwork.ports.records import PageAddress, ServedApp
 from deepwork.project.project import Project
 from deepwork.server.build import lifespan_of
-from deepwork.server.http.app import run_apps
-from deepwork.server.http.listen import listen_options
-from deepwork.server.http.plugins import PluginApps
 
 log = logging.getLogger("deepwork.server")
 
@@ -48,18 +45,40 @@ def serve_apps(
 
     Raises:
         ConfigError: The project or the address cannot be used, or other machines could call without a token.
-        PluginError: A plugin is broken.
+        PluginError: A plugin is broken, or no transport serves applications.
     """
-    options = replace(listen_options(host, port, allowed_hosts, token_file), or_free_port=or_free_port)
     project = Project(root)
     project.plugins.demand()
+    serve = next((spec.serve_apps for spec in transports_of(project.plugins).values() if spec.serve_apps), None)
+    if serve is None:
+        raise UnknownName(f"no transport serves the applications of plugins{project.left_out()}")
     engine = _engine(project, state_store)
-    apps = PluginApps(project.http_apps(engine).demand(), options.tokens, alone=alone)
-    run_apps(apps, options, lifespan_of(engine, project.shared), listening)
+    serve(
+        served_apps(project, engine),
+        lifespan_of(engine, project.shared),
+        host=host,
+        port=port,
+        allowed_hosts=allowed_hosts,
+        token_file=token_file,
+        alone=alone,
+        or_free_port=or_free_port,
+        listening=listening,
+    )
+
+
+def served_apps(project: Project, engine: Engine) -> list[ServedApp]:
+    """Return the applications of all plugins of a project.
+
+    Raises:
+        PluginError: A plugin is broken.
+    """
+    return [
+        ServedApp(provided.by.name, str(provided.by), provided.item) for provided in project.http_apps(engine).demand()
+    ]
 
 
 def _engine(project: Project, state_store: str | None) -> Engine:
-    """Make the engine, with the gate whose limits are shown. That a reviewer is missing hinders nobody from looking."""
+    """Make the engine, with the gate whose limits are shown. Pages are served without a reviewer, too."""
     gate = None
     if project.config.quality_gate.enabled:
         try:

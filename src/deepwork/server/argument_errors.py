@@ -12,9 +12,7 @@ from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError as PydanticError
 
 from deepwork.documents.problems import location_in
-from deepwork.text.foreign import quoted, visible
-from deepwork.text.json_types import json_type
-from deepwork.text.suggest import nearest
+from deepwork.text import json_type, nearest, quoted, visible
 
 MAX_ERRORS = 50
 MAX_LINES = 10
@@ -133,7 +131,7 @@ def params_error(error: PydanticError) -> MCPError:
 
 
 def _sentence(location: Sequence[str | int], details: Sequence[Any], valid: list[str]) -> str:
-    """Return what would be right at a place, of which pydantic reports one error for each type that is allowed."""
+    """Describe a valid value; pydantic reports one error for each allowed type."""
     first = details[0]
     if first["type"] in _MISSING:
         return "is required"

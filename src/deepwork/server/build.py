@@ -16,11 +16,11 @@ from fastmcp import FastMCP
 from deepwork import __version__
 from deepwork.engine.engine import Engine
 from deepwork.errors import ConfigError, DeepWorkError, PathRefused
-from deepwork.files.paths import resolve_inside
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import place_of, told_as_fault
 from deepwork.loading.manager import PluginManager, Provided
 from deepwork.loading.selection import by_name, named_tools
+from deepwork.paths.paths import resolve_inside
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
 from deepwork.project.shared import SharedObjects
@@ -57,8 +57,8 @@ def create_server(
         external_runner: Name of a review runner; None for self-review.
         tools: Names of tool sets to serve; by default those of the configuration, or all.
         state_store: Name of the state store; by default that of the configuration.
-        platform: Name of the agent's platform, for plugins whose answers depend on it.
-        plugins: The plugins; by default those that are installed and not blocked by the configuration.
+        platform: Name of the agent's platform, for plugins that depend on it.
+        plugins: The plugins; by default all that are installed and not blocked by the configuration.
 
     Raises:
         ConfigError: The project or its configuration cannot be used.
@@ -87,7 +87,7 @@ def build_server(project: Project, engine: Engine, *, tools: Sequence[str] | Non
     server = _server(project, engine, project.chosen_tool_sets(engine, tools))
     for notice in project.notices():
         log.warning("%s", notice)
-    # The default is no news. A choice is, and so is one that was not followed.
+    # The default is not worth a line. A choice is, and so is a choice that was not followed.
     level = logging.DEBUG if project.store_reason == "default" else logging.INFO
     log.log(level, "sessions are kept in the store %r, by %s", engine.sessions.store_name, project.store_reason)
     return server
@@ -196,7 +196,7 @@ def _checked_parts(
 
 
 def _strict_text(project: Project, engine: Engine) -> str:
-    """Say that the gate is strict, and whether any workflow can be started."""
+    """Return a text that the gate is strict, and whether any workflow can be started; "" if it is not strict."""
     if not project.config.quality_gate.strict:
         return ""
     # Of its own thread, because this may be called while an event loop runs.

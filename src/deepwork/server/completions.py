@@ -59,7 +59,7 @@ def add_completions(
 
 
 def _matching(typed: str, values: list[str]) -> Completion:
-    """Give the values that begin as typed, then those that contain it."""
+    """Return the values that begin as typed, then the others that contain it."""
     wanted = typed.casefold()
     first = [value for value in values if value.casefold().startswith(wanted)]
     later = [value for value in values if wanted in value.casefold() and value not in first]

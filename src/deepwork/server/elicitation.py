@@ -26,7 +26,7 @@ class AnswerNeeded(Exception):
 
 
 def asker(context: Context | None) -> Ask | None:
-    """Give the function that asks the client's user; None if the client does not offer that."""
+    """Return the function that asks the client's user; None if the client does not offer that."""
     request = context.request_context if context else None
     if context is None or request is None:
         return None
@@ -43,7 +43,7 @@ def asker(context: Context | None) -> Ask | None:
 
 
 def _offers_forms(capabilities: ClientCapabilities | None) -> bool:
-    """Say whether a client shows its user forms; one that offers elicitation and names no kind of it does."""
+    """True if a client shows its user forms: so does a client that offers elicitation without naming a kind."""
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
@@ -73,6 +73,6 @@ def _answer(context: Context, question: str, form: dict[str, Any]) -> Any:
 
 
 def _content(result: Any) -> Mapping[str, Any]:
-    """Give what the user has filled in; nothing if they have declined or cancelled."""
+    """Return the values of the form; none if the user has declined or cancelled."""
     is_accepted = isinstance(result, ElicitResult) and result.action == "accept"
     return (result.content or {}) if is_accepted else {}

@@ -1,4 +1,4 @@
-"""Reads a frame as a message of JSON-RPC, or says with which error a frame that is not one is answered.
+"""Reads a frame as a message of JSON-RPC, or returns the error that answers a malformed frame.
 
 A frame is a line of stdin or the body of a POST. The SDK drops some frames that it cannot read, so that the sender
 would wait forever.
@@ -60,8 +60,17 @@ def read_frame(frame: bytes) -> JSONRPCMessage:
     return message
 
 
+def refusal_of(frame: bytes) -> str | None:
+    """Return the JSON that answers a frame which is not a message; None for a message."""
+    try:
+        read_frame(frame)
+    except BadFrame as error:
+        return error.answer().model_dump_json(exclude_unset=True)
+    return None
+
+
 def _bad_frame(value: Any) -> BadFrame:
-    """Say why a JSON value is not a message."""
+    """Return the error of a JSON value that is not a message."""
     if isinstance(value, list):
         return BadFrame(INVALID_REQUEST, None, "batches are not part of MCP; send one message at a time")
     if not isinstance(value, dict):

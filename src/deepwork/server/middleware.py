@@ -20,15 +20,14 @@ from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall, caller
 from deepwork.server.argument_errors import params_error
 from deepwork.server.elicitation import asker
 from deepwork.sessions.manager import StateManager
-from deepwork.text.foreign import visible, visible_lines
-from deepwork.text.suggest import MAX_LISTED, near
+from deepwork.text import MAX_LISTED, near, visible, visible_lines
 
 log = logging.getLogger("deepwork.calls")
 
 WORKFLOW_TOOLS = ("get_workflows", "start_workflow", "finished_step", "abort_workflow")
 
 _STATE_KEY = "deepwork.connection"
-# The error with which the SDK answers a request before the handshake.
+# The SDK's error for a request before the handshake.
 _BEFORE_HANDSHAKE = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
 
 
@@ -47,15 +46,16 @@ class CallMiddleware(Middleware):
     async def on_message(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Make the `ToolCall` for any message, because functions of resources may take one too."""
         caller = context.fastmcp_context
-        who = caller_of(_scope(caller))
+        is_http = caller is not None and caller.transport not in (None, "stdio")
+        who = caller_of(_scope(caller) if is_http else None)
         call = ToolCall(
-            self._connection(caller, who.principal),
+            self._http_connection(caller, who.principal) if is_http else self._process,
             principal=who.principal,
             may_list=who.may_list,
             client=_client(caller),
             report=_reporter(caller),
             ask=asker(caller),
-            asks_person=not _is_http(caller),
+            asks_person=not is_http,
         )
         token = self._current.set(call)
         try:
@@ -96,14 +96,14 @@ class CallMiddleware(Middleware):
             facts = {"tool": name[:100], "stack": stack, "ms": milliseconds, "outcome": outcome}
             log.info("%s: %s (stack: %s, %s ms)", tool, outcome, stack_text, milliseconds, extra={"facts": facts})
 
-    def _connection(self, context: Context | None, principal: str) -> Connection:
-        """Return the connection of a call, to which the stack belongs.
+    def _http_connection(self, context: Context | None, principal: str) -> Connection:
+        """Return the connection of a call over HTTP, to which the stack belongs; stdio and memory are one connection.
 
-        stdio and memory are one connection. Over HTTP a connection is a session of the transport: the SDK keeps an
-        object for it, whose `state` lives as long as the session. Where the transport has no sessions (2026-07-28,
-        stateless), each request is a connection, with a stack of its own.
+        A connection is a session of the transport: the SDK keeps an object for it, whose `state` lives as long as the
+        session. Where the transport has no sessions (2026-07-28, stateless), each request is a connection, with a
+        stack of its own.
         """
-        if not _is_http(context) or context is None or context.request_context is None:
+        if context is None or context.request_context is None:
             return self._process
         # `_connection` is a private name of the SDK; without it each request counts as a connection.
         state = getattr(getattr(context.request_context.session, "_connection", None), "state", {})
@@ -150,15 +150,9 @@ def _reporter(context: Context | None) -> Report:
     return report
 
 
-def _is_http(context: Context | None) -> bool:
-    return context is not None and context.transport not in (None, "stdio")
-
-
-def _scope(context: Context | None) -> Mapping[str, Any] | None:
-    """Return the ASGI scope of a message that came over HTTP, and None for others."""
-    if not _is_http(context) or context is None:
-        return None
-    request = context.request_context.request if context.request_context else None
+def _scope(context: Context | None) -> Mapping[str, Any]:
+    """Return the ASGI scope of a message that came over HTTP."""
+    request = context.request_context.request if context and context.request_context else None
     return request.scope if request is not None else {}
 
 

@@ -25,6 +25,7 @@ class ProjectServer(FastMCP[Any]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._schemas: dict[str, dict[str, Any]] = {}
+        self._empty_state = _EmptyState(self)
         super().__init__(*args, **options)
         protocol: Any = getattr(self, "_mcp_server", None)
         if hasattr(protocol, "get_tool_input_schema"):
@@ -38,7 +39,7 @@ class ProjectServer(FastMCP[Any]):
 
     @property
     def _state_store(self) -> Any:
-        return super()._state_store if self._has_state else _EmptyState(self)
+        return super()._state_store if self._has_state else self._empty_state
 
     def open_state(self) -> Any:
         """Return FastMCP's own store, from now on."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import operator
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, cast, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, cast, get_args, get_type_hints
 
 import pydantic_core
 from fastmcp import FastMCP
@@ -18,7 +20,8 @@ from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.tools import FunctionTool, ToolResult
 from fastmcp.tools.base import InputRequiredToolResult
 from mcp_types import TextContent, ToolAnnotations
-from pydantic import BaseModel, PrivateAttr, PydanticUserError, TypeAdapter
+from pydantic import BaseModel, Field, PrivateAttr, PydanticUserError, TypeAdapter
+from pydantic.json_schema import SkipJsonSchema
 
 from deepwork.errors import PluginError
 from deepwork.ports.call import ToolCall
@@ -26,7 +29,43 @@ from deepwork.ports.records import PromptSpec, ResourceSpec, ToolSpec
 from deepwork.server.argument_errors import argument_error
 from deepwork.server.elicitation import AnswerNeeded
 from deepwork.server.middleware import CallMiddleware, translated
-from deepwork.server.written import ReplyWriter
+
+Structure = dict[str, Any]
+
+
+class ReplyWriter:
+    """Writes the replies of one tool.
+
+    A model may name fields as `UNCHANGING`: its first ones, whose values are the same objects for as long as they say
+    the same. They are written again only when they are other objects.
+    """
+
+    def __init__(self) -> None:
+        self._values: tuple[object, ...] = ()
+        self._structure: Structure = {}
+        self._text = b"{}"
+
+    def written(self, reply: BaseModel) -> tuple[Structure, bytes]:
+        """Return a reply as a structure, which must not be changed, and as its JSON."""
+        names: tuple[str, ...] = getattr(reply, "UNCHANGING", ())
+        if not names:
+            structure = reply.model_dump(mode="json")
+            return structure, pydantic_core.to_json(structure)
+        values = tuple(getattr(reply, name) for name in names)
+        if len(values) != len(self._values) or not all(map(operator.is_, values, self._values)):
+            self._structure = reply.model_dump(mode="json", include=set(names))
+            self._text = pydantic_core.to_json(self._structure)
+            self._values = values
+        rest = reply.model_dump(mode="json", exclude=set(names))
+        text = self._text[:-1] + b"," + pydantic_core.to_json(rest)[1:] if rest else self._text
+        return {**self._structure, **rest}, text
+
+
+# The argument that makes a call repeatable.
+REQUEST_ID = "request_id"
+_RequestId = Annotated[str, Field(description="Any id; makes a retry safe")]
+# Null is allowed, and the schema does not say so.
+_NULL: Any = SkipJsonSchema[None]  # type: ignore[misc]  # pydantic's subscript, not generic for mypy
 
 
 class ServedTool(FunctionTool):
@@ -66,9 +105,11 @@ def add_tool(server: FastMCP[Any], name: str, spec: ToolSpec, middleware: CallMi
     """Register a tool.
 
     Raises:
-        TypeError: A parameter has a type of which there is no JSON schema.
+        TypeError: A parameter has a type without a JSON schema.
     """
-    fn = _without_call(spec.fn, middleware)
+    fn = _without_call(spec.fn, middleware) if spec.run is None else _run_by(spec, middleware)
+    if spec.nullable:
+        fn = _nullable(fn)
     try:
         server.add_tool(_served_tool(name, spec, fn))
     except PydanticUserError as error:
@@ -94,7 +135,7 @@ def _served_tool(name: str, spec: ToolSpec, fn: Callable[..., Any]) -> FunctionT
 
 
 def _without_schema(fn: Callable[..., Any]) -> TypeError | None:
-    """Make the error that names the first parameter of which no JSON schema can be made."""
+    """Return the error that names the first parameter whose type has no JSON schema."""
     for name, hint in fn.__annotations__.items():
         try:
             TypeAdapter(hint).json_schema()
@@ -171,7 +212,7 @@ def _without_call(
     call_names = [name for name in parameters if hints.get(name) is ToolCall]
 
     def with_call(values: dict[str, Any]) -> dict[str, Any]:
-        return {**values, **{name: middleware.current() for name in call_names}}
+        return {**values, **dict.fromkeys(call_names, middleware.current())} if call_names else values
 
     async def call_async(*args: Any, **values: Any) -> Any:
         with context():
@@ -185,8 +226,66 @@ def _without_call(
     del wrapper.__wrapped__  # FastMCP would follow it to the signature of the function itself
     wrapper.__doc__ = None
     visible = [parameter for name, parameter in parameters.items() if name not in call_names]
-    wrapper.__signature__ = inspect.Signature(visible)
-    wrapper.__annotations__ = {name: hint for name, hint in hints.items() if name not in (*call_names, "return")}
+    return _signed(wrapper, visible, {name: hints[name] for name in hints if name not in (*call_names, "return")})
+
+
+def _run_by(spec: ToolSpec, middleware: CallMiddleware) -> Callable[..., Any]:
+    """Make the function that FastMCP calls for a tool that is run by something else than its function."""
+    run = spec.run
+    assert run is not None
+
+    async def wrapper(**values: Any) -> Any:
+        return await run(middleware.current(), values)
+
+    hints = get_type_hints(spec.fn, include_extras=True)
+    parameters = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(spec.fn).parameters.values()
+        if parameter.kind is not parameter.POSITIONAL_ONLY
+    ]
+    if spec.repeatable:
+        hints[REQUEST_ID] = _RequestId | None
+        parameters.append(inspect.Parameter(REQUEST_ID, inspect.Parameter.KEYWORD_ONLY, default=None))
+    return _signed(wrapper, parameters, {parameter.name: hints[parameter.name] for parameter in parameters})
+
+
+def _nullable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Let null stand for each argument that may be left out; the schema does not mention it."""
+    parameters = inspect.signature(fn).parameters
+    optional = {name: item.default for name, item in parameters.items() if item.default is not item.empty}
+
+    def without_null(values: dict[str, Any]) -> dict[str, Any]:
+        return {name: optional.get(name) if value is None else value for name, value in values.items()}
+
+    async def call_async(**values: Any) -> Any:
+        return await fn(**without_null(values))
+
+    def call_sync(**values: Any) -> Any:
+        return fn(**without_null(values))
+
+    hints = {name: _or_null(hint, optional[name]) if name in optional else hint for name, hint in _hints(fn).items()}
+    visible = [item.replace(kind=item.KEYWORD_ONLY, default=item.empty) for item in parameters.values()]
+    return _signed(call_async if inspect.iscoroutinefunction(fn) else call_sync, visible, hints)
+
+
+def _or_null(hint: Any, default: Any) -> Any:
+    """Return the type of an argument that may be null; null is not named where it is the default, too."""
+    members = [member for member in get_args(hint) if member is not NoneType] if default is None else [hint]
+    field = Field(default_factory=lambda: None) if default is None else Field(default=default)
+    optional: Any = functools.reduce(operator.or_, [*members, _NULL])
+    return Annotated[optional, field]
+
+
+def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    return {name: hint for name, hint in fn.__annotations__.items() if name != "return"}
+
+
+def _signed(wrapper: Any, parameters: list[inspect.Parameter], hints: dict[str, Any]) -> Callable[..., Any]:
+    """Set the signature that FastMCP makes a schema of."""
+    wrapper.__signature__ = inspect.Signature(
+        [parameter.replace(annotation=hints.get(parameter.name, parameter.annotation)) for parameter in parameters]
+    )
+    wrapper.__annotations__ = hints
     return cast("Callable[..., Any]", wrapper)
 
 

@@ -1,4 +1,4 @@
-"""What a session keeps of its job, so that later edits do not reach it."""
+"""What a session keeps of its job, so that later edits do not reach it, and how it is made ready for use again."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from deepwork.errors import MissingInstructions, PathRefused, StateError
-from deepwork.files.paths import describe, read_regular
-from deepwork.models.jobs import FileInput, Job, Step, UserInput, Workflow
-from deepwork.models.outputs import Outputs
-from deepwork.models.sessions import BegunInput, BegunStep, PinnedDefinition, Session
-
-MAX_INSTRUCTIONS = 1024 * 1024
-# Of all steps of a group together: each step keeps its own text, also where they share a file.
-MAX_GROUP_INSTRUCTIONS = 4 * 1024 * 1024
+from deepwork.errors import JobLoadError, MissingInstructions, PathRefused, StateError, ToolError
+from deepwork.jobs.catalogue import Catalogue
+from deepwork.jobs.lookup import choose_job, choose_workflow
+from deepwork.models.jobs import (
+    MAX_GROUP_INSTRUCTIONS,
+    MAX_INSTRUCTIONS,
+    FileInput,
+    Job,
+    Step,
+    UserInput,
+    Workflow,
+)
+from deepwork.models.sessions import (
+    SCHEMA_VERSION,
+    BegunInput,
+    BegunStep,
+    PinnedDefinition,
+    Session,
+    StepProgress,
+)
+from deepwork.paths.paths import describe, read_regular
 
 
 def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
@@ -26,7 +38,7 @@ def pin(job: Job, workflow: Workflow) -> PinnedDefinition:
         workflow=workflow,
         steps={step.id: step for step in job.definition.steps if step.id in set(workflow.step_ids)},
     )
-    # As it will be read again: what is stored has every field, and digests are of what is stored.
+    # As it will be read again: a stored definition has every field, and digests are of the stored form.
     return with_digests(PinnedDefinition.model_validate_json(definition.model_dump_json()))
 
 
@@ -37,7 +49,7 @@ def with_digests(definition: PinnedDefinition) -> PinnedDefinition:
 
 
 def is_unchanged(session: Session) -> bool:
-    """True if the stored definition of a session is the one with which it was started."""
+    """True if the stored definition of a session is unchanged since the session was started."""
     definition = session.definition
     if definition is None:
         return session.schema_version == 0  # release 0.9 kept none
@@ -65,7 +77,7 @@ def check_unchanged(session: Session) -> None:
 
 
 def _first_digest(definition: PinnedDefinition) -> str:
-    """Return the digest as release 1.0.0.dev0 made it: of what is stored, with its keys in the order of the models."""
+    """Return the digest as release 1.0.0.dev0 made it: of the stored texts, their keys in the order of the models."""
     steps = [definition.steps[step_id] for step_id in definition.workflow.step_ids if step_id in definition.steps]
     parts = [definition.workflow, *steps]
     workflow, *texts = (part.model_dump_json(exclude_unset=True) for part in parts)
@@ -79,19 +91,15 @@ class Definitions:
         self._pinned: dict[str, tuple[Job, dict[str, PinnedDefinition]]] = {}
 
     def of(self, job: Job, workflow: Workflow) -> PinnedDefinition:
-        """Give what a session of a workflow keeps."""
-        known_job, definitions = self._pinned.get(job.name, (None, {}))
+        """Return what a session of a workflow keeps."""
+        job_name = job.definition.name
+        known_job, definitions = self._pinned.get(job_name, (None, {}))
         if known_job is not job:
             definitions = {}
-            self._pinned[job.name] = job, definitions
+            self._pinned[job_name] = job, definitions
         if workflow.name not in definitions:
             definitions[workflow.name] = pin(job, workflow)
         return definitions[workflow.name]
-
-
-def entry_of(definition: PinnedDefinition, step_id: str) -> list[str]:
-    """Give the entry of the workflow in which a step stands."""
-    return next(entry for entry in definition.workflow.entries if step_id in entry)
 
 
 def read_instructions(
@@ -124,18 +132,17 @@ def read_instructions(
     return {step_id: texts[definition.steps[step_id].instructions_file] for step_id in entry}
 
 
-def begun_step(
-    definition: PinnedDefinition, step_id: str, instructions: str, outputs_by_step: Mapping[str, Outputs]
-) -> BegunStep:
+def begun_step(step: Step, instructions: str, earlier: Mapping[str, StepProgress]) -> BegunStep:
     """Put together what a step is begun with: its instructions, and the files of earlier steps."""
-    inputs = [_input(item, outputs_by_step) for item in definition.steps[step_id].inputs]
-    return BegunStep(step_id=step_id, instructions=instructions, inputs=inputs)
+    inputs = [_input(item, earlier) for item in step.inputs]
+    return BegunStep(step_id=step.id, instructions=instructions, inputs=inputs)
 
 
-def _input(item: UserInput | FileInput, outputs_by_step: Mapping[str, Outputs]) -> BegunInput:
+def _input(item: UserInput | FileInput, earlier: Mapping[str, StepProgress]) -> BegunInput:
     if isinstance(item, UserInput):
         return BegunInput(name=item.name, description=item.description)
-    path = outputs_by_step.get(item.from_step, {}).get(item.file)
+    progress = earlier.get(item.from_step)
+    path = progress.outputs.get(item.file) if progress else None
     return BegunInput(name=item.file, from_step=item.from_step, path=path)
 
 
@@ -160,3 +167,87 @@ def _read_instructions(definition: PinnedDefinition, step: Step, project: Path, 
         f"{reason}: {step.instructions_file!r} of step {step.id!r} in {definition.job_dir}",
         hint="Nothing was changed. Put the file there and call again, or abort_workflow.",
     )
+
+
+def upgraded(session: Session, job: Job | JobLoadError | None, catalogue: Catalogue, project: Path) -> Session:
+    """Check the stored definition, and look up the folder of the job; without one, pin the job's present definition.
+
+    The stored definition decides steps, never places. A session of release 0.9 that is over stays without one.
+
+    Args:
+        session: As it is stored.
+        job: What the catalogue finds by the name of the session's job.
+        catalogue: All jobs.
+        project: The folder of the project.
+
+    Raises:
+        StateError: The definition was edited, or is missing and the position of the session means another step now; the
+            error says what differs.
+    """
+    definition = session.definition
+    if definition is None and not session.is_active:
+        return session
+    check_unchanged(session)
+    if definition:
+        folder = catalogue.folder_of(job, Path(definition.job_dir))
+        return _located(session, definition, str(folder or ""))
+    try:
+        chosen = choose_job(catalogue, session.job_name)
+        workflow, _ = choose_workflow(chosen, session.workflow_name)
+        entry = dict(enumerate(workflow.entries)).get(session.current_entry_index, ["nothing"])
+        if entry[0] != session.current_step_id:
+            raise StateError(
+                f"it stands at step {session.current_step_id!r}, entry {session.current_entry_index + 1} of workflow "
+                f"{workflow.name!r}, where now is {entry[0]!r}"
+            )
+        definition = pin(chosen, workflow)
+        instructions = read_instructions(definition, entry, project)
+    except ToolError as error:
+        raise StateError(
+            f"Session {session.session_id!r} was begun by an earlier release and cannot go on: {error.message}",
+            hint="Restore the job as it was, or call abort_workflow with this session_id and start again.",
+        ) from None
+    steps = dict(session.step_progress)
+    for step_id, text in instructions.items():
+        progress = steps.get(step_id) or StepProgress(step_id=step_id, started_at=session.started_at)
+        begun = begun_step(definition.steps[step_id], text, session.step_progress)
+        steps[step_id] = progress.model_copy(update={"begun": begun})
+    return session.model_copy(
+        update={"schema_version": SCHEMA_VERSION, "definition": definition, "step_progress": steps}
+    )
+
+
+def upgraded_alike(session: Session, upgraded_session: Session) -> Session:
+    """Upgrade a session that was read anew as it was upgraded before.
+
+    Raises:
+        StateError: Its definition was edited meanwhile.
+    """
+    check_unchanged(session)
+    if session.definition:
+        return _located(session, session.definition, upgraded_session.pinned.job_dir)
+    begun = {step_id: progress.begun for step_id, progress in upgraded_session.step_progress.items()}
+    steps = {
+        **upgraded_session.step_progress,
+        **{
+            step_id: progress.model_copy(update={"begun": begun.get(step_id)})
+            for step_id, progress in session.step_progress.items()
+        },
+    }
+    update = {
+        "schema_version": SCHEMA_VERSION,
+        "definition": upgraded_session.definition,
+        "step_progress": steps,
+    }
+    return session.model_copy(update=update)
+
+
+def _located(session: Session, definition: PinnedDefinition, job_dir: str) -> Session:
+    """Return a session with the folder of its job, and with the digest that release 1.0.0.dev0 did not write.
+
+    Its definition was checked.
+    """
+    update = {"job_dir": job_dir, "content_digest": definition.stored_digest}
+    if (definition.job_dir, definition.content_digest) == (*update.values(),):
+        return session
+    return session.model_copy(update={"definition": definition.model_copy(update=update)})

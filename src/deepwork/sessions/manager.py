@@ -8,22 +8,23 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 
 from deepwork.errors import CorruptSession, NoActiveSession, StaleSession, UnknownSession
-from deepwork.files.work_queue import WorkQueue
-from deepwork.files.workspace import Workspace
 from deepwork.models.replies import StackEntry
 from deepwork.models.sessions import Session, SessionSummary, is_session_id
 from deepwork.models.standing import Standing
-from deepwork.ports.call import LOCAL, ToolCall
+from deepwork.paths.workspace import Workspace
+from deepwork.ports.call import LOCAL, Connection, ToolCall
 from deepwork.ports.records import StateStoreSpec
 from deepwork.ports.state_store import SessionReader, StateStore
-from deepwork.sessions.stacks import Connections, ConnectionState
+from deepwork.programs.work_queue import WorkQueue
+from deepwork.sessions.definition import upgraded_alike
+from deepwork.sessions.stacks import ConnectionState, Workers
 from deepwork.sessions.standing import standing_of
-from deepwork.sessions.upgrade import pinned_as
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 # Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
 MAX_RACES = 20
@@ -65,16 +66,17 @@ class StateManager:
         self._exit_stack = AsyncExitStack()
         self._opening = anyio.Lock()
         self._store: StateStore | None = None
-        self._connections = Connections()
+        self._connections: WeakKeyDictionary[Connection, ConnectionState] = WeakKeyDictionary()
+        self._workers = Workers()
         self._work = WorkQueue("deepwork-calls")
 
     @property
     def store_name(self) -> str:
-        """The name by which the store was chosen."""
+        """The name that selects the store."""
         return self._spec.name
 
     async def store(self) -> StateStore:
-        """Give the store, opened at its first use."""
+        """Return the store, opened at its first use."""
         if self._store is None:
             async with self._opening:
                 if self._store is None:
@@ -87,8 +89,8 @@ class StateManager:
         await self._exit_stack.aclose()
 
     def connection(self, call: ToolCall) -> ConnectionState:
-        """Give what the connection of a call remembers."""
-        return self._connections.of(call.connection)
+        """Return what the connection of a call remembers."""
+        return self._connections.setdefault(call.connection, ConnectionState())
 
     async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
         """Do blocking work of a call in the threads of calls: job sources and reviews that hang have others."""
@@ -107,27 +109,38 @@ class StateManager:
             raise UnknownSession(f"Session {session_id!r} not found: it was removed meanwhile")
         return session
 
-    async def update(self, session_id: str, change: Change, *, session: Session | None = None) -> Session:
-        """Apply a pure change to a session and save it; a change that gives the session itself saves nothing.
+    async def update(self, session: Session, change: Change) -> Session:
+        """Apply a pure change to a session that was just read, and save it.
 
         Args:
-            session_id: The session.
-            change: Gives the session as it is to be. Called again when another writer saved first.
-            session: The session as it was just read; it is read anew if not given.
+            session: As it is stored.
+            change: Returns the session as it is to be; the session itself saves nothing. Called again, with the session
+                that is stored then, when another writer saved first.
 
         Raises:
             StaleSession: Other writers saved first, again and again.
             StateError: The session has gone, or could not be saved.
         """
-        updated, _ = await self.update_with(session_id, lambda current: (change(current), None), session=session)
+        updated, _ = await self._update(session, lambda current: (change(current), None), lambda stored: stored)
         return updated
 
-    async def update_with(
-        self, session_id: str, change: Callable[[Session], tuple[Session, ResultT]], *, session: Session | None = None
+    async def update_upgraded(
+        self, session: Session, change: Callable[[Session], tuple[Session, ResultT]]
     ) -> tuple[Session, ResultT]:
-        """Do the same as `update` with a change that also gives a result, and return that too."""
+        """Do the same with a session that was upgraded, and return what the change returns beside it.
+
+        Raises:
+            StateError: Its definition was edited meanwhile, or another of `update`.
+        """
+        return await self._update(session, change, lambda stored: upgraded_alike(stored, session))
+
+    async def _update(
+        self,
+        session: Session,
+        change: Callable[[Session], tuple[Session, ResultT]],
+        upgrade: Callable[[Session], Session],
+    ) -> tuple[Session, ResultT]:
         store = await self.store()
-        session = session or await self.reload(session_id)
         for _ in range(MAX_RACES):
             changed, result = change(session)
             if changed is session:
@@ -136,37 +149,23 @@ class StateManager:
                 return await _save(store, changed, expected=session.revision), result
             except StaleSession:
                 # Another writer saved first; decide again on the stored session.
-                session = await self.reload(session_id)
-        raise StaleSession(f"Session {session_id!r} is being changed all the time; call again")
-
-    async def update_read(
-        self, session: Session, change: Callable[[Session], tuple[Session, ResultT]]
-    ) -> tuple[Session, ResultT]:
-        """Do the same with a session that was read and upgraded a moment ago; if read anew, it is upgraded the same.
-
-        Raises:
-            StateError: Its definition was edited meanwhile, or another of `update`.
-        """
-        return await self.update_with(
-            session.session_id,
-            lambda current: change(current if current is session else pinned_as(current, session)),
-            session=session,
-        )
+                session = upgrade(await self.reload(session.session_id))
+        raise StaleSession(f"Session {session.session_id!r} is being changed all the time; call again")
 
     async def create(self, call: ToolCall, session: Session) -> Session:
         """Save a new session and put it on top of the stack, its parents below it if they are not there yet."""
         session = await _save(await self.store(), session, expected=None)
         await self._put_on_stack(call, session)
-        self._connections.take_up(session.session_id, call.connection)
+        self._workers.take_up(session.session_id, call.connection)
         return session
 
     # Which session a call means
 
     async def named(self, call: ToolCall, session_id: str) -> Session:
-        """Read a session that must exist. Those of other principals are unknown.
+        """Read a session that must exist. Sessions of other principals are unknown.
 
         Raises:
-            UnknownSession: There is none of that id.
+            UnknownSession: No session has that id.
         """
         try:
             session = await (await self.store()).load(session_id) if is_session_id(session_id) else None
@@ -179,30 +178,31 @@ class StateManager:
     async def target(
         self, call: ToolCall, session_id: str | None, then: Callable[[Session], ResultT]
     ) -> Target[ResultT]:
-        """Find the session that a call means; an active one that is not on the stack is adopted.
+        """Find the target session of a call; an active one that is not on the stack is adopted.
 
-        What blocks is done in one thread: the session and the stack are read, and `then` is called with the session.
+        All blocking work is done in one thread: the session and the stack are read, and `then` is called with the
+        session.
 
         Raises:
             NoActiveSession: None was named and the stack is empty.
-            UnknownSession: There is none of that id.
-            CorruptSession: None was named, and a session of the stack is damaged: it may be the one that was meant.
+            UnknownSession: No session has that id.
+            CorruptSession: None was named, and a session of the stack is damaged: it may be the intended one.
         """
         connection = self.connection(call)
         reader = (await self.store()).reader()
         read = partial(_read_target, reader, call.principal, session_id, [*connection.stack], then)
         try:
-            view, target = await self.blocking(read)
+            view, target = await self._work.run(read)
         except UnknownSession as error:
             raise _as_told(call, session_id or "", error) from None
         if not session_id:
             return await self._top_target(call, view, target, then)
         if target is None:
             raise _not_found(session_id)
-        if target.session.is_active and session_id not in connection.stack:
+        if session_id not in connection.stack and target.session.is_active:
             await self._put_on_stack(call, target.session)
             connection.unbriefed.add(session_id)
-            if self._connections.take_up(session_id, call.connection):
+            if self._workers.take_up(session_id, call.connection):
                 connection.remarks.append(_taken_over(target.session))
         return target
 
@@ -226,7 +226,7 @@ class StateManager:
     async def stack(
         self, call: ToolCall, session: Session | None = None, view: View | None = None
     ) -> list[SessionSummary]:
-        """Read the active sessions of the connection, the newest last, and drop those that have ended elsewhere.
+        """Read the active sessions of the connection, the newest last, and drop sessions that have ended elsewhere.
 
         Args:
             call: Whose stack it is.
@@ -237,15 +237,18 @@ class StateManager:
         # Only what is on the stack now: a call that runs beside this one may push meanwhile.
         ids = [*connection.stack]
         summaries = await self._summaries_of(call, ids, session, view)
-        active = []
+        active, gone = [], set()
         for session_id in ids:
             summary = summaries.get(session_id)
             if summary and summary.is_active:
                 active.append(summary)
-            elif summary and (ended := await self._read(call, session_id)):
+                continue
+            gone.add(session_id)
+            if summary and (ended := await self._read(call, session_id)):
                 connection.last_ended = session_id
                 connection.remarks.append(_dropped_out(ended))
-        connection.drop(set(ids) - {summary.session_id for summary in active})
+        if gone:
+            connection.drop(gone)
         return active
 
     async def stack_entries(
@@ -277,7 +280,7 @@ class StateManager:
         return [summary for summary in summaries if call.caller.may_see(summary.principal)]
 
     async def damaged(self, call: ToolCall) -> list[str]:
-        """Name the files that could not be read and were set aside; nobody knows any more whose they were."""
+        """Return the names of unreadable files that were set aside; their owners can no longer be known."""
         if not call.may_list or call.principal != LOCAL:
             return []
         return await (await self.store()).damaged()
@@ -315,7 +318,7 @@ class StateManager:
 
     async def _read(self, call: ToolCall, session_id: str) -> Session | None:
         """Read one session among several: a broken one is told of, and hides none of the others."""
-        if not is_session_id(session_id):  # of the `parents` of a session that somebody has edited
+        if not is_session_id(session_id):  # from `parents` of a session file that was edited
             return None
         try:
             session = await (await self.store()).load(session_id)
@@ -325,6 +328,22 @@ class StateManager:
         except UnknownSession:  # of another workspace
             return None
         return session if session and session.principal == call.principal else None
+
+
+async def load_session(store: StateStore, session_id: str) -> Session:
+    """Load a session by its id, or by a prefix that no other id has.
+
+    Raises:
+        UnknownSession: No id, or more than one, begins like this.
+    """
+    if is_session_id(session_id) and (session := await store.load(session_id)):
+        return session
+    ids = [summary.session_id for summary in await store.find(limit=sys.maxsize)]
+    matches = [candidate for candidate in ids if candidate.startswith(session_id)]
+    if len(matches) == 1 and (session := await store.load(matches[0])):
+        return session
+    problem = f"is the beginning of {len(matches)} ids" if matches else "not found"
+    raise UnknownSession(f"Session {session_id!r} {problem}", hint="`deepwork sessions list --all` shows all of them.")
 
 
 async def standing_in(store: StateStore, summary: SessionSummary) -> Standing | None:
@@ -348,15 +367,20 @@ async def _save(store: StateStore, session: Session, *, expected: int | None) ->
 def _read_target(
     reader: SessionReader, principal: str, session_id: str | None, stack: list[str], then: Callable[[Session], ResultT]
 ) -> tuple[View, Target[ResultT] | None]:
-    """Read the stack, and the session that is named, or else is on top; None if there is none of the caller."""
+    """Read the stack, and the named session, else its top; None if the caller has no such session."""
     ids = [other for other in stack if other != session_id]
-    items = reader.peek(ids) if ids else []
-    summaries = [item for item in items if isinstance(item, SessionSummary)]
-    view = View(ids, summaries, [item for item in items if isinstance(item, CorruptSession)])
+    view = View(ids, [], [])
+    for item in reader.peek(ids) if ids else ():
+        if isinstance(item, CorruptSession):
+            view.damaged.append(item)
+        else:
+            view.summaries.append(item)
     if session_id:
         session = reader.load(session_id) if is_session_id(session_id) else None
     else:
-        active = [summary.session_id for summary in summaries if summary.is_active and summary.principal == principal]
+        active = [
+            summary.session_id for summary in view.summaries if summary.is_active and summary.principal == principal
+        ]
         try:
             session = reader.load(active[-1]) if active else None
         except CorruptSession as error:
@@ -368,7 +392,7 @@ def _read_target(
 
 
 def _not_found(session_id: str) -> UnknownSession:
-    """Return what is said of an id that never was, and of a session of somebody else, to whom nobody leads."""
+    """Return the error for an unknown id, and for a session of another principal, which must look the same."""
     return UnknownSession(f"Session {session_id!r} not found")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deepwork.text.foreign import quoted_lines, shorten
+from deepwork.text import quoted_lines, shorten
 
 if TYPE_CHECKING:
     from deepwork.models.sessions import Session
@@ -23,6 +23,7 @@ MAX_FEEDBACK = 2000
 _ELSEWHERE = "`deepwork sessions history` shows everything"
 
 _BEGUN, _COMPLETED, _ATTEMPT, _HANDED_BACK = "step_begun", "step_completed", "attempt", "review_handed_back"
+_NOTE = "note"
 
 # An entry of a history: its kind, its step, and its detail.
 Entry = tuple[str, str | None, Mapping[str, Any]]
@@ -30,7 +31,7 @@ Entry = tuple[str, str | None, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class StepNote:
-    """What somebody has written to the agent that works on a step."""
+    """A text to the agent that works on a step."""
 
     step_id: str
     text: str
@@ -61,10 +62,13 @@ def entries_of_json(history: Iterable[Mapping[str, Any]]) -> list[Entry]:
 def open_notes(entries: Sequence[Entry], step_id: str) -> list[StepNote]:
     """Return the notes on a step since it was reported last, the oldest first."""
     notes: list[StepNote] = []
-    for kind, detail in _backwards(entries, step_id):
+    for kind, entry_step, detail in reversed(entries):
+        if entry_step != step_id:
+            continue
         if kind in (_BEGUN, _COMPLETED, _ATTEMPT, _HANDED_BACK):
             break
-        notes += _note(step_id, kind, detail)
+        if kind == _NOTE:
+            notes += _note(step_id, detail)
     return notes[::-1]
 
 
@@ -72,7 +76,9 @@ def notes_on_report(entries: Sequence[Entry], step_id: str) -> list[StepNote]:
     """Return the notes that stood when a step was reported last, or came while it was reviewed, the oldest first."""
     notes: list[StepNote] = []
     is_completed = is_attempted = False
-    for kind, detail in _backwards(entries, step_id):
+    for kind, entry_step, detail in reversed(entries):
+        if entry_step != step_id:
+            continue
         if kind == _BEGUN or (kind == _COMPLETED and (is_completed or is_attempted)):
             break
         if kind in (_ATTEMPT, _HANDED_BACK):
@@ -80,7 +86,8 @@ def notes_on_report(entries: Sequence[Entry], step_id: str) -> list[StepNote]:
                 break
             is_attempted = True
         is_completed = is_completed or kind == _COMPLETED
-        notes += _note(step_id, kind, detail)
+        if kind == _NOTE:
+            notes += _note(step_id, detail)
     return notes[::-1]
 
 
@@ -91,7 +98,9 @@ def open_feedback(entries: Sequence[Entry], step_id: str) -> str:
     """
     texts: list[str] = []
     is_judged = False
-    for kind, detail in _backwards(entries, step_id):
+    for kind, entry_step, detail in reversed(entries):
+        if entry_step != step_id:
+            continue
         if kind in (_BEGUN, _COMPLETED, "override") or (kind == _ATTEMPT and is_judged):
             break
         if kind == "verdict" and not detail.get("changed"):
@@ -105,7 +114,8 @@ def open_texts(entries: Sequence[Entry], step_ids: Iterable[str]) -> list[str]:
     """Return what an agent has to read before it goes on with these steps: the notes of each, and then the feedback."""
     texts = []
     for step_id in step_ids:
-        texts += quoted_notes(open_notes(entries, step_id))
+        if notes := open_notes(entries, step_id):
+            texts += quoted_notes(notes)
         if feedback := open_feedback(entries, step_id):
             texts.append(f"The last review of step {step_id!r} failed:\n{_quoted(feedback, MAX_FEEDBACK)}")
     return texts
@@ -124,18 +134,14 @@ def quoted_notes(notes: Sequence[StepNote]) -> list[str]:
     return texts[::-1]
 
 
-def _backwards(entries: Sequence[Entry], step_id: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return ((kind, detail) for kind, entry_step, detail in reversed(entries) if entry_step == step_id)
-
-
-def _note(step_id: str, kind: str, detail: Mapping[str, Any]) -> Iterator[StepNote]:
+def _note(step_id: str, detail: Mapping[str, Any]) -> Iterator[StepNote]:
     text = detail.get("text")
-    if kind == "note" and isinstance(text, str) and text.strip():
+    if isinstance(text, str) and text.strip():
         yield StepNote(step_id, text.strip(), detail.get("by") == PERSON, str(detail.get("at")))
 
 
 def _quoted(text: str, limit: int) -> str:
-    """Return a text behind bars; one that is cut says where the rest of it is."""
+    """Return a text behind bars; if it is cut, its end says where the rest is."""
     # Quoting can make a text much longer, so it is bounded before and after.
     whole = quoted_lines(text[: limit + 1])
     return whole if len(whole) <= limit else f"{shorten(whole, limit)}\n[Cut here; {_ELSEWHERE}.]"

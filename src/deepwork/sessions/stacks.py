@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 from deepwork.models.replies import StackEntry
 from deepwork.ports.call import Connection
 
 # Of so many sessions the server remembers which connection works on them.
-MAX_USERS = 10_000
+MAX_SESSIONS = 10_000
 
 
 @dataclass
@@ -50,23 +50,18 @@ class ConnectionState:
         self.last_ended = session_id
 
     def take_remarks(self) -> list[str]:
-        """Give what is to be told, once."""
+        """Return the pending remarks, each only once."""
         remarks = [*self.damaged, *self.remarks]
         self.damaged.clear()
         self.remarks.clear()
         return remarks
 
 
-class Connections:
-    """The states of all connections; each goes with its connection."""
+class Workers:
+    """Which connection has worked on each session last."""
 
     def __init__(self) -> None:
-        self._states: WeakKeyDictionary[Connection, ConnectionState] = WeakKeyDictionary()
-        self._users: OrderedDict[str, ref[Connection]] = OrderedDict()
-
-    def of(self, connection: Connection) -> ConnectionState:
-        """Give the state of a connection."""
-        return self._states.setdefault(connection, ConnectionState())
+        self._last: OrderedDict[str, ref[Connection]] = OrderedDict()
 
     def take_up(self, session_id: str, connection: Connection) -> bool:
         """Note that a connection works on a session, and say whether it has taken it over.
@@ -74,8 +69,8 @@ class Connections:
         It has if another connection of this server works on it, or none has yet. Where every request is a connection of
         its own, the last one is gone by now, and nothing was taken over.
         """
-        last = self._users.pop(session_id, None)
-        self._users[session_id] = ref(connection)
-        if len(self._users) > MAX_USERS:
-            self._users.popitem(last=False)
+        last = self._last.pop(session_id, None)
+        self._last[session_id] = ref(connection)
+        if len(self._last) > MAX_SESSIONS:
+            self._last.popitem(last=False)
         return last is None or last() not in (None, connection)

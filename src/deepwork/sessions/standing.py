@@ -28,12 +28,12 @@ from deepwork.models.history import (
     StepCompleted,
     Unknown,
     Verdict,
+    Waiting,
 )
 from deepwork.models.sessions import Session, StepProgress
-from deepwork.models.standing import MAX_NAME, MAX_TEXT, MAX_WAITS, Head, Standing, Wait
-from deepwork.sessions.definition import entry_of
+from deepwork.models.standing import MAX_NAME, MAX_TEXT, MAX_WAITS, Head, Pause, Standing, Wait
 from deepwork.sessions.notes import PERSON
-from deepwork.text.foreign import one_line
+from deepwork.text import one_line
 
 # Who has said yes to an override over HTTP, where no person is seen.
 CLIENT = "client"
@@ -65,7 +65,7 @@ class Passage(StrEnum):
 class StepState(StrEnum):
     """Where a step is in its session.
 
-    Of the open steps of a group, the one that ends the group is the current one.
+    Of the open steps of a group, its primary, which ends the group, is the current one.
     """
 
     DONE = "done"
@@ -86,12 +86,13 @@ class WaitKind(StrEnum):
 
 @dataclass(frozen=True)
 class WaitingStep:
-    """A step that waits, since when, and what was said of it last."""
+    """A step that waits, since when, what was said of it last, and the first files of its last report."""
 
     step_id: str
     kind: WaitKind
     since: str
     text: str
+    files: tuple[str, ...] = ()
 
 
 def standing_of(session: Session, revision: int | None = None) -> Standing:
@@ -103,9 +104,20 @@ def standing_of(session: Session, revision: int | None = None) -> Standing:
         session: The session.
         revision: The revision that it is going to have; its own if not given.
     """
-    waits = [*islice(waiting_steps(session), MAX_WAITS)]
+    updated_at = one_line(session.updated_at or session.started_at, MAX_NAME)
+    last_call_at, pauses = _last_call(session)
+    standing = Standing(
+        revision=session.revision if revision is None else revision,
+        position=position(session),
+        state=f"{one_line(session.current_step_id, MAX_NAME)} {updated_at}",
+        last_call_at=one_line(last_call_at, MAX_NAME),
+        pause=_pause(pauses[-1]) if pauses and session.is_active else None,
+    )
+    waiting = [*islice(waiting_steps(session), MAX_WAITS)]
+    if not waiting:
+        return standing
     for length in (MAX_TEXT, MAX_TEXT // 2, MAX_TEXT // 4, 0):
-        standing = _standing(session, revision, [_wait(step, length) for step in waits])
+        standing = replace(standing, waits=tuple(_wait(step, length) for step in waiting))
         if _size(standing) <= MAX_STANDING:
             return standing
     while _size(standing) > MAX_STANDING:
@@ -125,17 +137,6 @@ def position(session: Session) -> str:
     return f"step {session.current_entry_index + 1} of {len(session.definition.workflow.entries)}"
 
 
-def _standing(session: Session, revision: int | None, waits: list[Wait]) -> Standing:
-    updated_at = session.updated_at or session.started_at
-    return Standing(
-        revision=session.revision if revision is None else revision,
-        position=position(session),
-        state=f"{one_line(session.current_step_id, MAX_NAME)} {one_line(updated_at, MAX_NAME)}",
-        last_call_at=one_line(_last_call_at(session), MAX_NAME),
-        waits=tuple(waits),
-    )
-
-
 def _wait(step: WaitingStep, length: int) -> Wait:
     text = one_line(step.text, length) if length else ""
     return Wait(one_line(step.step_id, MAX_NAME), step.kind.value, one_line(step.since, MAX_NAME), text)
@@ -147,12 +148,36 @@ def _size(standing: Standing) -> int:
     return len(text.encode(errors="replace")) + 2 * text.count("\n")
 
 
-def _last_call_at(session: Session) -> str:
-    """Return when an agent has last changed a session: not a person, who works on none by answering."""
+def calls_of(session: Session) -> int:
+    """Return how often agents have changed a session; what people and runners have added does not count."""
+    return sum(not _is_no_call(entry) for entry in session.history)
+
+
+def waits_of(session: Session) -> list[Waiting]:
+    """Return the waits since an agent has last changed a session, the oldest first."""
+    return _last_call(session)[1]
+
+
+def _last_call(session: Session) -> tuple[str, list[Waiting]]:
+    """Return when an agent has last changed a session, and the waits since; a person who answers works on none."""
+    waits: list[Waiting] = []
     for entry in reversed(session.history):
-        if entry.kind not in (EventKind.REOPENED, EventKind.NOTE) and not is_of_person(entry.detail):
-            return entry.at
-    return session.started_at
+        if not _is_no_call(entry):
+            return entry.at, waits[::-1]
+        if isinstance(entry.detail, Waiting):
+            waits.append(entry.detail)
+    return session.started_at, waits[::-1]
+
+
+def _is_no_call(entry: HistoryEntry) -> bool:
+    if entry.kind == EventKind.OVERRIDE:
+        return is_of_person(entry.detail)
+    return entry.kind in (EventKind.REOPENED, EventKind.NOTE, EventKind.WAITING)
+
+
+def _pause(wait: Waiting) -> Pause:
+    agent = f" of {wait.agent}" if wait.agent else ""
+    return Pause(one_line(wait.until, MAX_NAME), one_line(f"{wait.cause}{agent}", MAX_NAME))
 
 
 # Which steps are open
@@ -160,22 +185,13 @@ def _last_call_at(session: Session) -> str:
 
 def is_open(session: Session, step_id: str) -> bool:
     """True if a step can be completed now."""
-    if not session.is_active or session.step_progress[step_id].completed_at:
-        return False
-    return step_id in entry_of(session.pinned, session.current_step_id)
-
-
-def open_members(session: Session) -> list[str]:
-    """Return the members of the current group, without its primary, that nobody has reported."""
-    members = entry_of(session.pinned, session.current_step_id)[1:]
-    return [member for member in members if session.step_progress[member].completed_at is None]
+    return step_id in session.open_entry and not session.step_progress[step_id].completed_at
 
 
 def open_steps(session: Session) -> list[str]:
-    """Return the steps that can be reported now, the one that ends the entry last."""
-    if not session.is_active or session.definition is None:
-        return []
-    return [*open_members(session), session.current_step_id]
+    """Return the steps that can be reported now; the last one ends the entry."""
+    entry = session.open_entry
+    return [step_id for step_id in (*entry[1:], *entry[:1]) if not session.step_progress[step_id].completed_at]
 
 
 def step_state(session: Session, step_id: str) -> StepState:
@@ -278,8 +294,14 @@ def is_unreported(session: Session, step_id: str) -> bool:
     return isinstance(completion, StepCompleted) and not completion.reported
 
 
+def agent_of(session: Session, step_id: str) -> str | None:
+    """Return the agent of a run that has reported a step last; None if none was named."""
+    completion = next((entry.detail for entry in last_report(session, step_id)), None)
+    return completion.agent if isinstance(completion, StepCompleted) else None
+
+
 def reason_of_passage(session: Session, step_id: str) -> Override | SelfReview | None:
-    """Return the override or the self-review by which a step was reported last."""
+    """Return the override or the self-review that let the last report of a step pass."""
     for entry in reversed(session.history):
         if entry.step_id == step_id and isinstance(entry.detail, Override | SelfReview):
             return entry.detail
@@ -291,7 +313,7 @@ def _is_no_completion(entry: HistoryEntry) -> bool:
 
 
 def _of_report(details: Sequence[Detail | Unknown]) -> Passage:
-    """Return what led to a completion: the newest entry that can have. A person's leave counts whatever came after."""
+    """Return what led to a completion: the newest possible entry. A person's leave counts even if others follow."""
     if any(map(is_of_person, details)):
         return Passage.PERMITTED
     skipped = any(detail.kind == EventKind.REVIEW_SKIPPED for detail in details if isinstance(detail, Detail))
@@ -314,36 +336,51 @@ def _of_report(details: Sequence[Detail | Unknown]) -> Passage:
 
 
 def waiting_steps(session: Session) -> Iterator[WaitingStep]:
-    """Return the open steps of which the agent was told to ask its user, who has not answered yet."""
+    """Yield the open steps whose agent was told to ask its user, and got no answer yet."""
+    recent = recent_entries(session)
     for step_id in open_steps(session):
-        if permitted_override(session, step_id) is not None:
+        if step := _waiting(session.step_progress[step_id], recent):
+            yield step
+
+
+def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep | None:
+    """Return how a step waits after recent entries; None if its agent can go on, or a person has let it pass."""
+    limits, outcome = Attempt(), list[HistoryEntry]()  # what came of the last report: nothing while it is reviewed
+    asked, is_permitted = None, False
+    for entry in recent:
+        if entry.step_id != progress.step_id or entry.kind == EventKind.NOTE:  # a note answers nothing
             continue
-        # A note answers nothing: the step waits as before.
-        limits, entries = _latest(
-            [entry for entry in recent_entries(session) if entry.step_id == step_id and entry.kind != EventKind.NOTE]
-        )
-        kind = _wait_kind(session.step_progress[step_id], limits, [entry.detail for entry in entries])
-        if kind:
-            text = "\n".join(filter(None, (_text(entry.detail) for entry in entries)))
-            yield WaitingStep(step_id, kind, entries[-1].at, text)
+        asked = entry if entry.kind == EventKind.OVERRIDE_ASKED else None
+        if entry.kind in (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK):
+            outcome = []
+        elif not asked:  # a request that was made while a review ran is settled by what the review came to
+            outcome.append(entry)
+        if isinstance(entry.detail, Attempt):
+            limits = entry.detail
+        elif isinstance(entry.detail, StepBegun | StepCompleted):
+            is_permitted = False
+        elif is_of_person(entry.detail):
+            is_permitted = True
+    if is_permitted:
+        return None
+    if asked:
+        outcome = [asked]
+    kind = _wait_kind(progress, limits, [entry.detail for entry in outcome]) if outcome else None
+    if kind is None:
+        return None
+    text = "\n".join(filter(None, (_text(entry.detail) for entry in outcome)))
+    return WaitingStep(progress.step_id, kind, outcome[-1].at, text, _files(limits, outcome))
 
 
-def _latest(entries: list[HistoryEntry]) -> tuple[Attempt, list[HistoryEntry]]:
-    """Return the last attempt of a step, and what came of its last report: nothing while that is reviewed."""
-    attempts = [entry.detail for entry in entries if isinstance(entry.detail, Attempt)]
-    limits = attempts[-1] if attempts else Attempt()
-    if entries and entries[-1].kind == EventKind.OVERRIDE_ASKED:
-        return limits, entries[-1:]
-    # A request that was made while a review ran is settled by what the review came to.
-    entries = [entry for entry in entries if entry.kind != EventKind.OVERRIDE_ASKED]
-    beginnings = (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK)
-    outcome = [*takewhile(lambda entry: entry.kind not in beginnings, reversed(entries))]
-    return limits, outcome[::-1]
+def _files(attempt: Attempt, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
+    """Return the first files that were reported last; attempts of earlier releases do not name them."""
+    asked = next((entry.detail for entry in entries if isinstance(entry.detail, OverrideAsked)), None)
+    return tuple((asked or attempt).files or ())
 
 
 def _wait_kind(progress: StepProgress, limits: Attempt, details: Sequence[Detail | Unknown]) -> WaitKind | None:
     """Return why a step waits after these events; None if the agent can go on."""
-    if details and isinstance(details[0], OverrideAsked):
+    if isinstance(details[0], OverrideAsked):
         return WaitKind.OVERRIDE
     conclusions = [detail for detail in details if isinstance(detail, Conclusion)]
     is_told_to_ask = any(conclusion.asks_user for conclusion in conclusions)

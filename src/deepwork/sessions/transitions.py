@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from deepwork.errors import StateError
 from deepwork.models import history
 from deepwork.models.history import HistoryEntry
-from deepwork.models.outputs import Outputs
+from deepwork.models.outputs import Outputs, files_of
 from deepwork.models.sessions import (
     SCHEMA_VERSION,
     GitPlace,
@@ -24,7 +26,10 @@ from deepwork.models.sessions import (
 )
 from deepwork.sessions.definition import begun_step, with_digests
 from deepwork.sessions.notes import PERSON
-from deepwork.sessions.standing import is_asked, is_open, last_review, open_members, permitted_override
+from deepwork.sessions.standing import is_asked, is_open, last_review, open_steps, permitted_override
+
+# So many files of a report are named in the history before the report is accepted.
+MAX_FILES = 20
 
 
 @dataclass(frozen=True)
@@ -38,16 +43,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class Completion:
-    """What completes a step.
+    """The data of a completed step.
 
     Attributes:
         reported: The outputs as the agent wrote them, if their paths were resolved to others.
         override: Why the step is not reviewed.
-        gate_off: Whether it has reviews that nobody makes, because the quality gate is off.
+        gate_off: Whether it has reviews that are not made, because the quality gate is off.
         permission: Who has allowed that, if a person has.
         notices: What the agent should know about its outputs.
-        digests: What tells the completed files from others.
+        digests: The digests of the completed files.
         git: Branch and commit at this moment.
+        agent: Which agent of a run reports it, if one does.
         next_instructions: The instructions of the steps that begin with it; none after a member of a group, and none
             at the end of the workflow.
     """
@@ -63,6 +69,7 @@ class Completion:
     next_instructions: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     git: GitPlace | None = None
+    agent: str | None = None
 
 
 def new_session(
@@ -108,45 +115,48 @@ def branch_name(job: str, workflow: str, instance: str) -> str:
     return f"deepwork/{name.lstrip('.-') or 'session'}"
 
 
-def begin_attempt(session: Session, step_id: str, limits: Limits, *, now: str) -> Session:
-    """Count an attempt before anything is judged (JOBS-REQ-001.4.11), and note the limits for it."""
+def begin_attempt(session: Session, step_id: str, limits: Limits, outputs: Outputs, *, now: str) -> Session:
+    """Count an attempt before anything is judged (JOBS-REQ-001.4.11), and note the limits for it and what is judged."""
     number = session.step_progress[step_id].quality_attempts + 1
-    session = _update_progress(session, step_id, quality_attempts=number)
     attempt = history.Attempt(
-        number=number, max_attempts=limits.attempts, max_failures=limits.failures, strict=limits.strict
+        number=number,
+        max_attempts=limits.attempts,
+        max_failures=limits.failures,
+        strict=limits.strict,
+        files=_first_files(outputs),
     )
-    return record(session, now, attempt, step_id)
+    return record(session, now, attempt, step_id, quality_attempts=number)
 
 
 def return_attempt(session: Session, step_id: str, reason: str, *, now: str) -> Session:
     """Take an attempt out of the count, because the work was not judged."""
     number = max(0, session.step_progress[step_id].quality_attempts - 1)
-    session = _update_progress(session, step_id, quality_attempts=number)
-    return record(session, now, history.GivenBack(reason=reason), step_id)
+    return record(session, now, history.GivenBack(reason=reason), step_id, quality_attempts=number)
 
 
 def count_runner_failures(session: Session, step_id: str, failures: int) -> Session:
     """Note how many calls in a row got no verdict."""
-    return _update_progress(session, step_id, runner_failures=failures)
+    if session.step_progress[step_id].runner_failures == failures:
+        return session
+    return session.model_copy(update={"step_progress": _updated_progress(session, step_id, runner_failures=failures)})
 
 
 def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Session:
     """Note that the agent was told to have its work reviewed, and how."""
-    session = _update_progress(session, step_id, handed_back=feedback)
-    return record(session, now, history.HandedBack(feedback=feedback), step_id)
+    return record(session, now, history.HandedBack(feedback=feedback), step_id, handed_back=feedback)
 
 
-def ask_override(session: Session, step_id: str, reason: str, answer: Mapping[str, Any], *, now: str) -> Session:
+def ask_override(session: Session, completion: Completion, answer: Mapping[str, Any], *, now: str) -> Session:
     """Note that an agent wants a person to let a step pass; asking the same again is not noted.
 
     Args:
         session: The session.
-        step_id: The step.
-        reason: The agent's reason.
+        completion: The report, with the agent's reason.
         answer: The client that has said yes without a person being seen; empty if none has.
         now: The time.
     """
-    asked = history.OverrideAsked(reason=reason, **answer)
+    step_id, files = completion.step_id, _first_files(completion.outputs)
+    asked = history.OverrideAsked(reason=completion.override or "", files=files, **answer)
     if is_asked(session, step_id, asked) or not is_open(session, step_id):
         return session
     return record(session, now, asked, step_id)
@@ -157,13 +167,40 @@ def permit_override(session: Session, step_id: str, reason: str, permission: Map
     return record(session, now, history.Override(reason=reason, by=PERSON, **permission), step_id)
 
 
-def begin_again(session: Session, step_id: str, reason: str, *, now: str) -> Session:
-    """Note that a person has made a step the current one again."""
+def reopen(session: Session, step_id: str, reason: str, *, now: str) -> Session:
+    """Make a step the current one: it and all later steps are open again, and their reports count as new ones.
+
+    In a group, the step, its primary, and the unreported members are open again.
+
+    Raises:
+        StateError: The step is not one of the workflow, was not begun yet, or was begun under release 0.9.
+    """
+    if session.definition is None:
+        raise StateError(f"Session {session.session_id!r} is of release 0.9, which kept no steps to go back to")
+    entries = session.pinned.workflow.entries
+    index = _entry_index(session, step_id)
+    earlier = {name for entry in entries[:index] for name in entry}
+    progress = {name: item for name, item in session.step_progress.items() if name in earlier}
+    for name in entries[index]:
+        item = session.step_progress[name]
+        stays = item.completed_at and item.reply and name not in (step_id, entries[index][0])
+        progress[name] = item if stays else _begun_again(item)
+    session = session.model_copy(
+        update={
+            "status": SessionStatus.ACTIVE,
+            "current_entry_index": index,
+            "current_step_id": entries[index][0],
+            "step_progress": progress,
+            "completed_at": None,
+            "abort_reason": None,
+            "abort_reply": None,
+        }
+    )
     return record(session, now, history.Reopened(reason=reason), step_id)
 
 
 def write_note(session: Session, step_id: str, text: str, author: Mapping[str, Any], *, now: str) -> Session:
-    """Note what somebody has written to the agent of a step; it is told until the step is reported again."""
+    """Record a text to the agent of a step; it is told until the step is reported again."""
     return record(session, now, history.Note(text=text, at=now, **author), step_id)
 
 
@@ -182,14 +219,14 @@ def complete(session: Session, completion: Completion, *, now: str) -> Session:
     reply = RecordedReply(
         status=StepStatus.NEXT_STEP,
         begun_step=session.current_step_id,
-        open_members=[member for member in open_members(session) if member != completion.step_id],
+        open_members=[step_id for step_id in open_steps(session)[:-1] if step_id != completion.step_id],
         notices=list(completion.notices),
     )
     return _complete_step(session, completion, reply, now)
 
 
 def recorded_abort(session: Session, explanation: str, resumed: SessionSummary | None) -> RecordedAbort:
-    """Say what was aborted, and to which workflow that returns."""
+    """Return what was aborted, and the workflow that the agent returns to."""
     return RecordedAbort(
         aborted_workflow=session.workflow,
         aborted_step=session.current_step_id,
@@ -220,38 +257,27 @@ def abort(session: Session, reply: RecordedAbort, *, now: str) -> Session:
     return record(session, now, history.Aborted(explanation=reply.explanation), reply.aborted_step)
 
 
-def next_entry(session: Session) -> list[str]:
-    """Give the entry after the current one; empty at the end."""
-    following = session.pinned.workflow.entries[session.current_entry_index + 1 :]
-    return following[0] if following else []
-
-
-def outputs_by_step(session: Session) -> dict[str, Outputs]:
-    """Give what each step has made so far."""
-    return {step_id: progress.outputs for step_id, progress in session.step_progress.items()}
-
-
 def merged_outputs(session: Session) -> Outputs:
     """Merge what all steps have made so far."""
     step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
-    return _merged(step_ids, outputs_by_step(session))
+    return _merged(step_ids, session.outputs_by_step)
 
 
 def outputs_told_apart(session: Session) -> dict[str, Outputs] | None:
-    """Give the outputs of each step, if merging them would lose any."""
+    """Return the outputs of each step, if merging them would lose any; else None."""
     step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
-    return _told_apart(step_ids, outputs_by_step(session))
+    return _told_apart(step_ids, session.outputs_by_step)
 
 
-def with_progress(session: Session, progress: StepProgress) -> Session:
-    """Put the progress of one step into a session."""
-    return session.model_copy(update={"step_progress": {**session.step_progress, progress.step_id: progress}})
-
-
-def record(session: Session, now: str, detail: history.Detail, step_id: str | None = None) -> Session:
-    """Add to the history."""
-    entry = HistoryEntry.of(detail, now, step_id)
-    return session.model_copy(update={"history": [*session.history, entry], "updated_at": now})
+def record(session: Session, now: str, detail: history.Detail, step_id: str | None = None, **progress: Any) -> Session:
+    """Add an event to the history, and with it what it changes in the progress of its step."""
+    update: dict[str, Any] = {
+        "history": [*session.history, HistoryEntry.of(detail, now, step_id)],
+        "updated_at": now,
+    }
+    if step_id and progress:
+        update["step_progress"] = _updated_progress(session, step_id, **progress)
+    return session.model_copy(update=update)
 
 
 def record_all(session: Session, step_id: str, details: Iterable[history.Detail], *, now: str) -> Session:
@@ -262,10 +288,13 @@ def record_all(session: Session, step_id: str, details: Iterable[history.Detail]
 
 
 def _complete_entry(session: Session, completion: Completion, now: str) -> Session:
-    unreported = open_members(session)
+    unreported = open_steps(session)[:-1]
     notices = list(completion.notices)
     if unreported:
-        notices.append(f"Completed without outputs, never reported: {', '.join(unreported)}")
+        notices.append(
+            f"Completed without outputs, never reported: {', '.join(unreported)}. To have one done after all, your "
+            f"user runs: deepwork sessions reopen {session.session_id} {unreported[0]} --reason TEXT"
+        )
     if completion.next_instructions:
         first, *others = completion.next_instructions
         reply = RecordedReply(status=StepStatus.NEXT_STEP, begun_step=first, open_members=others, notices=notices)
@@ -273,8 +302,7 @@ def _complete_entry(session: Session, completion: Completion, now: str) -> Sessi
         reply = _final_reply(session, completion, notices)
     session = _complete_step(session, completion, reply, now)
     for member in unreported:
-        session = _update_progress(session, member, completed_at=now)
-        session = record(session, now, history.StepCompleted(reported=False), member)
+        session = record(session, now, history.StepCompleted(reported=False), member, completed_at=now)
     if completion.next_instructions:
         return _begin_entry(session, session.current_entry_index + 1, completion.next_instructions, now)
     session = session.model_copy(update={"status": SessionStatus.COMPLETED, "completed_at": now})
@@ -283,7 +311,7 @@ def _complete_entry(session: Session, completion: Completion, now: str) -> Sessi
 
 def _final_reply(session: Session, completion: Completion, notices: list[str]) -> RecordedReply:
     step_ids = session.pinned.workflow.step_ids
-    by_step = {**outputs_by_step(session), completion.step_id: completion.outputs}
+    by_step = {**session.outputs_by_step, completion.step_id: completion.outputs}
     steps = "step" if len(step_ids) == 1 else "steps"
     return RecordedReply(
         status=StepStatus.WORKFLOW_COMPLETE,
@@ -292,6 +320,11 @@ def _final_reply(session: Session, completion: Completion, notices: list[str]) -
         outputs_by_step=_told_apart(step_ids, by_step),
         notices=notices,
     )
+
+
+def _first_files(outputs: Outputs) -> list[str]:
+    """Return the files that a history names of a report that may never be accepted."""
+    return [path for path, _ in islice(files_of(outputs), MAX_FILES)]
 
 
 def _merged(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> Outputs:
@@ -303,18 +336,19 @@ def _merged(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> Outputs:
 
 
 def _told_apart(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> dict[str, Outputs] | None:
-    """Give the outputs of each step where two have an output of one name, so that merging loses one of them."""
+    """Outputs per step, if two steps share an output name (merging would drop one); else None."""
     outputs = {step_id: by_step.get(step_id, {}) for step_id in step_ids}
     names = [name for step_outputs in outputs.values() for name in step_outputs]
     return outputs if len(names) > len(set(names)) else None
 
 
 def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], now: str) -> Session:
-    by_step = outputs_by_step(session)
+    definition, earlier = session.pinned, session.step_progress
     session = session.model_copy(update={"current_entry_index": index, "current_step_id": next(iter(instructions))})
     for step_id, text in instructions.items():
-        begun = begun_step(session.pinned, step_id, text, by_step)
-        session = with_progress(session, StepProgress(step_id=step_id, started_at=now, begun=begun))
+        begun = begun_step(definition.steps[step_id], text, earlier)
+        progress = StepProgress(step_id=step_id, started_at=now, begun=begun)
+        session = session.model_copy(update={"step_progress": {**session.step_progress, step_id: progress}})
         session = record(session, now, history.StepBegun(), step_id)
     return session
 
@@ -325,8 +359,14 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
         session = record(session, now, history.GateOff(), step_id)
     if override and permitted_override(session, step_id) is None:
         session = record(session, now, _override(session, completion), step_id)
-    session = _update_progress(
+    session = session.model_copy(update={"git": completion.git})
+    done = history.StepCompleted(outputs=completion.outputs)
+    if completion.agent:
+        done = history.StepCompleted(outputs=completion.outputs, agent=completion.agent)
+    return record(
         session,
+        now,
+        done,
         step_id,
         completed_at=now,
         outputs=completion.outputs,
@@ -336,8 +376,6 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
         reply=reply,
         digests=dict(completion.digests),
     )
-    session = session.model_copy(update={"git": completion.git})
-    return record(session, now, history.StepCompleted(outputs=completion.outputs), step_id)
 
 
 def _override(session: Session, completion: Completion) -> history.Detail:
@@ -353,5 +391,22 @@ def _override(session: Session, completion: Completion) -> history.Detail:
     return history.Override(reason=reason)
 
 
-def _update_progress(session: Session, step_id: str, **update: Any) -> Session:
-    return with_progress(session, session.step_progress[step_id].model_copy(update=update))
+def _updated_progress(session: Session, step_id: str, **update: Any) -> dict[str, StepProgress]:
+    return {**session.step_progress, step_id: session.step_progress[step_id].model_copy(update=update)}
+
+
+def _entry_index(session: Session, step_id: str) -> int:
+    workflow = session.pinned.workflow
+    if step_id not in workflow.step_ids:
+        raise StateError(f"{step_id!r} is not a step of {session.workflow}; it has: {', '.join(workflow.step_ids)}")
+    if step_id not in session.step_progress:
+        begun = ", ".join(session.step_progress)
+        raise StateError(f"Step {step_id!r} of {session.workflow} was not begun yet; begun were: {begun}")
+    if session.step_progress[step_id].begun is None:
+        raise StateError(f"Step {step_id!r} was done under release 0.9, which kept no instructions to go back to")
+    return next(index for index, entry in enumerate(workflow.entries) if step_id in entry)
+
+
+def _begun_again(progress: StepProgress) -> StepProgress:
+    """Keep of a step only what it was begun with."""
+    return StepProgress(step_id=progress.step_id, started_at=progress.started_at, begun=progress.begun)

@@ -18,10 +18,13 @@ pytest.register_assert_rewrite(
 )
 
 from deepwork.testing.contracts import (  # noqa: E402
+    AgentContract,
+    CliScript,
     Contract,
     JobSourceContract,
     PluginContract,
     ReviewRunnerContract,
+    ScriptedCli,
     StateStoreContract,
     StateStoreProcessesContract,
 )
@@ -32,6 +35,8 @@ from deepwork.testing.wire import Gone, HttpWire, StdioWire, address_of, result_
 
 __all__ = [
     "Agent",
+    "AgentContract",
+    "CliScript",
     "Contract",
     "DeepworkProject",
     "Gone",
@@ -40,6 +45,7 @@ __all__ = [
     "PluginContract",
     "Refused",
     "ReviewRunnerContract",
+    "ScriptedCli",
     "ScriptedRunner",
     "StateStoreContract",
     "StateStoreProcessesContract",

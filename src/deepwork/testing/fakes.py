@@ -23,7 +23,7 @@ class ScriptedRunner(ReviewRunner):
         self.requests: list[ReviewRequest] = []
 
     async def review(self, request: ReviewRequest) -> Verdict:
-        """Give the next answer."""
+        """Return the next answer."""
         self.requests.append(request)
         answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
         if isinstance(answer, Exception):

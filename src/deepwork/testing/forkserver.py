@@ -96,7 +96,7 @@ class ForkServer:
 
 @contextmanager
 def forked_starts() -> Iterator[None]:
-    """Let `subprocess` fork whatever it can, until the end of the block."""
+    """Make `subprocess` fork wherever it can, until the end of the block."""
     if sys.platform != "linux":
         yield
         return
@@ -206,7 +206,7 @@ def _open_standard_streams() -> None:
 
 
 def _find_further_modules(start: Start, known: Sequence[str]) -> bool:
-    """Take the folders of PYTHONPATH, unless they have modules in place of those that are imported already."""
+    """Use the folders of PYTHONPATH, unless they have modules in place of ones that are imported already."""
     folders = _folders(start.environment)
     if folders != known:
         files = {file.partition(".")[0] for folder in folders for file in os.listdir(folder)}
@@ -218,7 +218,7 @@ def _find_further_modules(start: Start, known: Sequence[str]) -> bool:
 
 
 def _folders(environment: Mapping[str, str]) -> list[str]:
-    """Give the folders of PYTHONPATH."""
+    """Return the folders of PYTHONPATH."""
     path = environment.get("PYTHONPATH")
     return path.split(os.pathsep) if path else []
 

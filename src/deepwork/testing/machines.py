@@ -11,7 +11,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deepwork.api import Session, SessionStatus, SessionSummary, StaleSession, StateStore
+from deepwork.api import Session, SessionStatus, SessionSummary, StateStore
+from deepwork.errors import StaleSession
 from deepwork.testing.strategies import sessions, times
 
 IDS = st.sampled_from(["s1", "s2", "s3", "s4"])
@@ -38,7 +39,7 @@ class StoreMachine(RuleBasedStateMachine):
     survives = True
 
     def place(self) -> Callable[[], StateStore]:
-        """Give a function that opens a store, always on the same data. Each call of `place` begins without data."""
+        """Return a function that opens a store, always on the same data. Each call of `place` begins without data."""
         raise NotImplementedError("override the method `place`")
 
     @initialize()

@@ -45,10 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Refuse marks with which pytest cannot run a `StoreMachine`: it is a `unittest.TestCase`, and not async.
+    """Refuse marks that pytest cannot run a `StoreMachine` with: it is a `unittest.TestCase`, and not async.
 
     Raises:
-        UsageError: There is one; the error says what to do.
+        UsageError: It has such a mark; the error says what to do.
     """
     if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False) and item.name == "runTest":
         for mark in ("parametrize", "usefixtures"):

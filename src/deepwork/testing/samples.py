@@ -6,20 +6,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from deepwork.api import (
-    SCHEMA_VERSION,
-    HistoryEntry,
-    ReviewRequest,
-    ReviewTask,
-    Session,
-    StepProgress,
-)
+from deepwork.api import ReviewRequest, Session
+from deepwork.models.history import HistoryEntry
+from deepwork.models.reviews import ReviewTask
+from deepwork.models.sessions import SCHEMA_VERSION, StepProgress
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def at(minute: int) -> str:
-    """Give a time, so many minutes after noon of one day, as sessions write it."""
+    """Return a time, so many minutes after noon of one day, as sessions write it."""
     return (NOON + timedelta(minutes=minute)).isoformat(timespec="microseconds")
 
 

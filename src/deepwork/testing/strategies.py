@@ -7,18 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from deepwork.api import (
-    SCHEMA_VERSION,
-    HistoryEntry,
-    JobFile,
-    Review,
-    Session,
-    SessionStatus,
-    Step,
-    StepOutput,
-    StepProgress,
-    Workflow,
-)
+from deepwork.api import JobFile, Session, SessionStatus, Step, StepOutput, Workflow
+from deepwork.models.history import HistoryEntry
+from deepwork.models.jobs import Review
+from deepwork.models.sessions import SCHEMA_VERSION, StepProgress
 
 # What JSON, YAML and databases can all carry.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
@@ -58,6 +50,37 @@ def sessions(draw: st.DrawFn, session_ids: st.SearchStrategy[str] = names) -> Se
     return Session(**newer, **session)
 
 
+# What reviews and persons can do to a step, each as the kind and the detail of an entry.
+_events = st.one_of(
+    st.tuples(st.just("verdict"), st.fixed_dictionaries({"passed": st.booleans(), "feedback": st.text(max_size=300)})),
+    st.tuples(st.just("verdict"), st.just({"passed": False, "changed": ["a.md"]})),
+    st.tuples(
+        st.just("infrastructure"),
+        st.fixed_dictionaries({"kind": st.sampled_from(["RunnerUnavailable", "RunnerTimeout"]), "error": texts}),
+    ),
+    st.tuples(st.just("attempt"), st.sampled_from([{}, {"max_attempts": 1, "max_failures": 1}, {"max_attempts": 5}])),
+    st.tuples(st.just("override_asked"), st.fixed_dictionaries({"reason": texts})),
+    st.tuples(st.just("override"), st.sampled_from([{"by": "person", "reason": "fine"}, {"reason": "agent"}])),
+    st.tuples(
+        st.sampled_from(["reopened", "attempt_given_back", "review_handed_back", "step_begun", "note", "later"]),
+        st.just({}),
+    ),
+)
+
+
+@st.composite
+def continuations(draw: st.DrawFn, session: Session) -> Session:
+    """Continue a session with events of its steps in any order, as an edited file may have them."""
+    steps = st.sampled_from(sorted(session.step_progress))
+    counts = {"quality_attempts": draw(st.integers(0, 4)), "runner_failures": draw(st.integers(0, 4))}
+    entries = [
+        HistoryEntry(at=session.started_at, kind=kind, step_id=step_id, detail=detail)
+        for step_id, (kind, detail) in draw(st.lists(st.tuples(steps, _events), max_size=10))
+    ]
+    progress = {name: progress.model_copy(update=counts) for name, progress in session.step_progress.items()}
+    return session.model_copy(update={"history": [*session.history, *entries], "step_progress": progress})
+
+
 def _progress(step_id: str) -> st.SearchStrategy[StepProgress]:
     return st.builds(
         StepProgress,
@@ -84,7 +107,7 @@ def jobs(draw: st.DrawFn) -> JobFile:
     )
 
 
-# YAML keeps such text as it is, and nobody writes an empty one.
+# YAML keeps such text as it is, and an empty one is unusual.
 _prose = st.text(st.characters(categories=["L", "N", "P", "Zs"], exclude_characters="\xa0"), min_size=1, max_size=40)
 
 

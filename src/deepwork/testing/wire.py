@@ -84,7 +84,7 @@ def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 def result_of(answer: Mapped) -> Mapped:
-    """Give the result in an answer; of a tool call its structured content.
+    """Return the result in an answer; of a tool call its structured content.
 
     Raises:
         Refused: It is an error.
@@ -106,10 +106,10 @@ class Wire(ABC):
 
     @abstractmethod
     def request(self, method: str, **params: Any) -> Mapped:
-        """Send a request and give its whole answer, which may be an error.
+        """Send a request and return its whole answer, which may be an error.
 
         Raises:
-            Gone: There was none.
+            Gone: There was no answer.
         """
 
     @abstractmethod
@@ -186,7 +186,7 @@ class StdioWire(Wire):
         return self.send_message(self.message(method, params))
 
     def send_message(self, message: Mapped) -> Future[Mapped]:
-        """Send a request that `message` made, for those who need its `id`, such as to cancel it."""
+        """Send a request that `message` made, if its `id` is needed, such as to cancel it."""
         return self.post(json.dumps(message).encode(), message["id"])
 
     def notify(self, method: str, **params: Any) -> None:
@@ -282,7 +282,7 @@ class HttpWire(Wire):
         self.close()
 
     def request(self, method: str, **params: Any) -> Mapped:
-        """Post a request and give its whole answer.
+        """Post a request and return its whole answer.
 
         Raises:
             Refused: The status says that the body was not taken.

@@ -32,10 +32,11 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from deepwork.builtin.http.app import run_http
+from deepwork.builtin.http.listen import ListenOptions
 from deepwork.cli.logs import set_up_logging
 from deepwork.server import create_server
-from deepwork.server.http.app import run_http
-from deepwork.server.http.listen import ListenOptions
+from deepwork.server.frames import refusal_of
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -59,31 +60,31 @@ def embedded(uri, mime_type, text):
 
 @server.tool(output_schema=None)
 def test_simple_text() -> str:
-    """Give a text."""
+    """Return a text."""
     return "This is a simple text response for testing."
 
 
 @server.tool(output_schema=None)
 def test_image_content() -> Image:
-    """Give an image."""
+    """Return an image."""
     return Image(data=PNG, format="png")
 
 
 @server.tool(output_schema=None)
 def test_audio_content() -> Audio:
-    """Give a sound."""
+    """Return a sound."""
     return Audio(data=SILENCE, format="wav")
 
 
 @server.tool(output_schema=None)
 def test_embedded_resource() -> EmbeddedResource:
-    """Give a resource."""
+    """Return a resource."""
     return embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
 
 
 @server.tool(output_schema=None)
 def test_multiple_content_types() -> list:
-    """Give a text, an image and a resource."""
+    """Return a text, an image and a resource."""
     data = embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
     return ["Multiple content types test:", Image(data=PNG, format="png"), data]
 
@@ -291,31 +292,31 @@ def test_input_required_result_capabilities(ctx: Context) -> str | InputRequired
 
 @server.resource("test://static-text", mime_type="text/plain")
 def static_text() -> str:
-    """Give a text."""
+    """Return a text."""
     return "This is the content of the static text resource."
 
 
 @server.resource("test://static-binary", mime_type="image/png")
 def static_binary() -> bytes:
-    """Give an image."""
+    """Return an image."""
     return PNG
 
 
 @server.resource("test://template/{id}/data", mime_type="application/json")
 def template(id: str) -> str:  # noqa: A002 - as the suite names it
-    """Give what belongs to an id."""
+    """Return the data of an id."""
     return json.dumps({"id": id, "templateTest": True, "data": f"Data for ID: {id}"})
 
 
 @server.prompt
 def test_simple_prompt() -> str:
-    """Say something."""
+    """Return a text."""
     return "This is a simple prompt for testing."
 
 
 @server.prompt
 def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
-    """Say what was given."""
+    """Return the arguments in a text."""
     return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
@@ -351,4 +352,4 @@ def complete(ref, argument, context):
 
 if __name__ == "__main__":
     set_up_logging("info", None)
-    run_http(server, "http", ListenOptions(port=0))
+    run_http(server, "http", ListenOptions(port=0), refusal=refusal_of)

@@ -1,4 +1,4 @@
-"""Judges a tour: it has to say how to try the project. A tour that is slow to read keeps it until somebody ends it."""
+"""Judges a tour: it has to say how to try the project. A tour that is slow to read keeps it busy until it is killed."""
 
 import json
 import os

@@ -7,7 +7,8 @@ import time
 import anyio
 import pytest
 
-from deepwork.api import CriterionResult, HandedBack, NeedsWork, Passed, ReviewRunner, RunnerError
+from deepwork.api import CriterionResult, HandedBack, NeedsWork, Passed, ReviewRunner
+from deepwork.errors import RunnerError
 from deepwork.testing import ReviewRunnerContract
 
 

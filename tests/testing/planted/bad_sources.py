@@ -8,15 +8,8 @@ import time
 
 import pytest
 
-from deepwork.api import (
-    Job,
-    JobFile,
-    JobLoadError,
-    JobSource,
-    Step,
-    StepOutput,
-    Workflow,
-)
+from deepwork.api import Job, JobFile, JobSource, Step, StepOutput, Workflow
+from deepwork.errors import JobLoadError
 from deepwork.testing import JobSourceContract
 
 

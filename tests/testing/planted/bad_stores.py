@@ -14,7 +14,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deepwork.api import CorruptSession, Session, StaleSession, StateStore, StorageError
+from deepwork.api import Session, StateStore
+from deepwork.errors import CorruptSession, StaleSession, StorageError
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract, a_session
 
 TABLE = "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, revision INT, content TEXT, archived INT DEFAULT 0)"

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import anyio
 
-from deepwork.api import Completed, Finding, Level, PluginContext, ProgramError, run_program
+from deepwork.api import Finding, Level, PluginContext, run_program
+from deepwork.errors import ProgramError
+from deepwork.programs.processes import Completed
 from deepwork_claude_runner import command
 from deepwork_claude_runner.settings import ClaudeSettings
 

@@ -16,9 +16,9 @@ OWN_ENVIRONMENT = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"
 # and without asking anybody.
 NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1", "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1"}
 
-# No settings, hooks, MCP servers, skills or CLAUDE.md, neither of the user nor of the project that is judged. Only
-# tools that read, and only in the copy of what is judged and in the project, because in print mode nobody can permit
-# more. No session is kept among the user's own.
+# No settings, hooks, MCP servers, skills or CLAUDE.md, neither the user's nor the judged project's. Only tools that
+# read, and only in the private copy and in the project, because in print mode there is no person to permit more. No
+# session is kept among the user's own.
 ISOLATED = (
     *("--safe-mode", "--setting-sources", "", "--strict-mcp-config"),
     *("--tools", "Read,Grep,Glob", "--permission-mode", "default", "--no-session-persistence"),
@@ -45,7 +45,7 @@ Answer with `passed`, `feedback`, and in `criteria_results` every criterion once
 
 
 def trusted(settings: ClaudeSettings) -> TrustedCommand:
-    """Give the words of the settings, of which those that name files of the project need trust for these files."""
+    """Return the configured command line. Arguments that are project files need trust."""
     words = (settings.command, *settings.extra_arguments)
     return TrustedCommand("files in extra_arguments", words, needs_trust=False)
 
@@ -53,10 +53,10 @@ def trusted(settings: ClaudeSettings) -> TrustedCommand:
 def arguments(
     settings: ClaudeSettings, request: ReviewRequest, system_prompt: Path, extra_arguments: Sequence[str]
 ) -> list[str]:
-    """Give the program and its arguments: all flags before `-p --`.
+    """Return the program and its arguments: all flags before `-p --`.
 
-    Everybody on the machine can read the arguments of a process. So neither criteria nor mark nor task are among them:
-    they are in the file of the system prompt, and on stdin.
+    Other users of the machine can read the arguments of a process. So neither criteria nor mark nor task are among
+    them: they are in the file of the system prompt, and on stdin.
     """
     return [
         settings.command,
@@ -74,24 +74,24 @@ def arguments(
 
 
 def environment(settings: ClaudeSettings, variables: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables that the program may see."""
+    """Return the variables that the program may see."""
     return {**allowed_environment(variables, (*OWN_ENVIRONMENT, *settings.pass_env)), **NO_MENTIONS}
 
 
 def system_prompt(request: ReviewRequest) -> str:
-    """Give the role, the rules, and the criteria."""
+    """Return the role, the rules, and the criteria."""
     return without_mentions("\n".join([RULES, request.how_to_read, "", criteria(request)]))
 
 
 def schema(request: ReviewRequest) -> str:
-    """Give the JSON Schema of the answer. It names no criteria; the gate compares them later."""
+    """Return the JSON Schema of the answer. It names no criteria; the gate compares them later."""
     document = verdict_schema(request.criteria)
     document["properties"]["criteria_results"]["items"]["properties"]["criterion"] = {"type": "string"}
     return json.dumps(document)
 
 
 def prompt(request: ReviewRequest) -> str:
-    """Give what the program reads on stdin."""
+    """Return the text that the program reads on stdin."""
     return without_mentions("\n\n".join(_parts(request)) + "\n")
 
 
@@ -106,7 +106,7 @@ def criteria(request: ReviewRequest) -> str:
 
 
 def names_as_shown(request: ReviewRequest) -> dict[str, str]:
-    """Give the name of each criterion by every form in which the reviewer may repeat it."""
+    """Return the name of each criterion by every form in which the reviewer may repeat it."""
     return {**{without_mentions(name): name for name in request.criteria}, **{name: name for name in request.criteria}}
 
 

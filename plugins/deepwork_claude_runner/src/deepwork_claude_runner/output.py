@@ -6,21 +6,14 @@ import json
 import re
 from typing import Any
 
-from deepwork.api import (
-    BadVerdict,
-    Completed,
-    NeedsWork,
-    Passed,
-    RunnerError,
-    RunnerUnavailable,
-    Usage,
-    one_line,
-    read_verdict,
-)
+from deepwork.api import NeedsWork, Passed, Usage, read_verdict
+from deepwork.errors import BadVerdict, RunnerError, RunnerUnavailable
+from deepwork.programs.processes import Completed
+from deepwork.text import one_line
 
 MAX_QUOTED = 500
 
-# What only the user can mend. Calling again would fail in the same way.
+# Only the user can fix these. Calling again would fail in the same way.
 FOR_THE_USER = (
     (
         re.compile(r"credit balance|insufficient (credit|funds|quota)|billing|payment", re.IGNORECASE),
@@ -30,7 +23,7 @@ FOR_THE_USER = (
     (
         re.compile(r"does not have access|permission_error|(organization|account) has been disabled", re.IGNORECASE),
         "has no access",
-        "The user has to ask whoever administrates the account, or log in with another one: run `claude` once.",
+        "The user has to ask the account's administrator, or log in with another one: run `claude` once.",
     ),
     (
         re.compile(
@@ -58,7 +51,7 @@ def verdict(completed: Completed) -> Passed | NeedsWork:
     """Read the verdict.
 
     Raises:
-        RunnerError: There is none; the error says why.
+        RunnerError: The output holds no verdict; the error says why.
     """
     result = _result(completed)
     if result.get("is_error") or completed.returncode:

@@ -10,19 +10,10 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from deepwork.api import (
-    NeedsWork,
-    Passed,
-    PluginContext,
-    ProgramMissing,
-    ReviewRequest,
-    ReviewRunner,
-    RunnerError,
-    RunnerUnavailable,
-    find_program,
-    private_folder,
-    run_program,
-)
+from deepwork.api import NeedsWork, Passed, PluginContext, ReviewRequest, ReviewRunner, run_program
+from deepwork.errors import ProgramMissing, RunnerError, RunnerUnavailable
+from deepwork.paths.private_folders import private_folder
+from deepwork.programs.programs import find_program
 from deepwork_claude_runner import command, output
 from deepwork_claude_runner.settings import ClaudeSettings
 
@@ -37,7 +28,7 @@ class ClaudeCLI(ReviewRunner):
 
     Args:
         settings: The settings of the plugin.
-        context: Its environment is that of the server, of which the program sees only a part.
+        context: Its environment is the server's; the program sees only a part of it.
     """
 
     def __init__(self, settings: ClaudeSettings, context: PluginContext) -> None:
@@ -71,7 +62,7 @@ class ClaudeCLI(ReviewRunner):
         return _with_true_names(output.verdict(completed), request)
 
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
-        """Say that the program is not there, or that a file that its arguments name waits for trust."""
+        """Return why the program cannot run: it is missing, or a file among its arguments waits for trust."""
         try:
             async with self._context.prepared(self._trusted) as words:
                 if words is None:
@@ -101,7 +92,7 @@ def _private_file(text: str) -> Iterator[Path]:
 
 
 def _with_true_names(verdict: Passed | NeedsWork, request: ReviewRequest) -> Passed | NeedsWork:
-    """Give a verdict with the names of criteria as they were before mentions in them were broken up."""
+    """Return a verdict with the original names of criteria, before mentions in them were broken up."""
     names = command.names_as_shown(request)
     results = [
         result.model_copy(update={"criterion": names.get(result.criterion, result.criterion)})

@@ -16,7 +16,7 @@ class ClaudeSettings(BaseModel):
         command: The program, by name or path.
         extra_arguments: Put before the last ones.
         pass_env: Environment variables that it may see in addition; `*` at the end of a name stands for any rest.
-        model: The model; by default the one that Claude Code chooses.
+        model: The model; by default Claude Code's own choice.
         max_turns: How often it may look into files before it has to answer.
         max_budget_usd: What one review may cost at most.
         concurrency: How many may run at once, within the limit of the gate.

@@ -10,9 +10,19 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deepwork.api import ArgumentError, DeepWorkError, PersonNeeded, StateError, StorageError, UnknownSession
+from deepwork.errors import (
+    ArgumentError,
+    DeepWorkError,
+    ItemChanged,
+    PersonNeeded,
+    StateError,
+    StorageError,
+    UnknownSession,
+)
 
 Mapped = dict[str, Any]
+# Answers a request with plain values, or raises an error of ours.
+View = Callable[[Request], Awaitable[Any]]
 
 MAX_LIMIT = 500
 DEFAULT_LIMIT = 50
@@ -38,20 +48,20 @@ def failure(status: int, message: str, hint: str | None = None) -> Response:
 
 
 def status_of(error: DeepWorkError) -> int:
-    """Give the status with which an error is answered."""
+    """Return the status of the answer to an error."""
     if isinstance(error, NotThere | UnknownSession) or getattr(error, "code", "").endswith("NOT_FOUND"):
         return 404
     if isinstance(error, PersonNeeded):
         return 403
     if isinstance(error, StorageError) or getattr(error, "code", "") == "DATABASE_ERROR":
         return 503
-    if isinstance(error, Conflict | StateError):
+    if isinstance(error, Conflict | ItemChanged | StateError):
         return 409
     return 400
 
 
-def endpoint(view: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
-    """Make a route of a function that gives plain values, and raises errors of ours."""
+def endpoint(view: View) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of a view."""
 
     async def serve(request: Request) -> Response:
         try:
@@ -66,10 +76,10 @@ def endpoint(view: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], A
 
 
 def limit_of(request: Request) -> int:
-    """Read how long a page is.
+    """Read the length of a page.
 
     Raises:
-        ArgumentError: It is no number of the range.
+        ArgumentError: It is not a number in the range.
     """
     text = request.query_params.get("limit", str(DEFAULT_LIMIT))
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_LIMIT):
@@ -81,7 +91,7 @@ def offset_of(request: Request) -> int:
     """Read where a page of a numbered list begins.
 
     Raises:
-        ArgumentError: The cursor is none of ours.
+        ArgumentError: The cursor is not a valid one.
     """
     text = request.query_params.get("cursor") or "0"
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
@@ -100,7 +110,7 @@ def words_of(request: Request) -> list[str]:
 
 
 def matches(words: Iterable[str], *texts: Any) -> bool:
-    """Say whether all words occur in the texts."""
+    """True if all words occur in the texts."""
     whole = "\n".join(str(text) for text in texts if text is not None).casefold()
     return all(word in whole for word in words)
 
@@ -109,13 +119,13 @@ def matches(words: Iterable[str], *texts: Any) -> bool:
 
 
 def page(items: list[Any], total: int, limit: int, offset: int) -> Mapped:
-    """Give one page of a list of which the length is known."""
+    """Return one page of a list whose length is known."""
     end = offset + limit
     return {"items": items, "next": str(end) if end < total else None, "total": total}
 
 
 def cut(items: list[Any], limit: int, offset: int) -> Mapped:
-    """Give one page of a list that is all there."""
+    """Return one page of a whole list."""
     return page(items[offset : offset + limit], len(items), limit, offset)
 
 
@@ -127,7 +137,7 @@ def iso(milliseconds: int | None) -> str | None:
 
 
 def iso_text(text: str | None) -> str | None:
-    """Write a time that is stored as text; what is none is given as it is."""
+    """Write a time that is stored as text; another text is returned as it is."""
     if text is None:
         return None
     try:
@@ -137,7 +147,7 @@ def iso_text(text: str | None) -> str | None:
 
 
 def now() -> str:
-    """Give the time of this machine."""
+    """Return the time of this machine."""
     return _written(datetime.now(UTC))
 
 
@@ -147,7 +157,7 @@ def short(text: str | None, length: int = 200) -> str | None:
 
 
 def chosen(values: Mapping[str, Any], *names: str) -> Mapped:
-    """Give some of the values."""
+    """Return some of the values."""
     return {name: values.get(name) for name in names}
 
 

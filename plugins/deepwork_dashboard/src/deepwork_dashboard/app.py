@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -11,8 +14,9 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from deepwork import __version__
-from deepwork.api import DeepWorkError, Engine, PluginContext
-from deepwork_dashboard.answers import Mapped, endpoint, now
+from deepwork.api import Engine, PluginContext, things
+from deepwork.errors import DeepWorkError
+from deepwork_dashboard.answers import Mapped, View, endpoint, now
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.events import Events
 from deepwork_dashboard.headers import SafeHeaders
@@ -22,8 +26,8 @@ from deepwork_dashboard.overview import Overview
 from deepwork_dashboard.places import STATIC
 from deepwork_dashboard.plans import Plans
 from deepwork_dashboard.reviews import Reviews
-from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.search import Search
+from deepwork_dashboard.sessions import Sessions
 from deepwork_dashboard.work import LOGS, TrackedWork
 
 _WORTH_PACKING = 1000
@@ -32,30 +36,20 @@ _WORTH_PACKING = 1000
 def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     """Make the application of a project."""
     dashboard = Dashboard(context, engine)
-    inbox, runs = InboxPages(dashboard), Runs(dashboard)
+    inbox, sessions = InboxPages(dashboard), Sessions(dashboard)
     plans, work, reviews = Plans(dashboard), TrackedWork(dashboard), Reviews(dashboard)
 
-    async def session(request: Request) -> Mapped:
-        return {
-            "principal": principal_of(request),
-            "person": request.state.answerer.is_person,
-            "csrf": getattr(request.state, "csrf_token", None),
-            "version": __version__,
-            "project": context.project_root.name,
-            "store": engine.sessions.store_name,
-            "database": await _database(dashboard),
-            "views": dashboard.views,
-            "now": now(),
-        }
-
-    api = {
-        "/session": session,
+    of_sessions: dict[str, View] = {
+        "": sessions.listed,
+        "/{session}": sessions.one,
+        "/{session}/history": sessions.history,
+        "/{session}/preview": sessions.preview,
+    }
+    api: dict[str, View] = {
+        "/session": partial(_viewer, dashboard),
         "/inbox": inbox.listed,
-        "/overview": Overview(dashboard, inbox, runs, plans, work).shown,
-        "/runs": runs.listed,
-        "/runs/{run}": runs.one,
-        "/runs/{run}/history": runs.history,
-        "/runs/{run}/preview": runs.preview,
+        "/overview": Overview(dashboard, inbox, sessions, plans, work).shown,
+        **{f"/sessions{path}": view for path, view in of_sessions.items()},
         "/plans": plans.plans,
         "/plans/{plan}": plans.plan,
         "/plans/{plan}/graph": plans.graph,
@@ -71,20 +65,42 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         **{f"/work/{{work}}/{kind}": work.log(kind) for kind in LOGS},
         "/reviews/rules": reviews.rules,
         "/reviews/passes": reviews.passes,
-        "/events": Events(dashboard).listed,
+        "/events": Events(dashboard, plans).listed,
         "/search": Search(dashboard, plans, work).found,
     }
-    routes = [Route(path, endpoint(view), methods=["GET"]) for path, view in api.items()]
-    routes += [Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"])]
+    routes = [*_readable(api), Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"])]
+    # Programs that were written for the release before call sessions runs.
+    former = _readable({f"/api/runs{path}": view for path, view in of_sessions.items()})
     return Starlette(
         routes=[
             Route("/", _index),
             Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
+            *former,
             Mount("/api", routes=routes),
             WebSocketRoute("/live", Live(dashboard).serve),
         ],
         middleware=[Middleware(SafeHeaders), Middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=5)],
     )
+
+
+def _readable(views: Mapping[str, View]) -> list[Route]:
+    return [Route(path, endpoint(view), methods=["GET"]) for path, view in views.items()]
+
+
+async def _viewer(dashboard: Dashboard, request: Request) -> Mapped:
+    """Show who has logged in, and what there is to see."""
+    return {
+        "principal": principal_of(request),
+        "person": request.state.answerer.is_person,
+        "csrf": getattr(request.state, "csrf_token", None),
+        "version": __version__,
+        "project": dashboard.context.project_root.name,
+        "store": dashboard.engine.sessions.store_name,
+        "database": await _database(dashboard),
+        "views": dashboard.views,
+        "pages": things.PAGES,
+        "now": now(),
+    }
 
 
 async def _index(_request: Request) -> FileResponse:

@@ -13,14 +13,15 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from deepwork.api import Answerer, DeepWorkError, SessionSummary
+from deepwork.api import Answerer, SessionSummary, things
+from deepwork.errors import DeepWorkError
 from deepwork_dashboard.dashboard import Dashboard
 
 if TYPE_CHECKING:
     from deepwork_sql import Event
 
 POLL_SECONDS = 1.0
-# Sources of the inbox that nobody else tells of are asked so often.
+# Sources of the inbox whose changes cause no event are asked so often.
 INBOX_SECONDS = 15.0
 RETRY_SECONDS = 2.0
 # The first page waits so long for a database that is being opened.
@@ -29,12 +30,9 @@ OPENING_SECONDS = 5.0
 REMEMBERED = 2_000
 MAX_CATCH_UP = 5_000
 
-# What ids begin with, and what they name.
-_NAMED = {"tk_": "task", "ag_": "agent"}
-MAX_ID = 40
 # Before the first event, for a database that has not been made yet.
 BEGINNING = "0-0"
-# Whose runs of other projects are.
+# Whose sessions of other projects are.
 NOBODY = ""
 
 
@@ -51,13 +49,13 @@ class Cursor(NamedTuple):
     Attributes:
         watch: The process that has seen the changes, and how many it had.
         feed: The last event of the database.
-        runs: What tells the runs that are files from what they are later.
+        sessions: What tells the sessions that are files from what they are later.
     """
 
     watch: str
     number: int
     feed: str
-    runs: str
+    sessions: str
 
     @classmethod
     def parse(cls, text: str) -> Cursor | None:
@@ -69,7 +67,7 @@ class Cursor(NamedTuple):
 
     def __str__(self) -> str:
         """Write it as pages keep it."""
-        return f"{self.watch}~{self.number}~{self.feed}~{self.runs}"
+        return f"{self.watch}~{self.number}~{self.feed}~{self.sessions}"
 
 
 class Page:
@@ -98,7 +96,7 @@ class Page:
         self._event.set()
 
     def take(self) -> list[str]:
-        """Give what is to be told, and forget it."""
+        """Return what is to be told, and forget it."""
         things, self._things, self._event = [*self._things], {}, anyio.Event()
         return things
 
@@ -149,14 +147,14 @@ class Watch:
                 self._watching = None
 
     async def since(self, text: str | None) -> list[Change] | None:
-        """Give what has changed since a cursor; None if that cannot be told."""
+        """Return what has changed since a cursor; None if that is not known any more."""
         cursor = Cursor.parse(text or "")
         if cursor is None:
             return None
         oldest = self._log[0][0] if self._log else self._number + 1
         if cursor.watch == self._name and oldest - 1 <= cursor.number <= self._number:
             return [change for number, changes in self._log if number > cursor.number for change in changes]
-        if cursor.runs != self.cursor.runs:
+        if cursor.sessions != self.cursor.sessions:
             return None
         return await self._events_since(cursor.feed)
 
@@ -185,7 +183,7 @@ class Watch:
 
     async def _look(self) -> None:
         """Compare what has no feed with how it was the last time, and tell of what differs."""
-        self._tell([*await self._changed_runs(), *await self._changed_reviews()])
+        self._tell([*await self._changed_sessions(), *await self._changed_reviews()])
 
     async def _watch_inboxes(self) -> None:
         """Ask what waits once something has changed, at most once a second: some sources of the inbox are slow."""
@@ -196,7 +194,7 @@ class Watch:
             self._tell(await self._changed_inboxes({page.principal for page in self._pages}))
             await anyio.sleep(POLL_SECONDS)
 
-    async def _changed_runs(self) -> list[Change]:
+    async def _changed_sessions(self) -> list[Change]:
         if self._dashboard.has_sessions_in_database:
             return []
         try:
@@ -211,31 +209,31 @@ class Watch:
             return []
         changed = [session_id for session_id, stamp in stamps.items() if before.get(session_id) != stamp]
         gone = [session_id for session_id in before if session_id not in stamps]
-        return await self._runs(changed, gone)
+        return await self._sessions(changed, gone)
 
-    async def _runs(self, changed: Collection[str], gone: Collection[str] = ()) -> list[Change]:
-        """Give the changes of runs, each for its principal; of one that cannot be read only the lists have changed."""
+    async def _sessions(self, changed: Collection[str], gone: Collection[str] = ()) -> list[Change]:
+        """Return the changes of sessions, each for its principal; for an unreadable one only the lists change."""
         await self._find_owners(changed)
-        known = [(session_id, self._owners.get(session_id)) for session_id in (*changed, *gone)]
-        owners = {owner for _, owner in known if owner}
-        has_unknown = any(owner is None for _, owner in known)
+        owned = [(session_id, self._owners.get(session_id)) for session_id in (*changed, *gone)]
+        owners = {owner for _, owner in owned if owner}
+        has_unknown = any(owner is None for _, owner in owned)
         return [
-            *(Change(f"run:{session_id}", owner) for session_id, owner in known if owner),
-            *(Change(name, owner) for owner in owners for name in ("runs", "events")),
-            *([Change("runs")] if gone or has_unknown else []),
+            *(Change(f"session:{session_id}", owner) for session_id, owner in owned if owner),
+            *(Change(name, owner) for owner in owners for name in ("sessions", "events")),
+            *([Change("sessions")] if gone or has_unknown else []),
         ]
 
     async def _find_owners(self, session_ids: Collection[str]) -> None:
-        """Note whose runs these are, which never changes: each is read once."""
+        """Note whose sessions these are, which never changes: each is read once."""
         unknown = [session_id for session_id in session_ids if session_id not in self._owners]
         if not unknown:
             return
         with suppress(DeepWorkError):
-            found = await (await self._dashboard.store()).peek(unknown)
+            summaries = await (await self._dashboard.store()).peek(unknown)
             if self._dashboard.has_sessions_in_database:
-                # Runs of other projects are in the same feed.
+                # Sessions of other projects are in the same feed.
                 self._owners |= dict.fromkeys(unknown, NOBODY)
-            for summary in found:
+            for summary in summaries:
                 if isinstance(summary, SessionSummary):
                     self._owners[summary.session_id] = summary.principal
 
@@ -291,16 +289,16 @@ class Watch:
     async def _changes_of(self, events: Iterable[Event]) -> list[Change]:
         """Name what events have changed."""
         changes: dict[Change, None] = {}
-        runs: dict[str, None] = {}
+        session_ids: dict[str, None] = {}
         for event in events:
             if event.source == "core":
-                runs |= {event.workflow_id: None} if event.workflow_id else {}
+                session_ids |= {event.workflow_id: None} if event.workflow_id else {}
                 continue
             changes |= dict.fromkeys([*_of_event(event), Change("events")])
-        if runs and self._dashboard.has_sessions_in_database:
-            await self._find_owners(runs)
-            own = [session_id for session_id in runs if self._owners.get(session_id)]
-            changes |= dict.fromkeys(await self._runs(own))
+        if session_ids and self._dashboard.has_sessions_in_database:
+            await self._find_owners(session_ids)
+            own = [session_id for session_id in session_ids if self._owners.get(session_id)]
+            changes |= dict.fromkeys(await self._sessions(own))
         return [*changes]
 
     def _tell(self, changes: list[Change]) -> None:
@@ -315,21 +313,13 @@ class Watch:
 
 
 def _of_event(event: Event) -> Iterable[Change]:
-    if event.source == "tracking" and event.workflow_id:
-        yield from (Change(f"work:{event.workflow_id}"), Change("work"))
-    if event.source != "orchestration":
-        return
-    if event.workflow_id:
-        yield from (Change(f"plan:{event.workflow_id}"), Change("plans"))
-    kind = event.event.partition(":")[0]
-    yield Change("agents")
-    if kind == "message":
+    yield from map(Change, event.things)
+    if owner := things.owner_of(event.source, event.workflow_id):
+        yield Change(things.PAGES[owner.partition(":")[0]])
+    if event.source == "orchestration":
+        yield Change("agents")
+    if event.event.startswith("message:"):
         yield Change("messages")
-    for value in event.data.values():
-        for text in value if isinstance(value, list) else [value]:
-            name = _NAMED.get(text[:3]) if isinstance(text, str) and len(text) <= MAX_ID else None
-            if name:
-                yield Change(f"{name}:{text}")
 
 
 @asynccontextmanager

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from deepwork.api import PageAddress, open_browser, serve_apps
+from deepwork.ports.records import PageAddress
+from deepwork.programs.processes import open_browser
+from deepwork.server.apps import serve_apps
 
 PORT = 8787
 
@@ -35,7 +37,7 @@ PORT = 8787
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Lines NAME TOKEN, of people NAME TOKEN person: who may log in, each seeing runs of their own; people may "
+    help="Lines NAME TOKEN, of people NAME TOKEN person: who may log in, each seeing sessions of their own; people may "
     "answer (default: a random token for you).",
 )
 @click.option(
@@ -50,7 +52,7 @@ PORT = 8787
     envvar="DEEPWORK_STATE_STORE",
     show_envvar=True,
     metavar="NAME",
-    help="Where runs are kept, if servers are started with this option (default: as the configuration says).",
+    help="Where sessions are kept, if servers are started with this option (default: as the configuration says).",
 )
 def dashboard(
     root: str,
@@ -64,13 +66,13 @@ def dashboard(
 ) -> None:
     """Show in a browser what agents do, what waits for a person, and why something is stuck.
 
-    It reads what servers of the project store, and runs until it is interrupted. In a terminal the address that it
-    prints has the token with which you log in, so show it to nobody.
+    It reads what servers of the project store, and runs until it is interrupted. In a terminal it prints an address
+    with your login token: keep it secret.
     """
     logging.getLogger("deepwork").setLevel(logging.WARNING)
 
     def listening(address: PageAddress) -> None:
-        # A stream that is no terminal may be kept as a log, or be read by an agent.
+        # A stream to anything but a terminal may be kept as a log, or be read by an agent.
         is_terminal = sys.stdout.isatty()
         click.echo(f"Dashboard: {address.with_token if is_terminal else address.url}")
         if token_file:

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from starlette.requests import Request
 
-from deepwork.api import CorruptSession, Engine, PluginContext, Session, SessionSummary, StateStore, caller_of
+from deepwork.api import Engine, PluginContext, Session, SessionSummary, StateStore
+from deepwork.errors import CorruptSession
+from deepwork.ports.call import caller_of
 from deepwork_dashboard.answers import NotThere
 from deepwork_dashboard.recent import Recent
 
 if TYPE_CHECKING:
     from deepwork_sql import Database
 
-MAX_RUNS = 10_000
+MAX_SESSIONS = 10_000
 
 # The views that need a plugin, and its name.
 PLUGINS = {"plans": "orchestration", "work": "tracking", "agents": "orchestration", "reviews": "review"}
-VIEWS = ("inbox", "overview", "runs", "plans", "work", "agents", "reviews", "events")
+VIEWS = ("inbox", "overview", "sessions", "plans", "work", "agents", "reviews", "events")
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Dashboard:
 
     @property
     def has_sessions_in_database(self) -> bool:
-        """Whether runs are in the database, so that its feed tells of them."""
+        """Whether sessions are in the database, so that its feed tells of them."""
         return self.engine.sessions.store_name == "sql"
 
     @property
@@ -59,7 +61,7 @@ class Dashboard:
         return await self.engine.sessions.store()
 
     async def database(self) -> Database:
-        """Give the database that plugins share.
+        """Return the database that plugins share.
 
         Raises:
             NotThere: The plugin `sql` is not installed.
@@ -71,7 +73,7 @@ class Dashboard:
         return await deepwork_sql.database(self.context)
 
     def demand(self, plugin: str) -> PluginContext:
-        """Give the context of a plugin that a view needs.
+        """Return the context of a plugin that a view needs.
 
         Raises:
             NotThere: It is not installed.
@@ -89,27 +91,27 @@ class Dashboard:
         self.demand(plugin)
         return await to_thread.run_sync(import_module, name)
 
-    # Runs, each for its principal alone.
+    # Sessions, each for its principal alone.
 
     async def summaries(self, principal: str) -> list[SessionSummary]:
-        """List the runs of a principal, the last changed first."""
-        summaries = await (await self.store()).find(limit=MAX_RUNS)
+        """List the sessions of a principal, the last changed first."""
+        summaries = await (await self.store()).find(limit=MAX_SESSIONS)
         return [summary for summary in summaries if summary.principal == principal]
 
-    async def run(self, principal: str, session_id: str) -> Session:
-        """Read a run.
+    async def session(self, principal: str, session_id: str) -> Session:
+        """Read a session.
 
         Raises:
-            NotThere: There is none of that id, or it is somebody else's.
+            NotThere: It does not exist, or has another principal.
             CorruptSession: It is damaged.
         """
         session = await (await self.store()).load(session_id)
         if session is None or session.principal != principal:
-            raise NotThere(f"there is no run {session_id[:64]!r}")
+            raise NotThere(f"there is no session {session_id[:64]!r}")
         return session
 
-    async def run_of(self, summary: SessionSummary) -> Session | None:
-        """Read the run of a summary once for each change; None if it is damaged or has gone."""
+    async def session_of(self, summary: SessionSummary) -> Session | None:
+        """Read the session of a summary once for each change; None if it is damaged or has gone."""
         key = summary.session_id, summary.updated_at
         session = self.read_sessions.get(key)
         if session is None:

@@ -27,7 +27,7 @@ class DatabaseViews:
         """Call one of its functions.
 
         Raises:
-            NotThere: The plugin is not installed, or there is no database yet: none is made to look at.
+            NotThere: The plugin is not installed, or the database does not exist yet: it is not made for a look.
             StorageError: The database does not answer.
             DeepWorkError: The function has raised it.
         """
@@ -41,14 +41,14 @@ class DatabaseViews:
     async def listed(
         self, function: str, shown: Callable[[Mapped], Mapped], filters: Mapped, *arguments: Any
     ) -> Mapped:
-        """Give one page of a list. Where there is no database yet, nothing is in it, and none is made."""
+        """Return one page of a list; an empty one, without making a database, before there is any."""
         self._dashboard.demand(self._plugin)
         if not self._dashboard.has_database:
             return page([], 0, 1, 0)
-        found = await self.read(function, *arguments, **filters)
-        return page([shown(row) for row in found.rows], found.total, filters["limit"], filters.get("offset", 0))
+        rows = await self.read(function, *arguments, **filters)
+        return page([shown(row) for row in rows.rows], rows.total, filters["limit"], filters.get("offset", 0))
 
     async def counted(self, function: str) -> Mapped:
-        """Give counts; none where there is no database yet."""
+        """Return counts; an empty mapping before there is a database."""
         counts: Mapped = await self.read(function) if self._dashboard.has_database else {}
         return counts

@@ -1,30 +1,37 @@
-"""The event log: what the feed of the database has, and the histories of the runs that are files, the newest first."""
+"""The event log, newest first: the feed of the database, and the histories of the sessions that are files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.requests import Request
 
-from deepwork.api import ArgumentError, Session, SessionSummary
+from deepwork.api import Session, SessionSummary, things
+from deepwork.errors import ArgumentError
+from deepwork.models.history import HistoryEntry
 from deepwork_dashboard.answers import Mapped, iso, iso_text, limit_of, matches, short, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
+from deepwork_dashboard.entries import author_of
+from deepwork_dashboard.event_words import event_words
+from deepwork_dashboard.plans import Plans
 
 if TYPE_CHECKING:
     from deepwork_sql import Event
 
 CORE = "core"
-# So many events are looked at for one page: a search for what is rare goes on with the next.
+# At most so many events are read for one page: a search for rare ones goes on with the next page.
 MAX_LOOKED_AT = 20_000
 _BATCH = 500
 
-_ABOUT = {"core": "run", "orchestration": "plan", "tracking": "work"}
-_THINGS = {"task": "task", "agent": "agent"}
-_TITLES = ("name", "title", "message", "subject", "question", "description", "summary", "goal", "reason", "feedback")
+_TITLES = (
+    *("name", "workflow_name", "phase_name", "title", "message", "subject", "question", "description", "summary"),
+    *("goal", "reason", "feedback"),
+)
 
 
 class Filter(NamedTuple):
@@ -40,14 +47,16 @@ class Filter(NamedTuple):
         return self.about.partition(":")[2] if self.about else None
 
     def wants(self, source: str) -> bool:
-        """Say whether events of a source may fit."""
-        return self.source in (None, source) and (self.about is None or self.about.startswith(f"{_ABOUT.get(source)}:"))
+        """True if events of a source may fit."""
+        return self.source in (None, source) and self.about in (None, things.owner_of(source, self.about_id))
 
     def fits(self, item: Mapped) -> bool:
-        """Say whether an event fits."""
+        """True if an event fits."""
         if not item["event"].startswith(self.event or "") or self.about not in (None, item["about"]):
             return False
-        return not self.words or matches(self.words, item["event"], item["title"], json.dumps(item["data"]))
+        author = item["by"]["name"] if item["by"] else None
+        texts = (item["event"], item["what"], author, item["title"], json.dumps(item["data"]))
+        return not self.words or matches(self.words, *texts)
 
 
 class Place(NamedTuple):
@@ -62,7 +71,7 @@ class Place(NamedTuple):
         """Read a cursor.
 
         Raises:
-            ArgumentError: It is none of ours.
+            ArgumentError: It is not a valid cursor.
         """
         if not text:
             return cls()
@@ -79,48 +88,51 @@ class Place(NamedTuple):
 class Events:
     """The endpoint `api/events`."""
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Dashboard, plans: Plans) -> None:
         self._dashboard = dashboard
+        self._plans = plans
 
     async def listed(self, request: Request) -> Mapped:
         """List events of both logs, in one order by time."""
         query, limit = request.query_params, limit_of(request)
-        filter_ = Filter(query.get("source"), query.get("event"), query.get("about"), words_of(request))
+        # Things of sessions were called `run:ID` in the release before.
+        about = re.sub("^run:", "session:", query.get("about", "")) or None
+        filter_ = Filter(query.get("source"), query.get("event"), about, words_of(request))
         place, principal = Place.parse(query.get("cursor")), principal_of(request)
         from_feed, feed_end = await self._of_feed(filter_, place, limit, principal)
-        from_runs = await self._of_runs(filter_, place, limit, principal)
-        merged = merge(from_feed, from_runs, key=lambda item: item["at"] or "", reverse=True)
+        from_sessions = await self._of_sessions(filter_, place, limit, principal)
+        merged = merge(from_feed, from_sessions, key=lambda item: item["at"] or "", reverse=True)
         items = [*islice(merged, limit)]
         taken = [item["id"] for item in items]
         last_of_feed = next((item for item in reversed(items) if "~" not in item["id"]), None)
-        last_of_runs = next((item for item in reversed(items) if "~" in item["id"]), None)
-        rest_of_feed = len(from_feed) > sum("~" not in one for one in taken)
-        rest_of_runs = len(from_runs) > sum("~" in one for one in taken)
+        last_of_sessions = next((item for item in reversed(items) if "~" in item["id"]), None)
+        rest_of_feed = len(from_feed) > sum("~" not in event_id for event_id in taken)
+        rest_of_sessions = len(from_sessions) > sum("~" in event_id for event_id in taken)
         end = place
         if last_of_feed:
             end = end._replace(feed=last_of_feed["id"])
         if not rest_of_feed and feed_end:
             end = end._replace(feed=feed_end)
-        if last_of_runs:
-            at = last_of_runs["at"]
+        if last_of_sessions:
+            at = last_of_sessions["at"]
             same = sum(item["at"] == at for item in items if "~" in item["id"])
             end = end._replace(at=at, number=same + (place.number if at == place.at else 0))
-        more = rest_of_feed or rest_of_runs or feed_end is not None
+        more = rest_of_feed or rest_of_sessions or feed_end is not None
         return {"items": items, "next": str(end) if more else None, "total": None}
 
     async def _of_feed(
         self, filter_: Filter, place: Place, limit: int, principal: str
     ) -> tuple[list[Mapped], str | None]:
-        """Give events of the feed, and where to go on if more could come."""
+        """Return events of the feed, and where to go on if there may be more."""
         if not self._dashboard.has_database:
             return [], None
         from deepwork_sql import Viewer
 
         database = await self._dashboard.database()
         viewer = Viewer(database.machine, str(self._dashboard.context.project_root), principal)
-        found: list[Mapped] = []
+        items: list[Mapped] = []
         before, looked_at = place.feed, 0
-        while len(found) <= limit and looked_at < MAX_LOOKED_AT:
+        while len(items) <= limit and looked_at < MAX_LOOKED_AT:
             events = await database.history(
                 before,
                 limit=_BATCH,
@@ -129,33 +141,34 @@ class Events:
                 workflow_id=filter_.about_id,
                 viewer=viewer,
             )
+            names = await self._plans.agent_names({agent_id for event in events if (agent_id := _agent_of(event))})
             for event in events:
                 if event.source != CORE or self._dashboard.has_sessions_in_database:
-                    item = _of_event(event)
-                    found += [item] if filter_.fits(item) else []
+                    item = _of_event(event, names)
+                    items += [item] if filter_.fits(item) else []
             looked_at += len(events)
             if len(events) < _BATCH:
-                return found, None
+                return items, None
             before = events[-1].id
-        return found, before
+        return items, before
 
-    async def _of_runs(self, filter_: Filter, place: Place, limit: int, principal: str) -> list[Mapped]:
-        """Give entries of histories. Runs are read, the last changed first, until no other can have a newer entry."""
+    async def _of_sessions(self, filter_: Filter, place: Place, limit: int, principal: str) -> list[Mapped]:
+        """Return entries of histories, reading sessions, last changed first, until none can have a newer entry."""
         if self._dashboard.has_sessions_in_database or not filter_.wants(CORE):
             return []
         summaries = await self._dashboard.summaries(principal)
         if filter_.about_id:
             summaries = [summary for summary in summaries if summary.session_id == filter_.about_id]
-        found: list[Mapped] = []
+        items: list[Mapped] = []
         for summary in summaries:
             enough = limit + place.number
-            if len(found) > enough and _at(found[enough]) > (iso_text(summary.updated_at) or ""):
+            if len(items) > enough and _at(items[enough]) > (iso_text(summary.updated_at) or ""):
                 break
-            session = await self._dashboard.run_of(summary)
-            found += [item for item in _of_session(session, summary) if _is_older(item, place) and filter_.fits(item)]
-            found.sort(key=lambda item: (_at(item), item["id"]), reverse=True)
-        skipped = place.number if place.at and any(_at(item) == place.at for item in found) else 0
-        return found[skipped : skipped + limit + 1]
+            session = await self._dashboard.session_of(summary)
+            items += [item for item in _of_session(session, summary) if _is_older(item, place) and filter_.fits(item)]
+            items.sort(key=lambda item: (_at(item), item["id"]), reverse=True)
+        skipped = place.number if place.at and any(_at(item) == place.at for item in items) else 0
+        return items[skipped : skipped + limit + 1]
 
 
 def _at(item: Mapped) -> str:
@@ -167,45 +180,60 @@ def _is_older(item: Mapped, place: Place) -> bool:
 
 
 def _of_session(session: Session | None, summary: SessionSummary) -> Sequence[Mapped]:
-    run = f"run:{summary.session_id}"
     return [
-        {
-            "id": f"{summary.session_id}~{number}",
-            "at": iso_text(entry.at),
-            "source": CORE,
-            "event": f"session:{entry.kind}",
-            "about": run,
-            "thing": run,
-            "principal": summary.principal,
-            "title": _title({**entry.stored, "name": entry.step_id}),
-            "data": {"step_id": entry.step_id, **entry.stored},
-        }
+        _of_entry(entry, f"{summary.session_id}~{number}", summary.session_id, summary.principal)
         for number, entry in enumerate(session.history if session else (), start=1)
     ]
 
 
-def _of_event(event: Event) -> Mapped:
-    about = f"{_ABOUT[event.source]}:{event.workflow_id}" if event.source in _ABOUT and event.workflow_id else None
+def _of_entry(entry: HistoryEntry, event_id: str, session_id: str, principal: str | None) -> Mapped:
+    thing, data = things.owner_of(CORE, session_id), {"step_id": entry.step_id, **entry.stored}
+    return {
+        "id": event_id,
+        "at": iso_text(entry.at),
+        "source": CORE,
+        "event": f"session:{entry.kind}",
+        "what": event_words(CORE, f"session:{entry.kind}", data),
+        "about": thing,
+        "thing": thing,
+        "principal": principal,
+        "by": _named(author_of(entry) or principal),
+        "title": _title({**data, "name": entry.step_id}),
+        "data": data,
+    }
+
+
+def _of_event(event: Event, names: Mapping[str, str]) -> Mapped:
+    if event.source == CORE:
+        entry = HistoryEntry.model_validate(event.data)
+        return _of_entry(entry, event.id, event.workflow_id or "", event.principal) | {"at": iso(event.at)}
+    agent_id = _agent_of(event)
     return {
         "id": event.id,
         "at": iso(event.at),
         "source": event.source,
         "event": event.event,
-        "about": about,
-        "thing": thing_of(event) or about,
+        "what": event_words(event.source, event.event, event.data),
+        "about": things.owner_of(event.source, event.workflow_id),
+        "thing": next(iter(event.things), None),
         "principal": event.principal,
+        "by": _named(names.get(agent_id or "") or event.data.get("agent_name") or event.principal, agent_id),
         "title": _title(event.data),
         "data": event.data,
     }
 
 
-def thing_of(event: Event) -> str | None:
-    """Name what an event of a plan is about; None if no view shows it."""
-    kind, _, _ = event.event.partition(":")
-    thing_id = event.data.get("id") or event.data.get("task_id")
-    if event.source == "orchestration" and kind in _THINGS and isinstance(thing_id, str):
-        return f"{_THINGS[kind]}:{thing_id}"
-    return None
+def _named(name: str | None, agent_id: str | None = None) -> Mapped | None:
+    return {"name": name, "thing": f"agent:{agent_id}" if agent_id else None} if name else None
+
+
+def _agent_of(event: Event) -> str | None:
+    """Return the id of the agent of a plan that an event is by."""
+    if event.source != "orchestration":
+        return None
+    is_of_agent = event.event.startswith("agent:")
+    names = ("id",) if is_of_agent else ("agent_id", "assigned_agent_id", "sender_id")
+    return next((agent_id for name in names if isinstance(agent_id := event.data.get(name), str)), None)
 
 
 def _title(data: Any) -> str | None:

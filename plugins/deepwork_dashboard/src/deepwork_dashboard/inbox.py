@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from starlette.requests import Request
 
-from deepwork.api import (
-    Answerer,
-    ArgumentError,
-    DeepWorkError,
-    InboxContents,
-    InboxItem,
-    PersonNeeded,
-    StorageError,
-    UnknownItem,
-)
+from deepwork.api import Answerer, InboxItem, things
+from deepwork.errors import ArgumentError, DeepWorkError, PersonNeeded, StorageError, UnknownItem
+from deepwork.ports.inbox import InboxContents
 from deepwork_dashboard.answers import Conflict, Mapped, NotThere, cut, iso_text, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 
-# The things that a reference can name, by its kind.
-_THINGS = {"session": "run", "plan": "plan", "task": "task", "tracked-workflow": "work", "message": "message"}
+# What ends something, or lets pass what has failed its review, can be chosen, and is never what is suggested.
+UNSUGGESTED = ("abort", "delete", "override", "remove", "skip")
 
 
 class InboxPages:
@@ -45,14 +36,14 @@ class InboxPages:
         return {**rows, "items": [*map(_shown, rows["items"])], "more": contents.more, "problems": problems}
 
     async def contents(self, principal: str) -> InboxContents:
-        """Give all that waits and that a principal may see."""
+        """Return all that waits and that a principal may see."""
         return await self._dashboard.context.inbox().items(Answerer(principal=principal))
 
     async def answer(self, request: Request) -> Mapped:
         """Answer an item, in the name of who has logged in."""
         body = await _body(request)
         try:
-            done = await self._dashboard.context.inbox().answer(
+            sentence = await self._dashboard.context.inbox().answer(
                 body["id"],
                 body["action"],
                 body["text"],
@@ -62,21 +53,11 @@ class InboxPages:
             )
         except UnknownItem as error:
             raise NotThere(error.message, hint=error.hint) from None
-        except ArgumentError as error:
-            if await self._has_changed(request, body):
-                raise Conflict(error.message, hint=error.hint) from None
-            raise
-        except (PersonNeeded, StorageError):
+        except (ArgumentError, PersonNeeded, StorageError):
             raise
         except DeepWorkError as error:
             raise Conflict(error.message, hint=error.hint) from None
-        return {"done": done}
-
-    async def _has_changed(self, request: Request, body: Mapped) -> bool:
-        items = (await self.contents(principal_of(request))).items
-        return body["state"] is not None and body["state"] not in [
-            item.state for item in items if item.id == body["id"]
-        ]
+        return {"done": sentence}
 
 
 async def _body(request: Request) -> Mapped:
@@ -94,34 +75,30 @@ async def _body(request: Request) -> Mapped:
 
 
 def _shown(item: InboxItem) -> Mapped:
+    suggested = next((action for action in item.actions if action.name not in UNSUGGESTED), None)
+    lists = {"files": list(item.files), "criteria": list(item.criteria)}
     return {
         "id": item.id,
         "kind": item.kind,
         "title": item.what,
         "text": item.detail,
+        **{name: texts for name, texts in lists.items() if texts},
         "who": item.who,
         "since": iso_text(item.since) or None,
         "state": item.state,
         "source": item.source,
         "principal": item.principal,
-        "thing": thing_of(item.reference),
+        "thing": things.thing_of(item.reference),
         "reference": dict(item.reference),
         "actions": [
             {
                 "name": action.name,
                 "label": action.label,
                 "text": action.text,
+                "suggested": action is suggested,
                 "tasks": [{"id": task_id, "name": name} for task_id, name in action.tasks.items()],
             }
             for action in item.actions
         ],
-        "command": f"deepwork inbox answer {item.id} {item.actions[0].name}" if item.actions else None,
+        "command": f"deepwork inbox answer {item.id} {suggested.name}" if suggested else None,
     }
-
-
-def thing_of(reference: Mapping[str, Any]) -> str | None:
-    """Name what a reference is about; None if no view shows it."""
-    kind = _THINGS.get(reference.get("kind", ""))
-    if kind == "message":
-        return f"agent:{reference['agent_id']}" if "agent_id" in reference else None
-    return f"{kind}:{reference.get('id')}" if kind else None

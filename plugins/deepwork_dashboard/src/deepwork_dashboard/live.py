@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from deepwork.api import DeepWorkError, caller_of
+from deepwork.errors import DeepWorkError
+from deepwork.ports.call import caller_of
 from deepwork_dashboard.changes import Page, Watch, open_watch
 from deepwork_dashboard.dashboard import Dashboard
 

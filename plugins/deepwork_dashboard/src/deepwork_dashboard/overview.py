@@ -8,12 +8,12 @@ from typing import Any
 
 from starlette.requests import Request
 
-from deepwork.api import DeepWorkError
+from deepwork.errors import DeepWorkError
 from deepwork_dashboard.answers import Mapped
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.inbox import InboxPages
 from deepwork_dashboard.plans import Plans
-from deepwork_dashboard.runs import Runs
+from deepwork_dashboard.sessions import Sessions
 from deepwork_dashboard.spending import Spending
 from deepwork_dashboard.work import TrackedWork
 
@@ -24,34 +24,36 @@ MAX_AGENTS = 50
 class Overview:
     """The endpoint `api/overview`."""
 
-    def __init__(self, dashboard: Dashboard, inbox: InboxPages, runs: Runs, plans: Plans, work: TrackedWork) -> None:
+    def __init__(
+        self, dashboard: Dashboard, inbox: InboxPages, sessions: Sessions, plans: Plans, work: TrackedWork
+    ) -> None:
         self._dashboard = dashboard
         self._inbox = inbox
-        self._runs = runs
+        self._sessions = sessions
         self._plans = plans
         self._work = work
         self._spending = Spending(dashboard)
 
     async def shown(self, request: Request) -> Mapped:
-        """Show what there is; a database that does not answer hides nothing of the runs."""
+        """Show what there is; a database that does not answer hides nothing of the sessions."""
         principal, problems = principal_of(request), list[str]()
         summaries = await self._dashboard.summaries(principal)
         contents = await self._inbox.contents(principal)
         damaged = sum(item.kind == "damaged-session" for item in contents.items)
         by_status = {"active": 0, "completed": 0, "aborted": 0, "damaged": damaged}
         by_status |= Counter(summary.status.value for summary in summaries)
-        counts: Mapped = {"inbox": contents.total, "runs": by_status}
+        counts: Mapped = {"inbox": contents.total, "sessions": by_status}
         active = [summary for summary in summaries if summary.is_active][:MAX_ROWS]
-        shown: Mapped = {"counts": counts, "runs": await self._runs.rows(active)}
-        if "plans" in self._dashboard.views and (found := await _or_problem(self._plan_part(), problems)):
-            counts |= found.pop("counts")
-            shown |= found
-        if "work" in self._dashboard.views and (found := await _or_problem(self._work_part(), problems)):
-            counts |= found.pop("counts")
-            shown |= found
+        overview: Mapped = {"counts": counts, "sessions": await self._sessions.rows(active)}
+        if "plans" in self._dashboard.views and (part := await _or_problem(self._plan_part(), problems)):
+            counts |= part.pop("counts")
+            overview |= part
+        if "work" in self._dashboard.views and (part := await _or_problem(self._work_part(), problems)):
+            counts |= part.pop("counts")
+            overview |= part
         problems += [f"{failure.source}: {failure.error}" for failure in contents.failures]
         spent = await self._spending.of(summaries)
-        return {**shown, "spent": spent, "problems": sorted(set(problems))}
+        return {**overview, "spent": spent, "problems": sorted(set(problems))}
 
     async def _plan_part(self) -> Mapped:
         plans = await self._plans.list_plans(status="in_progress", limit=MAX_ROWS)

@@ -5,5 +5,5 @@ from __future__ import annotations
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-# They hold no data, and nobody can log in without them.
+# They hold no data, and logging in needs them.
 PUBLIC = ("", "static/")

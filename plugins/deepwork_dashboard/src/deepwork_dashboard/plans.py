@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
@@ -11,7 +11,16 @@ from deepwork_dashboard.answers import Mapped, chosen, iso, page_of, short
 from deepwork_dashboard.dashboard import Dashboard
 from deepwork_dashboard.database_views import DatabaseViews
 
+if TYPE_CHECKING:
+    from deepwork_sql import Event
+
 DONE = ("completed", "skipped")
+ENDED = ("completed", "failed")
+# The events that say who holds a task: the newest of them names its last holder.
+CLAIM_CHANGES = ("task:claimed", "task:released", "task:lost")
+# So many events of a plan are looked at for it.
+MAX_LOOKED_AT = 5_000
+BATCH = 500
 _COLUMNS = ("id", "name", "status", "sequence", "group", "agent")
 
 
@@ -55,6 +64,7 @@ class Plans(DatabaseViews):
         """Show a task, and why it waits."""
         task = await self.read("task", request.path_params["task"])
         names = ("id", "name", "description", "status", "sequence", "plan_summary", "context", "outcome", "error")
+        ended_by = await self._last_holder(task) if task["status"] in ENDED else None
         plan, required = task["workflow"], task["required_capabilities"]
         return {
             **chosen(task, *names, "outcome_detail", "required_capabilities", "workspace", "checkpoints_total"),
@@ -66,11 +76,32 @@ class Plans(DatabaseViews):
             "created_at": iso(task["created_at"]),
             "updated_at": iso(task["updated_at"]),
             "claim": _claim(task["claim"]),
-            "needs": [_brief(other) | {"outcome": short(other["outcome"])} for other in task["needs"]],
-            "needed_by": [_brief(other) for other in task["needed_by"]],
+            "ended_by": ended_by,
+            "needs": [_brief(needed) | {"outcome": short(needed["outcome"])} for needed in task["needs"]],
+            "needed_by": [_brief(waiting) for waiting in task["needed_by"]],
             "waits_for": [_node(node) for node in task["waits_for"]],
             "checkpoints": [_checkpoint(checkpoint) for checkpoint in task["checkpoints"]],
         }
+
+    async def _last_holder(self, task: Mapped) -> Mapped | None:
+        """Return the agent that held a task when it ended; None if none did, or if too much has happened since."""
+        change = await self._last_claim_change(task["workflow"]["id"], task["id"])
+        agent_id = change.data.get("assigned_agent_id") if change else None
+        return _named_agent(agent_id, (await self.agent_names([agent_id])).get(agent_id)) if agent_id else None
+
+    async def _last_claim_change(self, plan_id: str, task_id: str) -> Event | None:
+        database, before = await self._dashboard.database(), None
+        for _ in range(MAX_LOOKED_AT // BATCH):
+            events = await database.history(
+                before, limit=BATCH, source="orchestration", event="task:", workflow_id=plan_id
+            )
+            for event in events:
+                if event.event in CLAIM_CHANGES and event.data.get("id") == task_id:
+                    return event
+            if len(events) < BATCH:
+                break
+            before = events[-1].id
+        return None
 
     async def agents(self, request: Request) -> Mapped:
         """List agents, those online first."""
@@ -87,6 +118,13 @@ class Plans(DatabaseViews):
     async def messages(self, request: Request) -> Mapped:
         """List messages, the newest first."""
         return await self.listed("messages", _message, _filters(request, "agent", "plan", "thread", "status"))
+
+    async def agent_names(self, agent_ids: Collection[str]) -> Mapped:
+        """Return the names of agents by their ids."""
+        if not agent_ids or not self._dashboard.context.has("orchestration"):
+            return {}
+        names: Mapped = await self.read("agent_names", agent_ids)
+        return names
 
     async def counts(self) -> Mapped:
         """Count plans, tasks and agents by their status."""
@@ -139,9 +177,13 @@ def _node(node: Mapped) -> Mapped:
 def _claim(claim: Mapped | None) -> Mapped | None:
     if claim is None:
         return None
-    agent = {"id": claim["agent_id"], "thing": f"agent:{claim['agent_id']}", "name": claim["agent_name"]}
+    agent = _named_agent(claim["agent_id"], claim["agent_name"])
     times = {name: iso(claim[name]) for name in ("claimed_at", "lease_until")}
     return {"agent": agent, **times, "fence": claim["fence"]}
+
+
+def _named_agent(agent_id: str | None, name: str | None) -> Mapped | None:
+    return {"id": agent_id, "thing": f"agent:{agent_id}", "name": name} if agent_id else None
 
 
 def _checkpoint(row: Mapped) -> Mapped:
@@ -183,13 +225,10 @@ def _agent(row: Mapped) -> Mapped:
 
 
 def _message(row: Mapped) -> Mapped:
-    def person(agent_id: str | None, name: str | None) -> Mapped | None:
-        return {"id": agent_id, "thing": f"agent:{agent_id}", "name": name} if agent_id else None
-
     return {
         **chosen(row, "id", "subject", "body", "priority", "status", "thread_id"),
-        "from": person(row["sender_id"], row["sender"]),
-        "to": person(row["recipient_id"], row["recipient"]),
+        "from": _named_agent(row["sender_id"], row["sender"]),
+        "to": _named_agent(row["recipient_id"], row["recipient"]),
         "type": row["message_type"],
         "plan": row["workflow_id"],
         "task": row["task_id"],

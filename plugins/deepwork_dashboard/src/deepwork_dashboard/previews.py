@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any
+from collections.abc import Iterator
 
 from anyio import to_thread
 
-from deepwork.api import PathRefused, Session, Workspace, open_regular
+from deepwork.api import Session, Workspace
+from deepwork.errors import PathRefused
+from deepwork.models.sessions import StepProgress
+from deepwork.paths.paths import open_regular
 from deepwork_dashboard.answers import Mapped, NotThere
+from deepwork_dashboard.entries import judged_digest, reported_files
 
 MAX_FILE = 1024 * 1024
 MAX_TEXT = 64 * 1024
@@ -22,16 +26,16 @@ async def preview(session: Session, step_id: str, path: str, workspace: Workspac
         NotThere: The step has not reported this path.
     """
     progress = session.step_progress.get(step_id)
-    reported = [name for value in (progress.outputs if progress else {}).values() for name in _paths(value)]
-    if progress is None or path not in reported:
-        raise NotThere(f"step {step_id[:100]!r} of this run has reported no file {path[:200]!r}")
+    if progress is None or path not in {*_accepted(progress), *reported_files(session, step_id)}:
+        raise NotThere(f"step {step_id[:100]!r} of this session has reported no file {path[:200]!r}")
     shown = await to_thread.run_sync(_read, path, workspace)
-    digest, expected = shown.pop("digest", None), progress.digests.get(path)
+    digest, expected = shown.pop("digest", None), progress.digests.get(path) or judged_digest(session, step_id, path)
     return {"path": path, **shown, "changed": digest != expected if digest and expected else None}
 
 
-def _paths(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
+def _accepted(progress: StepProgress) -> Iterator[str]:
+    for value in progress.outputs.values():
+        yield from [value] if isinstance(value, str) else value
 
 
 def _read(path: str, workspace: Workspace) -> Mapped:

@@ -9,14 +9,14 @@ ItemT = TypeVar("ItemT")
 
 
 class Recent(Generic[ItemT]):
-    """So many items; the one that was used longest ago makes room."""
+    """A cache of limited size, which drops the item used longest ago."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._items: dict[Hashable, ItemT] = {}
 
     def get(self, key: Hashable) -> ItemT | None:
-        """Give an item, if it is still here."""
+        """Return an item, if it is still here."""
         item = self._items.pop(key, None)
         if item is not None:
             self._items[key] = item

@@ -27,9 +27,9 @@ class Reviews:
     async def rules(self, request: Request) -> Mapped:
         """List the rules of the project."""
         replies = await self._dashboard.module(PLUGIN, "deepwork_review.replies")
-        found = await replies.configured_rules(self._dashboard.demand(PLUGIN), None)
+        reply = await replies.configured_rules(self._dashboard.demand(PLUGIN), None)
         words = words_of(request)
-        rules = [_rule(rule) for rule in found if matches(words, *rule.values())]
+        rules = [_rule(rule) for rule in reply if matches(words, *rule.values())]
         return cut(rules, limit_of(request), offset_of(request))
 
     async def passes(self, request: Request) -> Mapped:
@@ -37,10 +37,10 @@ class Reviews:
         module = await self._dashboard.module(PLUGIN, "deepwork_review.review_folder")
         context, words = self._dashboard.demand(PLUGIN), words_of(request)
         records = await to_thread.run_sync(module.ReviewFolder(context).records)
-        found = [
+        matching = [
             record for record in records if matches(words, record.review_id, record.by, record.summary, *_files(record))
         ]
-        rows = cut(found, limit_of(request), offset_of(request))
+        rows = cut(matching, limit_of(request), offset_of(request))
         rows["items"] = await to_thread.run_sync(_shown, rows["items"], context)
         return rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from deepwork.api import StorageError
+from deepwork.errors import StorageError
 from deepwork_dashboard.answers import Mapped, iso_text, matches, short, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.plans import Plans
@@ -22,11 +22,11 @@ class Search:
         self._work = work
 
     async def found(self, request: Request) -> Mapped:
-        """Find runs, plans, tasks, tracked work and agents; without words nothing."""
+        """Find sessions, plans, tasks, tracked work and agents; without words nothing."""
         words = words_of(request)
         if not words:
             return {"items": [], "problems": []}
-        items, problems = await self._runs(principal_of(request), words), []
+        items, problems = await self._sessions(principal_of(request), words), []
         try:
             items += await self._of_plans(words) if "plans" in self._dashboard.views else []
             items += await self._of_work(words) if "work" in self._dashboard.views else []
@@ -34,26 +34,34 @@ class Search:
             problems.append(error.message)
         return {"items": items, "problems": problems}
 
-    async def _runs(self, principal: str, words: list[str]) -> list[Mapped]:
-        found = [
+    async def _sessions(self, principal: str, words: list[str]) -> list[Mapped]:
+        matching = [
             summary
             for summary in await self._dashboard.summaries(principal)
             if matches(words, summary.session_id, summary.workflow, summary.step_id, summary.goal)
         ]
         return [
-            _item("run", run.session_id, run.goal, f"{run.status} in {run.workflow}", iso_text(run.updated_at))
-            for run in found[:MAX_OF_A_KIND]
+            _item(
+                "session",
+                session.session_id,
+                session.goal,
+                f"{session.status} in {session.workflow}",
+                iso_text(session.updated_at),
+            )
+            for session in matching[:MAX_OF_A_KIND]
         ]
 
     async def _of_plans(self, words: list[str]) -> list[Mapped]:
         plans = await self._plans.list_plans(words=words, limit=MAX_OF_A_KIND)
         agents = await self._plans.list_agents(words=words, limit=MAX_OF_A_KIND)
         tasks = await self._plans.find_tasks(words=words, limit=MAX_OF_A_KIND)
-        found = [_item("plan", plan["id"], plan["name"], plan["status"], plan["updated_at"]) for plan in plans["items"]]
+        matching = [
+            _item("plan", plan["id"], plan["name"], plan["status"], plan["updated_at"]) for plan in plans["items"]
+        ]
         for task in tasks["items"]:
             detail = f"{task['status']} in {task['plan_name']}"
-            found.append(_item("task", task["id"], task["name"], detail, task["updated_at"]))
-        return found + [
+            matching.append(_item("task", task["id"], task["name"], detail, task["updated_at"]))
+        return matching + [
             _item("agent", agent["id"], agent["name"], agent["status"], agent["last_heartbeat"])
             for agent in agents["items"]
         ]

@@ -1,4 +1,4 @@
-"""What reviews have cost, added up from the histories of runs."""
+"""What reviews have cost, added up from the histories of sessions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from deepwork.api import HistoryEntry, SessionSummary, history
+from deepwork.api import SessionSummary, history
+from deepwork.models.history import HistoryEntry
 from deepwork_dashboard.answers import Mapped
 from deepwork_dashboard.dashboard import Dashboard
 from deepwork_dashboard.recent import Recent
 
-MAX_RUNS = 1000
+MAX_SESSIONS = 1000
 MAX_DAYS = 60
-# An answer does not wait longer for runs that have not been added up yet; the next one goes on.
+# An answer does not wait longer for sessions that have not been added up yet; the next one goes on.
 SECONDS = 0.5
 
 
@@ -54,7 +55,7 @@ class Spent:
             self.by.setdefault(key, Spent()).join(part)
 
     def brief(self) -> Mapped:
-        """Give what a step shows."""
+        """Return the sums that a step shows."""
         return {
             "cost_usd": round(self.cost_usd, 6),
             "input_tokens": self.input_tokens,
@@ -63,7 +64,7 @@ class Spent:
         }
 
     def whole(self) -> Mapped:
-        """Give what the overview shows."""
+        """Return the sums that the overview shows."""
         days = sorted(self._parts("day"), key=lambda part: str(part["name"]), reverse=True)[:MAX_DAYS]
         return {
             **self.brief(),
@@ -97,26 +98,26 @@ def _number(value: float | None) -> float:
 
 
 class Spending:
-    """Adds up runs, each again only when it has changed, and not all at once."""
+    """Adds up sessions, each again only when it has changed, and not all at once."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
-        self._sums: Recent[Spent] = Recent(2 * MAX_RUNS)
+        self._sums: Recent[Spent] = Recent(2 * MAX_SESSIONS)
 
     async def of(self, summaries: list[SessionSummary]) -> Mapped:
-        """Give the sums of the newest runs."""
+        """Return the sums of the newest sessions."""
         total, counted = Spent(), 0
         deadline = anyio.current_time() + SECONDS
-        newest = summaries[:MAX_RUNS]
+        newest = summaries[:MAX_SESSIONS]
         for summary in newest:
             key = summary.session_id, summary.updated_at
             spent = self._sums.get(key)
             if spent is None and anyio.current_time() < deadline:
                 spent = Spent()
-                session = await self._dashboard.run_of(summary)
+                session = await self._dashboard.session_of(summary)
                 spent.add_all(session.history if session else ())
                 self._sums.put(key, spent)
             if spent is not None:
                 total.join(spent)
                 counted += 1
-        return {**total.whole(), "runs": counted, "complete": counted == len(summaries)}
+        return {**total.whole(), "sessions": counted, "complete": counted == len(summaries)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from deepwork.api import ArgumentError
+from deepwork.errors import ArgumentError
 from deepwork_dashboard.answers import Mapped, chosen, page_of
 from deepwork_dashboard.dashboard import Dashboard
 from deepwork_dashboard.database_views import DatabaseViews

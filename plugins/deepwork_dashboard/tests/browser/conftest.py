@@ -22,7 +22,7 @@ PATIENCE = 30
 
 @pytest.fixture(scope="module", autouse=True)
 def _nobodys_environment(tmp_path_factory):
-    """Hide the configuration of whoever runs the tests, and let all plugins in."""
+    """Hide the configuration of the user who runs the tests, and let all plugins in."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(("DEEPWORK_", "FASTMCP_", "GIT_")):
@@ -48,7 +48,7 @@ def browser():
 
 @pytest.fixture
 def new_page(browser):
-    """Open a page as somebody does: with a window of a size, and a system that is light or dark."""
+    """Open a page as a user does: with a window of a size, and a system that is light or dark."""
     contexts = []
 
     def make(*, width=1280, height=800, scheme="light", **more):
@@ -162,7 +162,7 @@ def make_team(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
-    """A project on which a team has worked: runs, a plan, tracked work, messages."""
+    """A project on which a team has worked: sessions, a plan, tracked work, messages."""
     return teams.tell(tmp_path_factory.mktemp("story") / "acme")
 
 

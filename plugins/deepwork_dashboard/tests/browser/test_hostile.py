@@ -120,10 +120,10 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
     views = [
         "#/inbox",
         "#/overview",
-        "#/runs",
-        f"#/runs/{stuck}",
-        f"#/runs/{stuck}?tab=history",
-        f"#/runs/{stuck}?tab=about",
+        "#/sessions",
+        f"#/sessions/{stuck}",
+        f"#/sessions/{stuck}?tab=history",
+        f"#/sessions/{stuck}?tab=about",
         "#/plans",
         f"#/plans/{plan_id}?task={task_id}",
         f"#/plans/{plan_id}?tab=table",
@@ -139,7 +139,7 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
         "#/events",
         "#/search?q=window.hit",
         f"#/inbox/{MARKUP[0]}",
-        f"#/runs?q={MARKUP[1]}",
+        f"#/sessions?q={MARKUP[1]}",
     ]
     for view in views:
         dashboard.open(page, view)
@@ -163,7 +163,7 @@ def test_names_without_a_space_never_make_a_page_wider(hostile, serve, new_page)
     for view in [
         "#/inbox",
         "#/overview",
-        "#/runs",
+        "#/sessions",
         f"#/plans/{plan_id}?task={task_id}",
         f"#/plans/{plan_id}?tab=table",
         f"#/work/{workflow}",
@@ -178,7 +178,7 @@ def test_names_without_a_space_never_make_a_page_wider(hostile, serve, new_page)
 
 @pytest.fixture
 def other_site(tmp_path):
-    """A page of somebody else, on another port of this machine."""
+    """A foreign page, on another port of this machine."""
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

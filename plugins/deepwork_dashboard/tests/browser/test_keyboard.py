@@ -12,7 +12,7 @@ def focused(page):
 
 
 def test_j_and_k_go_through_rows_and_enter_opens_one(dashboard, page):
-    dashboard.enter(page, "#/runs")
+    dashboard.enter(page, "#/sessions")
     rows = page.locator(".item-title")
     rows.first.wait_for()
     names = rows.all_inner_texts()
@@ -24,14 +24,14 @@ def test_j_and_k_go_through_rows_and_enter_opens_one(dashboard, page):
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name=names[0]).wait_for()
     page.keyboard.press("u")
-    page.get_by_role("heading", level=1, name="Runs").wait_for()
+    page.get_by_role("heading", level=1, name="Sessions").wait_for()
 
 
 def test_g_and_a_letter_go_to_each_view(dashboard, page):
     dashboard.enter(page)
     names = {
         "o": "Overview",
-        "r": "Runs",
+        "s": "Sessions",
         "p": "Plans",
         "t": "Tracked work",
         "a": "Agents",
@@ -56,11 +56,11 @@ def test_the_keys_are_shown_and_escape_closes_them(dashboard, page):
 
 
 def test_letters_in_a_field_are_letters(dashboard, page):
-    dashboard.enter(page, "#/runs")
+    dashboard.enter(page, "#/sessions")
     page.keyboard.press("/")
     page.keyboard.type("gi j?")
     assert page.locator("#search").input_value() == "gi j?"
-    page.get_by_role("heading", level=1, name="Runs").wait_for()
+    page.get_by_role("heading", level=1, name="Sessions").wait_for()
 
 
 def test_what_waits_is_answered_without_a_mouse(make_team, serve, page):
@@ -100,11 +100,11 @@ def test_the_drawing_of_a_plan_is_walked_with_arrows(dashboard, page):
 
 
 def test_the_first_tab_leads_past_the_sidebar(dashboard, page):
-    dashboard.enter(page, "#/runs")
+    dashboard.enter(page, "#/sessions")
     page.reload()
     page.locator(".item").first.wait_for()
     page.keyboard.press("Tab")
     assert focused(page) == "Skip to the content"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
-    page.get_by_role("heading", level=1, name="Runs").wait_for()
+    page.get_by_role("heading", level=1, name="Sessions").wait_for()

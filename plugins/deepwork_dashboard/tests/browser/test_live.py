@@ -38,12 +38,12 @@ def is_same(page):
     return page.evaluate("window.isTheSamePage === true")
 
 
-def test_a_run_of_another_process_appears_and_moves_on(team, agent, serve, page):
+def test_a_session_of_another_process_appears_and_moves_on(team, agent, serve, page):
     dashboard = serve(team.root)
-    dashboard.enter(page, "#/runs")
+    dashboard.enter(page, "#/sessions")
     mark(page)
-    session_id = team.start(agent, "A run that begins while somebody looks")
-    page.get_by_role("link", name="A run that begins while somebody looks").click()
+    session_id = team.start(agent, "A session that begins while somebody looks")
+    page.get_by_role("link", name="A session that begins while somebody looks").click()
     page.get_by_role("heading", name="Gather figures").wait_for()
     team.finish(agent, session_id, 0)
     page.get_by_role("heading", name="Draft the report").wait_for()
@@ -54,7 +54,7 @@ def test_what_waits_is_counted_at_once_on_every_view(team, agent, serve, page):
     dashboard = serve(team.root)
     dashboard.enter(page, "#/plans")
     before = page.locator(".badge").all_inner_texts()
-    session_id = team.start(agent, "A run that gets stuck", steps=1)
+    session_id = team.start(agent, "A session that gets stuck", steps=1)
     team.fail_draft(agent, session_id)
     after = int(before[0] if before else 0) + 1
     page.locator(".badge", has_text=str(after)).wait_for()
@@ -77,9 +77,9 @@ def test_tasks_change_their_colour_while_somebody_looks(team, planner, new_task,
 
 def test_a_server_that_is_killed_and_started_again_loses_nothing(team, agent, serve, page):
     """The page says that it is stale, and shows what happened meanwhile, without a reload."""
-    session_id = team.start(agent, "A run that goes on without the server")
+    session_id = team.start(agent, "A session that goes on without the server")
     dashboard = serve(team.root)
-    dashboard.enter(page, f"#/runs/{session_id}")
+    dashboard.enter(page, f"#/sessions/{session_id}")
     page.get_by_text("Live", exact=True).wait_for()
     mark(page)
     dashboard.kill()
@@ -114,14 +114,15 @@ def test_every_event_of_an_outage_is_in_the_log_once(team, planner, new_task, se
 
 def test_a_page_without_network_says_so_and_comes_back(team, agent, serve, page):
     """As when a laptop is closed and opened: the browser tells the page that it is online again."""
-    session_id = team.start(agent, "A run on a train")
+    session_id = team.start(agent, "A session on a train")
     dashboard = serve(team.root)
-    dashboard.enter(page, f"#/runs/{session_id}")
+    dashboard.enter(page, f"#/sessions/{session_id}")
     page.get_by_text("Live", exact=True).wait_for()
     mark(page)
-    page.context.set_offline(True)
     dashboard.kill()
+    # Chromium may keep a socket that was open before it went offline, so the server's end comes first.
     page.get_by_text("Not connected since").wait_for()
+    page.context.set_offline(True)
     team.finish(agent, session_id, 0)
     dashboard.start()
     page.context.set_offline(False)
@@ -131,9 +132,9 @@ def test_a_page_without_network_says_so_and_comes_back(team, agent, serve, page)
 
 
 def test_a_login_that_has_ended_says_how_to_come_back_and_the_view_is_still_there(team, agent, serve, page):
-    session_id = team.start(agent, "A run whose watcher is logged out")
+    session_id = team.start(agent, "A session whose watcher is logged out")
     dashboard = serve(team.root)
-    dashboard.enter(page, f"#/runs/{session_id}")
+    dashboard.enter(page, f"#/sessions/{session_id}")
     dashboard.kill()
     dashboard.token_file.write_text("local another-token-0123456789abcdef person\n")
     dashboard.start()
@@ -142,7 +143,7 @@ def test_a_login_that_has_ended_says_how_to_come_back_and_the_view_is_still_ther
 
     page.get_by_label("Or paste the token").fill(f"{dashboard.url}#token=another-token-0123456789abcdef")
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("heading", name="A run whose watcher is logged out").wait_for()
+    page.get_by_role("heading", name="A session whose watcher is logged out").wait_for()
     page.get_by_text("Live", exact=True).wait_for()
 
 
@@ -156,9 +157,9 @@ def test_a_wrong_token_is_refused_in_words(team, serve, page):
 
 def test_pages_of_a_server_over_http_are_live_too(team, agent, serve, page):
     dashboard = serve(team.root, command=("serve", "--transport", "http"), mount="/plugins/dashboard/")
-    dashboard.enter(page, "#/runs")
-    team.start(agent, "A run beside a server over HTTP")
-    page.get_by_role("link", name="A run beside a server over HTTP").wait_for()
+    dashboard.enter(page, "#/sessions")
+    team.start(agent, "A session beside a server over HTTP")
+    page.get_by_role("link", name="A session beside a server over HTTP").wait_for()
 
 
 def test_a_link_with_somebody_elses_token_does_not_take_the_place_of_the_login(team, serve, page):

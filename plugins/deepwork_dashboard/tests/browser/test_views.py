@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from urllib.error import URLError
 
 import browsing
@@ -30,23 +32,23 @@ def addresses(story, dashboard, browser):
     def read(path):
         return page.evaluate("(path) => fetch(path).then((response) => response.json())", path)
 
-    runs = {run["goal"]: run["id"] for run in read("api/runs")["items"]}
+    sessions = {session["goal"]: session["id"] for session in read("api/sessions")["items"]}
     [plan] = [plan["id"] for plan in read("api/plans")["items"] if "billing" in plan["name"]]
     tasks = {row[1]: row[0] for row in read(f"api/plans/{plan}/graph")["rows"]}
     work = read("api/work")["items"][0]["id"]
     agent = read("api/agents")["items"][0]["id"]
     event = read("api/events")["items"][0]["id"]
     page.close()
-    stuck, compared = runs["Report of May 2026 for the board"], runs["Explain the growth of storage costs"]
+    stuck, compared = sessions["Report of May 2026 for the board"], sessions["Explain the growth of storage costs"]
     return {
         "inbox": "#/inbox",
         "overview": "#/overview",
-        "runs": "#/runs",
-        "no such run": "#/runs?q=nothing-has-this-name",
-        "a run that waits": f"#/runs/{stuck}",
-        "a run": f"#/runs/{compared}?step=draft",
-        "history": f"#/runs/{compared}?tab=history",
-        "about a run": f"#/runs/{compared}?tab=about",
+        "sessions": "#/sessions",
+        "no such session": "#/sessions?q=nothing-has-this-name",
+        "a session that waits": f"#/sessions/{stuck}",
+        "a session": f"#/sessions/{compared}?step=draft",
+        "history": f"#/sessions/{compared}?tab=history",
+        "about a session": f"#/sessions/{compared}?tab=about",
         "plans": "#/plans",
         "a plan": f"#/plans/{plan}",
         "a task": f"#/plans/{plan}?task={tasks['Reconcile sums']}",
@@ -133,8 +135,8 @@ def test_no_view_is_wider_than_a_small_screen(dashboard, addresses, new_page):
     assert wider == {}
 
 
-def test_the_page_of_a_run_says_what_was_judged_and_why_it_failed(dashboard, addresses, page):
-    dashboard.enter(page, addresses["a run"])
+def test_the_page_of_a_session_says_what_was_judged_and_why_it_failed(dashboard, addresses, page):
+    dashboard.enter(page, addresses["a session"])
     page.get_by_text("Attempt 3", exact=True).wait_for()
     assert page.locator(".attempt-card").count() == 3
     newest = page.locator(".attempt-card").first
@@ -145,7 +147,7 @@ def test_the_page_of_a_run_says_what_was_judged_and_why_it_failed(dashboard, add
 
 
 def test_an_output_is_shown_on_the_spot(dashboard, addresses, page):
-    dashboard.enter(page, addresses["a run"])
+    dashboard.enter(page, addresses["a session"])
     page.get_by_role("button", name="report-").click()
     page.get_by_text("Revenue grew by 12 %. Source: ledger").wait_for()
 
@@ -187,7 +189,7 @@ def test_tracked_work_shows_the_files_of_a_task_and_what_waits(dashboard, addres
     assert files.get_by_title("deleted").count() == 1
 
 
-def test_a_search_leads_to_runs_and_tasks(dashboard, page):
+def test_a_search_leads_to_sessions_and_tasks(dashboard, page):
     dashboard.enter(page)
     page.keyboard.press("/")
     page.keyboard.type("import")
@@ -197,18 +199,53 @@ def test_a_search_leads_to_runs_and_tasks(dashboard, page):
 
 
 def test_filters_stand_in_the_address(dashboard, page):
-    dashboard.enter(page, "#/runs")
+    dashboard.enter(page, "#/sessions")
     page.get_by_role("button", name="Aborted").click()
-    page.wait_for_url("**/#/runs?status=aborted")
+    page.wait_for_url("**/#/sessions?status=aborted")
     page.get_by_role("link", name="Compare our prices").wait_for()
     assert page.locator(".item").count() == 1
+    assert page.locator(".item").get_by_text("aborted", exact=True).is_visible()
     page.reload()
     page.get_by_role("link", name="Compare our prices").wait_for()
     assert page.locator(".item").count() == 1
 
 
+def test_a_former_address_of_sessions_leads_to_what_it_showed(dashboard, addresses, page):
+    """Bookmarks and messages call sessions runs, as the pages did before."""
+    dashboard.enter(page, addresses["a session"].replace("sessions", "runs"))
+    page.get_by_role("heading", name="Explain the growth of storage costs").wait_for()
+    assert page.url.endswith(addresses["a session"])
+    dashboard.open(page, "#/runs?status=aborted")
+    page.get_by_role("link", name="Compare our prices").wait_for()
+    assert page.url.endswith("#/sessions?status=aborted")
+
+
+def test_the_event_log_says_in_words_what_has_happened_and_who_did_it(dashboard, page):
+    """The row of an event, and the panel that it opens."""
+    dashboard.enter(page, "#/events?q=payments+failed")
+    row = page.get_by_role("row").filter(has_text="Task failed").first
+    assert [cell.strip() for cell in row.get_by_role("cell").all_inner_texts()[1:]] == [
+        "Task failed",
+        "Import payments",
+        "Grace",
+    ]
+    row.get_by_role("link").click()
+    panel = page.get_by_role("complementary", name="Event")
+    panel.get_by_role("heading", name="Task failed").wait_for()
+    panel.get_by_role("link", name="Grace").wait_for()
+
+
+def test_the_page_of_reviews_without_rules_names_a_command_that_exists(dashboard, page):
+    dashboard.enter(page, "#/reviews")
+    page.get_by_text("No rules yet.").wait_for()
+    command = page.locator(".empty code").inner_text()
+    assert command.startswith("deepwork reviews ")
+    checked = subprocess.run([sys.executable, "-m", *command.split(), "--help"], capture_output=True, check=False)
+    assert checked.returncode == 0
+
+
 def test_a_time_shows_the_exact_one_when_it_has_the_focus(dashboard, addresses, page):
-    dashboard.enter(page, addresses["a run"])
+    dashboard.enter(page, addresses["a session"])
     when = page.locator(".strip time").first
     when.focus()
     from playwright.sync_api import expect

@@ -1,24 +1,35 @@
-"""The tools about agents, and what they hold."""
+"""Agents: how they register, in whose name a call acts, and how their leases are renewed by their calls."""
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from deepwork_orchestration import claims
-from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import KEEP, AgentName, Fence, Id, Limit, Object, Role, Runtime, Text, Texts
+from deepwork_orchestration.arguments import AgentName, Id, Object, Role, Runtime, Text, Texts
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
-from deepwork_orchestration.limits import fitting, omitted
-from deepwork_orchestration.models import Agent, Mapped
+from deepwork_orchestration.limits import omitted
+from deepwork_orchestration.models import Agent, Mapped, Task
 from deepwork_orchestration.repositories import normalized
+from deepwork_orchestration.sql import Filters, columns, listing, sql
 from deepwork_orchestration.states import HUMAN, PERSON, AgentStatus
+from deepwork_orchestration.transaction import PlanTransaction
+from deepwork_sql import leases
 
 MAX_HEARTBEAT_MS = 30_000
+REVIVE = 'Call agent_update with status "online", then claim anew what you want to go on with.'
+IS_PERSON = f"substr(principal, 1, {len(PERSON)}) = '{PERSON}'"
+
+_ALL = "FROM orchestration_agents"
+_NAMED = sql(f"SELECT {columns(Agent)} {_ALL} WHERE id = :name OR name = :name ORDER BY number")
+_PEOPLE = sql(f"SELECT {columns(Agent)} {_ALL} WHERE {IS_PERSON} ORDER BY number")
+
+
+# The tools.
 
 
 def agent_register(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     name: AgentName,
     runtime: Runtime,
     role: Role = "worker",
@@ -28,168 +39,115 @@ def agent_register(
 ) -> Mapped:
     """Register an agent, once at its start."""
     if name.startswith(PERSON):
-        raise invalid_input("name", f"{name!r} is a name of a person", "Choose one that tells what you do.")
-    agent_id = act.records.add(
-        Agent,
+        raise invalid_input("name", f"{name!r} is a name of a person", "Choose a name that tells what you do.")
+    agent = _add(
+        transaction,
         name=name,
         runtime=runtime,
         role=role,
-        status="online",
         capabilities=capabilities,
-        workspace_path=_place(workspace_path),
+        workspace_path=checked_folder(workspace_path),
         metadata=metadata,
-        last_heartbeat=act.now,
-        principal=act.principal,
-    ).id
-    act.emit("agent:registered", None, {"id": agent_id, "name": name, "runtime": runtime, "role": role})
-    return {"id": agent_id, "name": name, "status": "online"}
+        principal=transaction.principal,
+    )
+    return {"id": agent.id, "name": name, "status": "online"}
 
 
 def agent_heartbeat(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     agent_id: Id,
     current_task_id: Id | None = None,
     status: Literal["online", "busy"] | None = None,
 ) -> Mapped:
     """Keep an agent online and its claims alive. Any call that names the agent does too."""
-    agent = claims.actor(act, agent_id)
+    agent = actor(transaction, agent_id)
     check_online(agent)
     values: Mapped = {} if status is None else {"status": status}
     if current_task_id is not None:
-        values["current_task_id"] = act.records.task(current_task_id).id
-    claims.beat(act, agent)
+        values["current_task_id"] = transaction.get(Task, current_task_id).id
+    renew_leases(transaction, agent)
     if values:
-        act.records.change(Agent, agent_id, **values)
-    return {"success": True, "next_heartbeat_ms": min(act.lease // 3, MAX_HEARTBEAT_MS)}
+        transaction.change(Agent, agent_id, **values)
+    return {"success": True, "next_heartbeat_ms": min(transaction.lease // 3, MAX_HEARTBEAT_MS)}
 
 
-def agent_update(
-    act: Act,
-    id: Id,  # noqa: A002
-    status: AgentStatus | None = None,
-    current_task_id: Id | None = KEEP,
-    workspace_path: Text | None = None,
-    metadata: Object | None = None,
-) -> Mapped:
-    """Change an agent; online brings one back that was lost. metadata is merged."""
-    agent = claims.actor(act, id)
-    values: Mapped = {}
-    if current_task_id is not KEEP:
-        values["current_task_id"] = act.records.task(current_task_id).id if current_task_id is not None else None
-    if workspace_path is not None:
-        values["workspace_path"] = _place(workspace_path)
-    if metadata is not None:
-        values["metadata"] = {**(agent.metadata or {}), **metadata}
-    if status == "offline":
-        claims.take_offline(act, agent, "the agent was set offline")
-        values.pop("current_task_id", None)
-    elif status is not None:
-        values |= {"status": status, "lost_task_ids": None, "last_heartbeat": act.now}
-    claims.beat(act, agent)
-    act.emit("agent:updated", None, _event(act.records.change(Agent, id, **values)))
-    return {"success": True}
-
-
-def agent_get(act: Act, id: Id) -> Mapped:  # noqa: A002
+def agent_get(transaction: PlanTransaction, /, id: Id) -> Mapped:  # noqa: A002
     """Get an agent."""
-    return act.records.agent(id).reply()
+    return transaction.get(Agent, id).reply()
 
 
 def agent_list(
-    act: Act, status: list[AgentStatus] | None = None, role: Role | None = None, runtime: Text | None = None
+    transaction: PlanTransaction,
+    /,
+    status: list[AgentStatus] | None = None,
+    role: Role | None = None,
+    runtime: Text | None = None,
 ) -> Mapped:
     """List agents, online and offline, oldest first."""
-    agents, left_out = act.records.agents(statuses=status, role=role, runtime=runtime)
+    agents, left_out = listed(transaction, Filters(role=role, runtime=runtime).one_of("status", status))
     return {"agents": [agent.reply() for agent in agents], **omitted("agents", left_out)}
 
 
-def agent_unregister(act: Act, id: Id) -> Mapped:  # noqa: A002
-    """Sign an agent off; its unfinished tasks are pending again."""
-    released = claims.take_offline(act, claims.actor(act, id), "the agent has signed off")
-    return {"success": True, "tasks_released": len(released)}
+# Which agents there are.
 
 
-def task_release(act: Act, task_id: Id, agent_id: Id, reason: Text | None = None, fence: Fence | None = None) -> Mapped:
-    """Give a claimed task back; it is pending again."""
-    task, agent = act.records.task(task_id), claims.actor(act, agent_id)
-    claims.guard_release(act, task, agent, fence=fence)
-    claims.release(act, task, reason or f"by agent {agent.name!r}")
-    return {"success": True}
+def listed(transaction: PlanTransaction, filters: Filters) -> tuple[list[Agent], int]:
+    """Return the agents that fit, the oldest first, and how many are left out."""
+    agents = listing(Agent, f"{_ALL} {filters.where()} ORDER BY created_at, number LIMIT :limit")
+    return transaction.some_of(Agent, agents, **filters.arguments)
 
 
-def task_get_available(act: Act, agent_id: Id, workflow_id: Id | None = None, limit: Limit = 20) -> Mapped:
-    """List the tasks that this agent may claim now."""
-    agent = act.records.agent(agent_id)
-    if workflow_id is not None:
-        act.records.workflow(workflow_id)
-    claims.notice(act, agent_id)
-    reserved = claims.reservations(act)
-    # What is reserved for the agent is offered to it whatever it can do: a person has chosen it.
-    offered = (
-        line
-        for line in act.records.available(workflow_id, 2 * limit)
-        if (reserved[line.id] == agent_id if line.id in reserved else fits(line, agent))
-    )
-    suitable = [*islice(offered, limit)]
-    count = fitting([line.size for line in suitable])
-    tasks = [act.records.task(line.id).reply() for line in suitable[:count]]
-    return {"tasks": tasks, **omitted("tasks", len(suitable) - count)}
+def ids(transaction: PlanTransaction, filters: Filters) -> list[str]:
+    """Return the ids of all agents that fit, the oldest first."""
+    statement = sql(f"SELECT id {_ALL} {filters.where()} ORDER BY created_at, number")
+    return [row.id for row in transaction.rows(statement, **filters.arguments)]
 
 
-def fits(task: Any, agent: Agent) -> bool:
-    """Say whether an agent is offered a task: people alone get what only they can do."""
-    required = set(task.required_capabilities or ())
-    if HUMAN in required and not agent.is_person:
-        return False
-    return not agent.capabilities or required - {HUMAN} <= set(agent.capabilities)
+def named(transaction: PlanTransaction, name: str) -> list[Agent]:
+    """Return the agents of this id or name, without people's."""
+    return [agent for agent in transaction.all(Agent, _NAMED, name=name) if not agent.is_person]
 
 
-def claim(act: Act, task_id: str, agent_id: str) -> Mapped:
-    """Give a task to an agent, or say who has it.
+def people(transaction: PlanTransaction) -> list[Agent]:
+    """Return the agents that stand for people."""
+    return transaction.all(Agent, _PEOPLE)
+
+
+def person(transaction: PlanTransaction, principal: str) -> Agent:
+    """Find the agent that stands for a person, or make it."""
+    agent = next((agent for agent in people(transaction) if agent.principal == principal), None)
+    if agent is None:
+        values: Mapped = {"name": principal, "runtime": "custom", "role": "worker", "metadata": {HUMAN: True}}
+        agent = _add(transaction, **values, principal=principal)
+    elif agent.status == "offline":
+        values = {"status": "online", "lost_task_ids": None, "last_heartbeat": transaction.now}
+        agent = transaction.change(Agent, agent.id, **values)
+        transaction.emit("agent:updated", None, event(agent))
+    return agent
+
+
+def _add(transaction: PlanTransaction, **values: Any) -> Agent:
+    agent = transaction.add(Agent, status="online", last_heartbeat=transaction.now, **values)
+    data = {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "role": agent.role}
+    transaction.emit("agent:registered", None, data)
+    return agent
+
+
+# In whose name a call acts.
+
+
+def actor(transaction: PlanTransaction, agent_id: str, kind: str = "agent") -> Agent:
+    """Return the agent that a call acts for.
 
     Raises:
-        OrchestrationError: TASK_NOT_FOUND, AGENT_NOT_FOUND or INVALID_STATE.
+        OrchestrationError: AGENT_NOT_FOUND; INVALID_STATE for a person's agent, if no person acts.
     """
-    task = act.records.task(task_id)
-    workflow = act.records.workflow(task.workflow_id)
-    claims.check_claimable(task, workflow)
-    if task.assigned_agent_id not in (None, agent_id):
-        return {"success": False, "already_claimed_by": task.assigned_agent_id}
-    agent = claims.actor(act, agent_id)
-    check_online(agent)
-    claims.check_for_whom(act, task)
-    claims.check_reserved(act, task, agent_id)
-    claims.beat(act, agent)
-    fence = task.fence if task.assigned_agent_id == agent_id else claims.take(act, task, agent).fence
-    wants_workspace = workflow.auto_create_workspaces and task.parallel_group is not None
-    return {
-        "success": True,
-        "fence": fence,
-        "lease_expires_at": act.now + act.lease,
-        **({"wants_workspace": True} if wants_workspace else {}),
-    }
-
-
-def person(act: Act, principal: str) -> Agent:
-    """Find the agent that stands for a person, or make it."""
-    known = next((agent for agent in act.records.people() if agent.principal == principal), None)
-    if known is None:
-        values: Mapped = {"name": principal, "runtime": "custom", "role": "worker"}
-        known = act.records.add(
-            Agent,
-            **values,
-            status="online",
-            capabilities=None,
-            workspace_path=None,
-            metadata={HUMAN: True},
-            last_heartbeat=act.now,
-            principal=principal,
-        )
-        act.emit("agent:registered", None, {"id": known.id, **values})
-    elif known.status == "offline":
-        known = act.records.change(Agent, known.id, status="online", lost_task_ids=None, last_heartbeat=act.now)
-        act.emit("agent:updated", None, _event(known))
-    return known
+    agent = transaction.get(Agent, agent_id, kind)
+    if agent.is_person and not transaction.is_person:
+        text = f"agent {agent_id} stands for a person, and no tool acts for people"
+        raise OrchestrationError("INVALID_STATE", text, "Name the id that agent_register has given you.")
+    return agent
 
 
 def check_online(agent: Agent) -> None:
@@ -199,15 +157,68 @@ def check_online(agent: Agent) -> None:
         OrchestrationError: INVALID_STATE; it names the tasks that the agent has lost.
     """
     if agent.status == "offline":
-        lost = agent.lost_task_ids or []
+        lost: Sequence[str] = agent.lost_task_ids or []
         text = f"; it was not heard of in time and has lost: {some(lost)}" if lost else ""
-        raise OrchestrationError("INVALID_STATE", f"agent {agent.id} is offline{text}", claims.REVIVE)
+        raise OrchestrationError("INVALID_STATE", f"agent {agent.id} is offline{text}", REVIVE)
 
 
-def _place(workspace_path: str | None) -> str | None:
+# Every call that names an agent, or that comes over the connection of its claim, renews its leases.
+
+
+def renew_leases(transaction: PlanTransaction, agent: Agent) -> None:
+    """Renew the leases of an agent that calls; an offline agent has none."""
+    if agent.status != "offline":
+        leases.renew_all(transaction.stored, agent.id, transaction.lease)
+        transaction.change(Agent, agent.id, last_heartbeat=transaction.now)
+
+
+def renew_leases_of(transaction: PlanTransaction, agent_ids: Sequence[str]) -> None:
+    """Renew the leases of several agents."""
+    for agent_id in agent_ids:
+        renew_leases(transaction, transaction.get(Agent, agent_id))
+
+
+def renew_leases_of_holder(transaction: PlanTransaction, task: Task) -> None:
+    """Renew the leases of the agent that has claimed a task over the connection of this call."""
+    agent_id = _bound_agent_id(transaction, task)
+    if agent_id is not None:
+        renew_leases(transaction, transaction.get(Agent, agent_id))
+
+
+def note_call(transaction: PlanTransaction, agent_id: str) -> None:
+    """Note in a call that only reads that an agent lives. Its leases are renewed afterwards if a part of them is used.
+
+    Raises:
+        OrchestrationError: AGENT_NOT_FOUND.
+    """
+    transaction.get(Agent, agent_id)
+    held = leases.of_holder(transaction.stored, agent_id)
+    if any(lease.expires_at - transaction.now < 0.9 * transaction.lease for lease in held):
+        transaction.heard_agent_ids.append(agent_id)
+
+
+def note_call_of_holder(transaction: PlanTransaction, task: Task) -> None:
+    """Note the same of the agent that has claimed a task over the connection of this call."""
+    agent_id = _bound_agent_id(transaction, task)
+    if agent_id is not None:
+        note_call(transaction, agent_id)
+
+
+def _bound_agent_id(transaction: PlanTransaction, task: Task) -> str | None:
+    fence = transaction.bindings.fence(task.id)
+    return task.assigned_agent_id if fence is not None and fence == task.fence else None
+
+
+def checked_folder(workspace_path: str | None) -> str | None:
+    """Return the folder of an agent, normalized.
+
+    Raises:
+        OrchestrationError: INVALID_INPUT; it is relative.
+    """
     return None if workspace_path is None else normalized(workspace_path, "workspace_path")
 
 
-def _event(agent: Agent) -> dict[str, Any]:
+def event(agent: Agent) -> Mapped:
+    """Return what the feed shows of an agent."""
     names = ("id", "name", "runtime", "role", "status", "current_task_id", "last_heartbeat")
     return {name: getattr(agent, name) for name in names}

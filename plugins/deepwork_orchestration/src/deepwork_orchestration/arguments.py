@@ -52,7 +52,7 @@ def _check_name(value: str, info: ValidationInfo) -> str:
 
 def _check_agent_name(value: str, info: ValidationInfo) -> str:
     if is_name_of_the_system(value):
-        raise invalid_input(_field(info), f"{value!r} is a name of the system", "Choose one that tells what you do.")
+        raise invalid_input(_field(info), f"{value!r} is a name of the system", "Choose a name that tells what you do.")
     return value
 
 
@@ -91,7 +91,7 @@ def _check_dependencies(value: Any) -> Any:
 
 
 def too_many_dependencies(count: int) -> OrchestrationError:
-    """Make the error for a plan in which tasks wait for too many others."""
+    """Return the error for a plan in which tasks wait for too many others."""
     return invalid_input(
         "depends_on",
         f"may name {MAX_DEPENDENCIES:,} dependencies in a whole plan, not {count:,}",
@@ -117,7 +117,6 @@ AgentName = Annotated[Name, AfterValidator(_check_agent_name)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Id = Text
 Fence = Annotated[int, Strict(), Field(description="From task_claim; not needed on the connection that claimed")]
-RequestId = Annotated[Text, Field(description="Any id; makes a retry safe")]
 Caller = Annotated[Text, Field(description="Yours")]
 Flag = Annotated[bool, Strict()]
 Texts = Annotated[list[str], AfterValidator(_check_json)]

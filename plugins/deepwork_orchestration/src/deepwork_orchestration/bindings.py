@@ -15,7 +15,7 @@ class Binding:
     Attributes:
         fence: The fence of the claim; None once it has ended.
         agent_ids: All agents that have claimed the task over the connection. With two of them, subagents that share a
-            server, nobody could say whose a call is.
+            server, the owner of a call is ambiguous.
     """
 
     fence: int | None
@@ -29,7 +29,7 @@ class ConnectionBindings:
         self._bindings: dict[str, Binding] = {}
 
     def fence(self, task_id: str, agent_id: str | None = None) -> int | None:
-        """Give the fence that a call about a task carries; none if the call names another agent."""
+        """Return the fence that a call about a task carries; None if the call names another agent."""
         binding = self._bindings.get(task_id)
         if binding is None or len(binding.agent_ids) > 1:
             return None
@@ -55,5 +55,5 @@ class Bindings:
         self._of_connection: WeakKeyDictionary[object, ConnectionBindings] = WeakKeyDictionary()
 
     def of(self, call: ToolCall) -> ConnectionBindings:
-        """Give those of the call's connection."""
+        """Return those of the call's connection."""
         return self._of_connection.setdefault(call.connection, ConnectionBindings())

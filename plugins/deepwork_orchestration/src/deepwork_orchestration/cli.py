@@ -11,13 +11,27 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ConfigError, ToolCall, one_line, open_context, quoted_lines, visible
-from deepwork_orchestration import mermaid, orchestration, plan_file, removed, tasks, workflows
-from deepwork_orchestration.act import Act
-from deepwork_orchestration.desk import open_desk
+from deepwork.api import ToolCall, open_context
+from deepwork.errors import ConfigError
+from deepwork.text import one_line, quoted_lines, visible
+from deepwork_orchestration import (
+    agents,
+    checkpoints,
+    dependencies,
+    mermaid,
+    messages,
+    plan_file,
+    progress,
+    removed,
+    tasks,
+    workflows,
+)
 from deepwork_orchestration.limits import omitted
-from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
 from deepwork_orchestration.names import SYSTEM, body_text, shown_agent
+from deepwork_orchestration.opening import open_database
+from deepwork_orchestration.sql import Filters
+from deepwork_orchestration.transaction import PlanTransaction
 
 MAX_DEPTH = 100
 
@@ -41,48 +55,48 @@ def plan() -> None:
 
 
 @plan.command()
-@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.argument("workflow_id", metavar="[PLAN]", required=False)
 @_project
 @_json
 def show(workflow_id: str | None, root: str, *, as_json: bool) -> None:
-    """Show a workflow and its progress, or list all workflows."""
+    """Show a plan and its progress, or list all plans."""
     if workflow_id is None:
         _list(root, as_json=as_json)
         return
 
-    def query(act: Act) -> Mapped:
-        workflow = workflows.workflow_get(act, workflow_id, include_tasks=True)
-        return {"workflow": workflow, "progress": orchestration.workflow_progress(act, workflow_id)}
+    def query(transaction: PlanTransaction) -> Mapped:
+        workflow = workflows.workflow_get(transaction, workflow_id, include_tasks=True)
+        return {"workflow": workflow, "progress": progress.workflow_progress(transaction, workflow_id)}
 
     answer = _read(root, query)
     if as_json:
         _say_json(answer)
         return
-    workflow, progress = answer["workflow"], answer["progress"]
-    done = progress["total_tasks"] - progress["estimated_remaining"]
+    workflow, counts = answer["workflow"], answer["progress"]
+    done = counts["total_tasks"] - counts["estimated_remaining"]
     _say(f"{workflow['name']}  ({workflow['id']})", bold=True)
-    _say(f"{workflow['status']}, {done} of {progress['total_tasks']} tasks done")
+    _say(f"{workflow['status']}, {done} of {counts['total_tasks']} tasks done")
     if workflow["plan_summary"]:
         _say(workflow["plan_summary"])
     _table(("task", "status", "seq", "group", "name"), [_task_row(task) for task in workflow["tasks"]])
 
 
 def _list(root: str, *, as_json: bool) -> None:
-    answer = _read(root, lambda act: workflows.workflow_list(act, limit=1000))
+    answer = _read(root, lambda transaction: workflows.workflow_list(transaction, limit=1000))
     if as_json:
         _say_json(answer)
         return
     rows = [(row["id"], row["status"], _ago(row["updated_at"]), row["name"]) for row in answer["workflows"]]
-    _table(("workflow", "status", "changed", "name"), rows, "No workflows.")
+    _table(("plan", "status", "changed", "name"), rows, "No plans.")
 
 
 @plan.command("next")
-@click.argument("workflow_id", metavar="WORKFLOW")
+@click.argument("workflow_id", metavar="PLAN")
 @_project
 @_json
 def next_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
     """List the tasks that can be started now."""
-    answer = _read(root, lambda act: orchestration.workflow_next_tasks(act, workflow_id))
+    answer = _read(root, lambda transaction: progress.workflow_next_tasks(transaction, workflow_id))
     if as_json:
         _say_json(answer)
         return
@@ -98,10 +112,10 @@ def next_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
 def why_blocked(task_id: str, root: str, *, as_json: bool) -> None:
     """Show what a task waits for, and what that waits for in turn."""
 
-    def query(act: Act) -> Mapped:
-        task = tasks.task_get(act, task_id)
+    def query(transaction: PlanTransaction) -> Mapped:
+        task = tasks.task_get(transaction, task_id)
         names = ("id", "name", "status", "assigned_agent_id")
-        return {**{name: task[name] for name in names}, "waits_for": _waits_for(act, task_id, set())}
+        return {**{name: task[name] for name in names}, "waits_for": _waits_for(transaction, task_id, set())}
 
     answer = _read(root, query)
     if as_json:
@@ -113,20 +127,20 @@ def why_blocked(task_id: str, root: str, *, as_json: bool) -> None:
     _say_tree(answer["waits_for"], 1)
 
 
-def _waits_for(act: Act, task_id: str, seen: set[str], depth: int = 0) -> list[Mapped] | None:
-    """Give the open dependencies of a task with theirs; what was shown before is not opened again.
+def _waits_for(transaction: PlanTransaction, task_id: str, seen: set[str], depth: int = 0) -> list[Mapped] | None:
+    """Return the open dependencies of a task with theirs; what was shown before is not opened again.
 
-    None stands for what is deeper than people read.
+    None stands for levels that are too deep to be read.
     """
     if depth > MAX_DEPTH:
         return None
-    open_tasks = orchestration.task_check_dependencies(act, task_id)["pending"]
+    open_tasks = dependencies.task_check_dependencies(transaction, task_id)["pending"]
     nodes = []
     for task in open_tasks:
         is_new = task["id"] not in seen
         seen.add(task["id"])
-        holder = act.records.task(task["id"]).assigned_agent_id
-        waits_for = _waits_for(act, task["id"], seen, depth + 1) if is_new else []
+        holder = transaction.get(Task, task["id"]).assigned_agent_id
+        waits_for = _waits_for(transaction, task["id"], seen, depth + 1) if is_new else []
         nodes.append({**task, "assigned_agent_id": holder, "waits_for": waits_for})
     return nodes
 
@@ -142,22 +156,37 @@ def _say_tree(nodes: Sequence[Mapped], depth: int) -> None:
 
 
 @plan.command("tasks")
-@click.argument("workflow_id", metavar="WORKFLOW")
+@click.argument("workflow_id", metavar="PLAN")
 @_project
 @_json
 def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
-    """List the tasks of a workflow with their holders and outcomes."""
+    """List the tasks of a plan with their holders and outcomes."""
 
-    def query(act: Act) -> list[Mapped]:
-        act.records.workflow(workflow_id)
-        return [task.reply() for task in act.records.tasks(workflow_id)]
+    def query(transaction: PlanTransaction) -> list[Mapped]:
+        transaction.get(Workflow, workflow_id)
+        of_plan = tasks.of_workflow(transaction, workflow_id)
+        return [{**task.reply(), "failed_by": _failed_by(transaction, task)} for task in of_plan]
 
     answer = _read(root, query)
     if as_json:
         _say_json({"tasks": answer})
         return
-    rows = [(*_task_row(task)[:3], task["assigned_agent_id"] or "", task["name"], _said(task)) for task in answer]
+    rows = [(*_task_row(task)[:3], _worker(task), task["name"], _said(task)) for task in answer]
     _table(("task", "status", "seq", "agent", "name", "outcome"), rows, "No tasks.")
+
+
+def _failed_by(transaction: PlanTransaction, task: Task) -> Mapped | None:
+    """Return id and name of the agent that has failed a task; None if it has not failed or the agent is unknown."""
+    if task.status != "failed":
+        return None
+    errors, _ = checkpoints.listed(transaction, task.id, ["error"])
+    culprits = (checkpoint.detail.get("failed_by") for checkpoint in reversed(errors) if checkpoint.detail)
+    return next(filter(None, culprits), None)
+
+
+def _worker(task: Mapped) -> str:
+    failed_by = task["failed_by"]
+    return f"{failed_by['name']} ({failed_by['id']})" if failed_by else task["assigned_agent_id"] or ""
 
 
 @plan.command("agents")
@@ -176,8 +205,8 @@ def list_agents(root: str, *, as_json: bool) -> None:
     _table(("agent", "status", "role", "heard of", "task", "name"), rows, "No agents.")
 
 
-def _agents(act: Act) -> Mapped:
-    listed, left_out = act.records.agents()
+def _agents(transaction: PlanTransaction) -> Mapped:
+    listed, left_out = agents.listed(transaction, Filters())
     rows = [{**agent.reply(), "person": agent.is_person, "says_person": agent.says_person} for agent in listed]
     return {"agents": rows, **omitted("agents", left_out)}
 
@@ -187,14 +216,14 @@ def _named(agent: Mapped) -> str:
 
 
 @plan.command("messages")
-@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.argument("workflow_id", metavar="[PLAN]", required=False)
 @click.option("--agent", "agent_id", metavar="AGENT", help="Only those that this agent has sent or received.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many.")
 @_project
 @_json
 def list_messages(workflow_id: str | None, agent_id: str | None, limit: int, root: str, *, as_json: bool) -> None:
     """List messages, newest first."""
-    answer = _read(root, lambda act: _messages(act, workflow_id, agent_id, limit))
+    answer = _read(root, lambda transaction: _messages(transaction, workflow_id, agent_id, limit))
     if as_json:
         _say_json({"messages": answer})
         return
@@ -208,32 +237,32 @@ def list_messages(workflow_id: str | None, agent_id: str | None, limit: int, roo
         _say("No messages.", err=True)
 
 
-def _messages(act: Act, workflow_id: str | None, agent_id: str | None, limit: int) -> list[Mapped]:
+def _messages(transaction: PlanTransaction, workflow_id: str | None, agent_id: str | None, limit: int) -> list[Mapped]:
     if workflow_id is not None:
-        act.records.workflow(workflow_id)
+        transaction.get(Workflow, workflow_id)
     if agent_id is not None:
-        act.records.agent(agent_id)
-    messages, _ = act.records.all_messages(workflow_id, agent_id, limit)
-    ids = {message.sender_id for message in messages} | {message.recipient_id for message in messages}
-    names = {agent_id: act.records.agent(agent_id).name for agent_id in ids if agent_id}
+        transaction.get(Agent, agent_id)
+    newest = messages.about(transaction, workflow_id, agent_id, limit)
+    ids = {message.sender_id for message in newest} | {message.recipient_id for message in newest}
+    names = {agent_id: transaction.get(Agent, agent_id).name for agent_id in ids if agent_id}
     return [
         {
             **message.reply(),
             "sender_name": names.get(message.sender_id or ""),
             "recipient_name": names[message.recipient_id],
         }
-        for message in messages
+        for message in newest
     ]
 
 
 @plan.command()
-@click.argument("workflow_id", metavar="WORKFLOW")
+@click.argument("workflow_id", metavar="PLAN")
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid flowchart.")
 @_project
 @_json
 def graph(workflow_id: str, root: str, *, as_mermaid: bool, as_json: bool) -> None:
     """Show which task waits for which."""
-    nodes = _read(root, lambda act: _graph(act, workflow_id))
+    nodes = _read(root, lambda transaction: _graph(transaction, workflow_id))
     if as_json:
         _say_json(nodes)
     elif as_mermaid:
@@ -247,40 +276,40 @@ def graph(workflow_id: str, root: str, *, as_mermaid: bool, as_json: bool) -> No
         _table(("status", "task", "waits for"), rows, "No tasks.")
 
 
-def _graph(act: Act, workflow_id: str) -> Mapped:
-    act.records.workflow(workflow_id)
-    edges = act.records.edges(workflow_id)
+def _graph(transaction: PlanTransaction, workflow_id: str) -> Mapped:
+    transaction.get(Workflow, workflow_id)
+    edges = dependencies.edges(transaction, workflow_id)
     return {
-        "tasks": [task.brief() for task in act.records.tasks(workflow_id)],
+        "tasks": [task.brief() for task in tasks.of_workflow(transaction, workflow_id)],
         "dependencies": [{"task_id": task, "depends_on_id": needed} for task, needed in edges],
     }
 
 
 @plan.command("export")
-@click.argument("workflow_ids", metavar="[WORKFLOW]...", nargs=-1)
+@click.argument("workflow_ids", metavar="[PLAN]...", nargs=-1)
 @_project
 def export_plans(workflow_ids: tuple[str, ...], root: str) -> None:
-    """Print workflows as JSON, with all that was planned and done, but no agents, claims or messages.
+    """Print plans as JSON, for `deepwork plan import`.
 
-    Without WORKFLOW, everything.
+    It has all that was planned and done, but no agents, claims or messages. Without PLAN, it is all plans.
     """
-    _say_json(_read(root, lambda act: plan_file.export_plans(act, workflow_ids)))
+    _say_json(_read(root, lambda transaction: plan_file.export_plans(transaction, workflow_ids)))
 
 
 @plan.command("import")
 @click.argument("file", type=click.File("rb"))
 @_project
 def import_plans(file: Any, root: str) -> None:
-    """Store the workflows of a FILE that `export` has printed, under their own ids; `-` reads stdin.
+    """Store the plans of a FILE that `plan export` has printed.
 
-    If one of them is there already, nothing is stored.
+    They keep their ids; `-` reads stdin. If one of them is there already, nothing is stored.
     """
     plans = plan_file.read_plans(file.read())
-    counts = _write(root, lambda act: plan_file.import_plans(act, plans))
-    _say(f"{counts['workflows']} workflows with {counts['tasks']} tasks and {counts['templates']} templates stored.")
+    counts = _write(root, lambda transaction: plan_file.import_plans(transaction, plans))
+    _say(f"{counts['workflows']} plans with {counts['tasks']} tasks and {counts['templates']} templates stored.")
     begun = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
     if begun:
-        _say(f"{begun} tasks were begun and are held by nobody here; task_claim takes one over.", err=True)
+        _say(f"{begun} tasks were begun and are unclaimed here; task_claim takes one over.", err=True)
 
 
 @plan.command()
@@ -307,32 +336,32 @@ def _is_terminal() -> bool:
 async def _clean(root: str, yes: bool) -> None:  # noqa: FBT001 - anyio.run passes no names
     async with open_context("orchestration", root) as context:
         places = removed.places(context.project_root)
-        git = await open_desk(context).git() if places else None
+        git = await open_database(context).git() if places else None
         if git is None:
             _say("No worktree was moved aside.", err=True)
             return
         for place in places:
             _say(str(place), bold=True)
-            found = await removed.look(git, place)
-            for line in found.reasons or ["everything in it is committed"]:
-                _say(f"    {found.obstacle or line}")
-            if found.obstacle is None and (yes or click.confirm("Remove it for good?")):
+            worktree = await removed.look(git, place)
+            for line in worktree.reasons or ["everything in it is committed"]:
+                _say(f"    {worktree.obstacle or line}")
+            if worktree.obstacle is None and (yes or click.confirm("Remove it for good?")):
                 await removed.remove(git, place)
                 _say("    removed")
 
 
-def _read(root: str, query: Callable[[Act], ResultT]) -> ResultT:
+def _read(root: str, query: Callable[[PlanTransaction], ResultT]) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await open_desk(context).read(ToolCall(), query)
+            return await open_database(context).read(ToolCall(), query)
 
     return anyio.run(run)
 
 
-def _write(root: str, work: Callable[[Act], ResultT]) -> ResultT:
+def _write(root: str, work: Callable[[PlanTransaction], ResultT]) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await open_desk(context).write(ToolCall(), work)
+            return await open_database(context).write(ToolCall(), work)
 
     return anyio.run(run)
 
@@ -358,7 +387,7 @@ def _ago(milliseconds: int) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str = "No tasks.") -> None:
-    """Print rows in columns; without rows, say on stderr that there are none."""
+    """Print rows in columns; without rows, a note on stderr."""
     if not rows:
         _say(empty, err=True)
         return

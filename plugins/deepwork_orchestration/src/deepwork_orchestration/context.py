@@ -1,15 +1,17 @@
-"""The tool that gives an agent back what it needs to know of its task."""
+"""The context of a task: all that an agent needs to go on with it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from deepwork_orchestration import claims, context_budget
-from deepwork_orchestration.act import Act
+from deepwork_orchestration import checkpoints, context_budget, dependencies
+from deepwork_orchestration.agents import note_call_of_holder
 from deepwork_orchestration.arguments import MAX_NUMBER, Id, Include, Ordinal, compact
-from deepwork_orchestration.context_budget import shortened
-from deepwork_orchestration.limits import omitted
+from deepwork_orchestration.limits import omitted, shortened
 from deepwork_orchestration.models import Checkpoint, Mapped, Task, Workflow, shown_status
+from deepwork_orchestration.sql import CUT, listing, sql
+from deepwork_orchestration.transaction import PlanTransaction
 
 SUMMARY = 200
 OUTCOME = 300
@@ -17,88 +19,127 @@ LISTED_FILES = 10
 # So many checkpoints with all they say are read at once.
 PAGE = 5
 
+_SOURCE = sql("SELECT source_content FROM orchestration_workflows WHERE id = :id")
+_BEFORE = "FROM orchestration_tasks WHERE workflow_id = :workflow_id AND sequence < :sequence"
+_LAST_FIRST = f"{_BEFORE} ORDER BY sequence DESC, name DESC, number DESC LIMIT :limit"
+_COUNT_BEFORE = sql(f"SELECT count(*) AS total {_BEFORE}")
+# Outcomes may be long texts: what is longer than any answer is not read.
+_RESULT = "id", "name", "status", "open_dependencies", f"{CUT.format('outcome')} AS outcome"
+_RESULTS_BEFORE = listing(Task, _LAST_FIRST, *_RESULT)
+_DETAILED_RESULTS_BEFORE = listing(Task, _LAST_FIRST, *_RESULT, "outcome_detail")
+_RESULTS_BESIDE = sql(
+    f"SELECT {', '.join(_RESULT)} FROM orchestration_tasks WHERE workflow_id = :workflow_id "
+    "AND parallel_group = :parallel_group AND id <> :id ORDER BY sequence, name, number"
+)
+_NEWEST_SUMMARIES = sql(
+    f"SELECT c.task_id, {CUT.format('c.summary')} AS summary FROM orchestration_checkpoints AS c "
+    "JOIN (SELECT task_id, max(sequence) AS sequence FROM orchestration_checkpoints WHERE task_id IN "
+    "(SELECT id FROM orchestration_tasks WHERE workflow_id = :workflow_id AND parallel_group = :parallel_group) "
+    "GROUP BY task_id) AS newest ON newest.task_id = c.task_id AND newest.sequence = c.sequence"
+)
 
-def task_load_context(act: Act, task_id: Id, include: Include | None = None, max_tokens: Ordinal = 8000) -> Mapped:
+
+def task_load_context(
+    transaction: PlanTransaction, /, task_id: Id, include: Include | None = None, max_tokens: Ordinal = 8000
+) -> Mapped:
     """Load all that is needed to go on with a task, within a budget of tokens. Call it after losing your context."""
-    task = act.records.task(task_id)
-    claims.notice_binding(act, task)
-    return context_budget.fit(load(act, task, include or Include(), max_tokens), max_tokens)
+    task = transaction.get(Task, task_id)
+    note_call_of_holder(transaction, task)
+    return context_budget.fit(load(transaction, task, include or Include(), max_tokens), max_tokens)
 
 
-def load(act: Act, task: Task, chosen: Include, budget: int) -> Mapped:
-    """Give the whole context, but for what no answer within the budget could hold."""
+def load(transaction: PlanTransaction, task: Task, chosen: Include, budget: int) -> Mapped:
+    """Return the whole context, but for what no answer within the budget could hold."""
     entries, characters = context_budget.most_entries(budget), context_budget.most_characters(budget)
     sections: Mapped = {
-        "workflow": _workflow(act, act.records.workflow(task.workflow_id), chosen),
-        "current_task": _current_task(act, task, chosen, entries, characters),
+        "workflow": _workflow(transaction, transaction.get(Workflow, task.workflow_id), chosen),
+        "current_task": _current_task(transaction, task, chosen, budget),
         "prior_tasks": [],
     }
     if chosen.prior_task_outcomes:
         length = characters if chosen.prior_task_full else OUTCOME
-        before, total = act.records.results_before(
-            task, limit=entries, characters=length + 1, has_detail=chosen.prior_task_full
-        )
-        sections["prior_tasks"] = [_prior(other, length, is_full=chosen.prior_task_full) for other in before]
+        before, total = _results_before(transaction, task, entries, length + 1, has_detail=chosen.prior_task_full)
+        sections["prior_tasks"] = [_prior(result, length, is_full=chosen.prior_task_full) for result in before]
         sections |= omitted("prior_tasks", total - len(before))
-    siblings = act.records.results_beside(task, SUMMARY) if chosen.sibling_status else []
-    if siblings:
-        newest = act.records.newest_summaries(task, SUMMARY)
-        sections["sibling_tasks"] = [_sibling(other, newest.get(other.id)) for other in siblings]
+    if chosen.sibling_status and (siblings := _siblings(transaction, task)):
+        sections["sibling_tasks"] = siblings
     if chosen.dependency_outcomes:
-        needed, length = act.records.dependency_results(task.id, characters)
+        needed, length = dependencies.results(transaction, task.id, characters)
         sections["dependency_outcomes"] = [
-            {"task_id": other.id, "task_name": other.name, "outcome": shortened(other.outcome or "", length)}
-            for other in needed
+            {"task_id": result.id, "task_name": result.name, "outcome": shortened(result.outcome or "", length)}
+            for result in needed
         ]
     return sections
 
 
-def _workflow(act: Act, workflow: Workflow, chosen: Include) -> Mapped:
+def _workflow(transaction: PlanTransaction, workflow: Workflow, chosen: Include) -> Mapped:
     section: Mapped = {"id": workflow.id, "name": workflow.name, "source_type": workflow.source_type}
     if chosen.workflow_summary:
-        section["source_summary"] = act.records.source_content(workflow.id)
+        section["source_summary"] = transaction.row(_SOURCE, id=workflow.id).source_content
     if chosen.workflow_plan:
         section["plan_summary"] = workflow.plan_summary or ""
     return {**section, "status": workflow.status, "max_parallel_tasks": workflow.max_parallel_tasks}
 
 
-def _current_task(act: Act, task: Task, chosen: Include, entries: int, characters: int) -> Mapped:
-    checkpoints, total = _checkpoints(act, task, chosen, entries, characters)
+def _current_task(transaction: PlanTransaction, task: Task, chosen: Include, budget: int) -> Mapped:
+    listed, total = _checkpoints(transaction, task, chosen, budget)
     return {
         "id": task.id,
         "name": task.name,
         "description": task.description or "",
         "plan": task.plan,
         "context": task.context,
-        "checkpoints": checkpoints,
-        **omitted("checkpoints", total - len(checkpoints)),
+        "checkpoints": listed,
+        **omitted("checkpoints", total - len(listed)),
         "status": task.shown_status,
     }
 
 
-def _checkpoints(act: Act, task: Task, chosen: Include, entries: int, characters: int) -> tuple[list[Mapped], int]:
-    """Give the newest checkpoints, older ones without what they say in detail, and how many there are in all."""
+def _checkpoints(transaction: PlanTransaction, task: Task, chosen: Include, budget: int) -> tuple[list[Mapped], int]:
+    """Return the newest checkpoints, older ones without their details, and how many there are in all."""
+    entries = context_budget.most_entries(budget)
     wanted = entries if chosen.all_checkpoints else min(chosen.recent_checkpoints, entries)
-    detailed = _detailed(act, task, wanted, characters)
+    detailed = _detailed(transaction, task, wanted, context_budget.most_characters(budget))
     before = detailed[0].sequence if detailed else MAX_NUMBER
-    older = act.records.checkpoint_lines(task.id, before, entries - len(detailed))
-    total = act.records.checkpoint_count(task.id)
+    older = checkpoints.last_without_detail(transaction, task.id, before, entries - len(detailed))
     listed = [context_budget.without_detail(checkpoint.reply()) for checkpoint in older]
-    return [*listed, *(_shown(checkpoint, chosen) for checkpoint in detailed)], total
+    shown = [_shown(checkpoint, chosen) for checkpoint in detailed]
+    return [*listed, *shown], checkpoints.count(transaction, task.id)
 
 
-def _detailed(act: Act, task: Task, wanted: int, characters: int) -> list[Checkpoint]:
+def _detailed(transaction: PlanTransaction, task: Task, wanted: int, characters: int) -> list[Checkpoint]:
     """Read the newest checkpoints a few at a time, until there are more characters than the budget could hold."""
     detailed: list[Checkpoint] = []
     length = 0
     while len(detailed) < wanted and length <= characters:
         before = detailed[0].sequence if detailed else MAX_NUMBER
-        page, _ = act.records.last_checkpoints(task.id, min(PAGE, wanted - len(detailed)), before)
+        page, _ = checkpoints.last(transaction, task.id, min(PAGE, wanted - len(detailed)), before)
         if not page:
             break
         detailed = page + detailed
         length += sum(len(compact(checkpoint.detail)) for checkpoint in page)
     return detailed
+
+
+def _results_before(
+    transaction: PlanTransaction, task: Task, limit: int, characters: int, *, has_detail: bool
+) -> tuple[Sequence[Any], int]:
+    """Return the results of the last of the tasks of lower sequence, and how many such tasks there are."""
+    before = {"workflow_id": task.workflow_id, "sequence": task.sequence}
+    statements = _DETAILED_RESULTS_BEFORE if has_detail else _RESULTS_BEFORE
+    results, left_out = transaction.some(statements, **before, limit=limit, characters=characters)
+    count = len(results) + left_out
+    return results[::-1], count if count < limit else transaction.count(_COUNT_BEFORE, **before)
+
+
+def _siblings(transaction: PlanTransaction, task: Task) -> list[Mapped]:
+    """Return the other tasks of the same parallel group."""
+    if task.parallel_group is None:
+        return []
+    group = {"workflow_id": task.workflow_id, "parallel_group": task.parallel_group, "characters": SUMMARY}
+    results = transaction.rows(_RESULTS_BESIDE, **group, id=task.id)
+    newest = dict(transaction.rows(_NEWEST_SUMMARIES, **group)) if results else {}
+    return [_sibling(result, newest.get(result.id)) for result in results]
 
 
 def _shown(checkpoint: Checkpoint, chosen: Include) -> Mapped:

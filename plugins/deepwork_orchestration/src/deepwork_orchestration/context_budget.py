@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from deepwork_orchestration.arguments import MAX_BYTES, compact
-from deepwork_orchestration.limits import omitted
+from deepwork_orchestration.limits import CUT_MARK, omitted, shortened
 from deepwork_orchestration.models import Mapped
 from deepwork_orchestration.tokens import count_up_to, estimate, estimator
 
@@ -19,7 +19,6 @@ from deepwork_orchestration.tokens import count_up_to, estimate, estimator
 LEAST_ENTRY = 16
 # More characters than the tokens of a text have on average.
 LONG_TOKEN = 32
-MARK = "\n... [truncated]"
 SOURCE_PERCENT = 9
 # What each part may have of the budget when the whole is too long.
 SHARES = (
@@ -40,8 +39,8 @@ class Cut:
     Attributes:
         label: What `truncated` says of it.
         sections: The parts of the context that it shortens.
-        steps: Says how often it can be applied.
-        apply: Gives the context with so many steps of it applied.
+        steps: Returns how often it can be applied.
+        apply: Returns the context with so many steps of it applied.
     """
 
     label: str
@@ -51,7 +50,7 @@ class Cut:
 
 
 def fit(context: Mapped, budget: int) -> Mapped:
-    """Give the context with `token_estimate`, cut so that the whole JSON has at most `budget` tokens.
+    """Return the context with `token_estimate`, cut so that the whole JSON has at most `budget` tokens.
 
     What can never be cut are ids, names and status of workflow and task; a smaller budget gets just these.
     """
@@ -72,23 +71,18 @@ def fit(context: Mapped, budget: int) -> Mapped:
 
 
 def most_entries(budget: int) -> int:
-    """Give a number of entries that no budget of so many tokens holds more of."""
+    """Return a number of entries that no budget of so many tokens holds more of."""
     return max(1, budget // LEAST_ENTRY)
 
 
 def most_characters(budget: int) -> int:
-    """Give a number of characters that a text of so many tokens hardly ever has more of."""
+    """Return a number of characters that a text of so many tokens hardly ever has more of."""
     return min(LONG_TOKEN * budget, MAX_BYTES)
 
 
 def without_detail(checkpoint: Mapped) -> Mapped:
-    """Give a checkpoint without what it says in detail."""
+    """Return a checkpoint without its details and files."""
     return {name: value for name, value in checkpoint.items() if name not in DETAIL}
-
-
-def shortened(text: str, length: int) -> str:
-    """Cut a text to so many characters, and mark it as cut."""
-    return text if len(text) <= length else text[:length] + MARK
 
 
 def _shorten(
@@ -159,7 +153,7 @@ def _fits(budget: int, context: Mapped, labels: Sequence[str]) -> bool:
 
 
 def _fitting(budget: int, context: Mapped, labels: Sequence[str]) -> Mapped | None:
-    """Give the answer with its number of tokens; None if these are more than the budget."""
+    """Return the answer with its number of tokens; None if these are more than the budget."""
     answer = _labelled(context, labels)
     if count_up_to(compact(answer), budget) > budget:
         return None
@@ -227,7 +221,7 @@ def _add(cut: list[str], label: str) -> None:
 
 
 def _possible(entries: Sequence[Mapped], sizes: Sizes) -> int:
-    """Say how many of the newest entries the budget could hold."""
+    """Return how many of the newest entries the budget could hold."""
     if count_up_to(compact(entries), sizes.budget) <= sizes.budget:
         return len(entries)
     left = sizes.budget
@@ -311,7 +305,7 @@ def _cut_text(section: str, name: str, context: Mapped, count: int) -> Mapped:
     text = context[section].get(name)
     if not text or not count:
         return context
-    short = "" if count == 16 else shortened(text.removesuffix(MARK), len(text) * (16 - count) // 16)
+    short = "" if count == 16 else shortened(text.removesuffix(CUT_MARK), len(text) * (16 - count) // 16)
     return {**context, section: {**context[section], name: short}}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from deepwork.api import ToolError
+from deepwork.errors import ToolError
 
 # Whether the same agent can repair the call: the second column of the table in docs/reference/orchestration.md.
 RECOVERABLE = {

@@ -22,7 +22,7 @@ def branch_ref(branch: str) -> str:
 
 
 async def check_branch(git: Git, branch: str) -> None:
-    """Refuse what is no literal name of a branch.
+    """Refuse everything but the literal name of a branch.
 
     Raises:
         OrchestrationError: INVALID_INPUT.
@@ -35,14 +35,14 @@ async def check_branch(git: Git, branch: str) -> None:
         printed = await git.try_run("check-ref-format", "--branch", branch)
         is_name = printed.returncode == 0 and printed.stdout == branch.encode() + b"\n"
     if not is_name:
-        raise invalid_input("branch", f"is no name for a branch: {branch[:200]!r}", "Use letters, digits, / and -.")
+        raise invalid_input("branch", f"is not a name for a branch: {branch[:200]!r}", "Use letters, digits, / and -.")
 
 
 async def branch_commit(git: Git, branch: str) -> str | None:
-    """Return the commit of a branch; None if there is no branch of exactly this name.
+    """Return the commit of a branch; None without a branch of exactly this name.
 
     Raises:
-        OrchestrationError: INVALID_INPUT; there is one that the file system takes for the same.
+        OrchestrationError: INVALID_INPUT; the file system takes it for the name of an existing branch.
         GitError: git gave no answer.
     """
     ref = branch_ref(branch)
@@ -58,10 +58,10 @@ async def branch_commit(git: Git, branch: str) -> str | None:
 
 
 async def base_commit(git: Git, base: str | None) -> str:
-    """Return the commit from which a branch is to be made; that of HEAD if none is named.
+    """Return the commit at which a new branch is to begin; by default that of HEAD.
 
     Raises:
-        OrchestrationError: INVALID_INPUT; the name is none of an existing branch or tag, and no full id of a commit.
+        OrchestrationError: INVALID_INPUT; the name is neither an existing branch or tag nor a full commit id.
             INVALID_STATE; none is named, and the repository has no commit yet.
         GitError: git gave no answer.
     """
@@ -80,7 +80,7 @@ async def base_commit(git: Git, base: str | None) -> str:
                 return commit
     raise invalid_input(
         "base_branch",
-        f"is no existing branch or tag, and no full id of a commit: {base[:200]!r}",
+        f"is neither an existing branch or tag nor the full id of a commit: {base[:200]!r}",
         "Name one, or leave it out for what is checked out.",
     )
 
@@ -93,7 +93,7 @@ def check_commit_id(commit: str) -> None:
     """
     if not _COMMIT_ID.fullmatch(commit):
         raise invalid_input(
-            "merge_commit", f"is no full id of a commit: {commit[:200]!r}", "`git rev-parse HEAD` prints one."
+            "merge_commit", f"is not the full id of a commit: {commit[:200]!r}", "`git rev-parse HEAD` prints one."
         )
 
 
@@ -106,7 +106,7 @@ async def check_commit(git: Git, commit: str) -> None:
     """
     if await _commit(git, commit) != commit:
         raise invalid_input(
-            "merge_commit", f"is no commit of this repository: {commit}", "`git rev-parse HEAD` prints one."
+            "merge_commit", f"is not a commit of this repository: {commit}", "`git rev-parse HEAD` prints one."
         )
 
 

@@ -35,7 +35,7 @@ def _check_names(name: str, needed: Sequence[str], known: set[str]) -> None:
         raise OrchestrationError(
             "SELF_DEPENDENCY", f"task {name!r} depends on itself", "Leave it out of its own depends_on."
         )
-    unknown = [other for other in needed if other not in known]
+    unknown = [dependency for dependency in needed if dependency not in known]
     if unknown:
         raise OrchestrationError(
             "UNKNOWN_DEPENDENCY",
@@ -48,7 +48,7 @@ def _check_order(dependencies: Mapping[str, Sequence[str]]) -> None:
     try:
         TopologicalSorter(dependencies).prepare()
     except CycleError as error:
-        # graphlib names each task before the one that needs it, and repeats the first at the end.
+        # graphlib names each task before its dependent, and repeats the first at the end.
         cycle = " -> ".join(map(repr, reversed(error.args[1])))
         raise OrchestrationError(
             "DEPENDENCY_CYCLE",

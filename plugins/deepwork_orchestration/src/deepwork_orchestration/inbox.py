@@ -8,27 +8,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, get_args
+from typing import Any, NamedTuple
 
 import deepwork_sql
-from deepwork.api import (
-    Answerer,
-    InboxAction,
-    InboxContents,
-    InboxItem,
-    InboxSource,
-    PluginContext,
-    ToolCall,
-    UnknownItem,
-)
-from deepwork_orchestration import agents, checkpoints, claims, messages, tasks
-from deepwork_orchestration.act import Act
-from deepwork_orchestration.arguments import Priority
-from deepwork_orchestration.desk import Desk, check_storable, open_desk
+from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext, ToolCall
+from deepwork.errors import UnknownItem
+from deepwork.ports.inbox import InboxContents
+from deepwork_orchestration import agents, checkpoints, claims, messages, people, reservations, tasks
+from deepwork_orchestration.database import PlanDatabase, check_storable
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
-from deepwork_orchestration.models import Agent, Message, Task
-from deepwork_orchestration.names import body_text, shown_sender
+from deepwork_orchestration.messages import PRIORITIES
+from deepwork_orchestration.models import Agent, Message, Task, Workflow
+from deepwork_orchestration.names import body_text
+from deepwork_orchestration.opening import open_database
 from deepwork_orchestration.states import BEGUN, HUMAN, PERSON
+from deepwork_orchestration.transaction import PlanTransaction
 
 # People send no heartbeats, and may take days.
 PERSON_LEASE_MS = 7 * 24 * 3600 * 1000
@@ -36,8 +30,6 @@ PERSON_LEASE_MS = 7 * 24 * 3600 * 1000
 MAX_LISTED = 500
 # So much of a text is read; the inbox shows no more of it.
 MAX_DETAIL = 4001
-
-PRIORITIES = get_args(Priority)
 
 CLAIM = InboxAction(name="claim", label="Take it")
 COMPLETE = InboxAction(name="complete", label="Complete", text="outcome")
@@ -69,26 +61,31 @@ class PlanInbox(InboxSource):
         """Read them; nothing before there is a database."""
         if not deepwork_sql.has_database(self._context):
             return InboxContents(items=())
-        return await self._desk().read(ToolCall(), _items)
+        return await self._database().read(ToolCall(), _items)
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what the tools `task_claim`, `task_update_status`, `task_release` and `message_send` do."""
         kind, _, row_id = item_id.partition(".")
         call = _call(text, by)
         if kind == _MESSAGE:
-            return await self._desk().write(call, lambda act: _answer_message(act, row_id, action, text))
-        return await self._desk().write(call, lambda act: _answer_task(act, row_id, action, text, by))
+            return await self._database().write(
+                call, lambda transaction: _answer_message(transaction, row_id, action, text)
+            )
+        return await self._database().write(
+            call, lambda transaction: _answer_task(transaction, row_id, action, text, by)
+        )
 
     async def answer_task(self, item_id: str, action: str, task_id: str, text: str | None, by: Answerer) -> str:
         """Decide what becomes of a failed task of a stuck plan."""
         workflow_id = item_id.removeprefix(f"{_PLAN}.")
         call = _call(text, by)
         # A task is reserved for as long as agents have one, not for the days of people.
-        desk = open_desk(self._context)
-        return await desk.write(call, lambda act: _answer_plan(act, workflow_id, action, task_id, text or "", by))
+        database = open_database(self._context)
+        answer = _Answer(action, text or "", by)
+        return await database.write(call, lambda transaction: _answer_plan(transaction, workflow_id, task_id, answer))
 
-    def _desk(self) -> Desk:
-        return replace(open_desk(self._context), lease=PERSON_LEASE_MS)
+    def _database(self) -> PlanDatabase:
+        return replace(open_database(self._context), lease=PERSON_LEASE_MS)
 
 
 def _call(text: str | None, by: Answerer) -> ToolCall:
@@ -98,38 +95,20 @@ def _call(text: str | None, by: Answerer) -> ToolCall:
     return ToolCall(principal=f"{PERSON}{by.principal or ToolCall.principal}")
 
 
-def waits_for_person(act: Act, agent_id: str) -> bool:
-    """Say whether an agent can do nothing before a person acts.
-
-    That is so when a person has not read its question, or when all that is left to do now is for people.
-    """
-    agent = act.records.agent(agent_id)
-    people = {person.id for person in act.records.people()}
-    if act.records.has_unread_query(agent_id, people):
-        return True
-    if not act.records.tasks_for_people(1)[0]:
-        return False
-    has_work = any(agents.fits(task, agent) for task in act.records.available(None, 100))
-    return not has_work and not act.records.holders() - people
-
-
-def _items(act: Act) -> InboxContents:
-    people = {person.id: person for person in act.records.people()}
-    tasks_, task_count = act.records.tasks_for_people(MAX_LISTED, MAX_DETAIL)
-    unread, unread_count = act.records.waiting_messages([*people], MAX_LISTED, MAX_DETAIL)
-    stuck = [[*failed] for _, failed in groupby(_stuck(act), key=attrgetter("workflow_id"))]
+def _items(transaction: PlanTransaction) -> InboxContents:
+    by_id = {person.id: person for person in agents.people(transaction)}
+    ready, task_count = people.tasks_for_people(transaction, MAX_LISTED, MAX_DETAIL)
+    unread, unread_count = messages.waiting_for_people(transaction, MAX_LISTED, MAX_DETAIL)
+    failed = people.failed_of_stuck_plans(transaction, MAX_LISTED, MAX_ERROR, MAX_FAILED)
+    stuck = [[*of_plan] for _, of_plan in groupby(failed, key=attrgetter("workflow_id"))]
     stuck_count = stuck[0][0].total if stuck else 0
     items = [
         *map(_plan_item, stuck),
-        *(_task_item(task, people) for task in tasks_),
-        *(_message_item(act, message, people[message.recipient_id]) for message in unread),
+        *(_task_item(task, by_id) for task in ready),
+        *(_message_item(transaction, message, by_id[message.recipient_id]) for message in unread),
     ]
-    more = task_count - len(tasks_) + unread_count - len(unread) + stuck_count - len(stuck)
+    more = task_count - len(ready) + unread_count - len(unread) + stuck_count - len(stuck)
     return InboxContents(items=tuple(items), more=more)
-
-
-def _stuck(act: Act) -> Sequence[Any]:
-    return act.records.stuck_plans(MAX_LISTED, MAX_ERROR, MAX_FAILED)
 
 
 def _plan_item(failed: Sequence[Any]) -> InboxItem:
@@ -154,9 +133,9 @@ def _plan_item(failed: Sequence[Any]) -> InboxItem:
     )
 
 
-def _task_item(task: Any, people: dict[str, Agent]) -> InboxItem:
+def _task_item(task: Any, people_by_id: dict[str, Agent]) -> InboxItem:
     # An agent that only said that it was a person may hold it since an earlier release; people may take it back.
-    holder = people.get(task.assigned_agent_id or "")
+    holder = people_by_id.get(task.assigned_agent_id or "")
     return InboxItem(
         id=f"{_TASK}.{task.id}",
         kind="human-task",
@@ -172,19 +151,19 @@ def _task_item(task: Any, people: dict[str, Agent]) -> InboxItem:
 
 
 def _approach(plan_text: str | None) -> str | None:
-    """Write a plan so that people can read it; one that is too long to have been read whole as it is."""
+    """Indent the JSON of a plan for people; the beginning of a long plan stays as it is."""
     if plan_text is None or len(plan_text) == MAX_DETAIL:
         return plan_text
     plan = json.loads(plan_text)
     return json.dumps(plan, ensure_ascii=False, indent=2) if plan else None
 
 
-def _message_item(act: Act, message: Message, person: Agent) -> InboxItem:
+def _message_item(transaction: PlanTransaction, message: Message, person: Agent) -> InboxItem:
     body = body_text(message.body)
     return InboxItem(
         id=f"{_MESSAGE}.{message.id}",
         kind="message",
-        who=shown_sender(act.records, message),
+        who=messages.shown_sender(transaction, message),
         what=f"To {person.name}: {message.subject or body}",
         detail=body,
         since=_iso(message.created_at),
@@ -195,13 +174,13 @@ def _message_item(act: Act, message: Message, person: Agent) -> InboxItem:
     )
 
 
-def _answer_message(act: Act, message_id: str, action: str, text: str | None) -> str:
-    message = act.records.message(message_id)
+def _answer_message(transaction: PlanTransaction, message_id: str, action: str, text: str | None) -> str:
+    message = transaction.get(Message, message_id)
     if message.status != "unread":
         raise UnknownItem(f"Message {message_id!r} was read meanwhile; nothing was changed")
     if action == REPLY.name and message.sender_id and text:
         messages.message_send(
-            act,
+            transaction,
             sender_id=message.recipient_id,
             recipient_id=message.sender_id,
             message_type="response",
@@ -210,32 +189,43 @@ def _answer_message(act: Act, message_id: str, action: str, text: str | None) ->
             task_id=message.task_id,
             reply_to_id=message.id,
         )
-    messages.message_mark_read(act, [message_id])
+    messages.message_mark_read(transaction, [message_id])
     return f"The reply to {message_id} is sent" if action == REPLY.name else f"{message_id} is marked as read"
 
 
-def _answer_plan(act: Act, workflow_id: str, action: str, task_id: str, text: str, by: Answerer) -> str:
-    workflow, task = act.records.workflow(workflow_id), act.records.task(task_id)
-    if task.workflow_id != workflow_id or task.status != "failed" or not act.records.is_stuck(workflow_id):
+class _Answer(NamedTuple):
+    """What a person has decided: which action, with which text."""
+
+    action: str
+    text: str
+    by: Answerer
+
+
+def _answer_plan(transaction: PlanTransaction, workflow_id: str, task_id: str, answer: _Answer) -> str:
+    action, text, by = answer
+    workflow, task = transaction.get(Workflow, workflow_id), transaction.get(Task, task_id)
+    if task.workflow_id != workflow_id or task.status != "failed" or not people.is_stuck(transaction, workflow_id):
         raise UnknownItem(f"The plan {workflow.name!r} has changed since you saw it; nothing was changed")
-    agent = _named_agent(act, task, text) if action == REASSIGN.name else None
+    agent = _named_agent(transaction, task, text) if action == REASSIGN.name else None
     if action == EDIT.name:
-        act.records.change(Task, task_id, description=text)
-    claims.unreserve(act, task_id)
-    tasks.task_update_status(act, task_id, "skipped" if action == SKIP.name else "pending")
+        transaction.change(Task, task_id, description=text)
+    reservations.unreserve(transaction, task_id)
+    tasks.task_update_status(transaction, task_id, "skipped" if action == SKIP.name else "pending")
     detail = {"action": action, "error": task.error, "answered": {"by": _name(by), **by.recorded()}}
     if action == EDIT.name:
         detail["previous_description"] = task.description
     if agent is not None:
         detail["agent_id"] = agent.id
-    checkpoints.add(act, task, "decision", f"{_name(by)} answered {action!r} after it had failed", detail=detail)
+    checkpoints.add(
+        transaction, task, "decision", f"{_name(by)} answered {action!r} after it had failed", detail=detail
+    )
     if agent is not None:
-        return _reserve(act, task, agent)
+        return _reserve(transaction, task, agent)
     done = {SKIP.name: "is skipped", EDIT.name: "is pending again, with the new description"}
     return f"{task.name!r} {done.get(action, 'is pending again')}"
 
 
-def _named_agent(act: Act, task: Task, name: str) -> Agent:
+def _named_agent(transaction: PlanTransaction, task: Task, name: str) -> Agent:
     """Return the agent that is named by its id or name; of several of a name the only one that is not offline.
 
     Raises:
@@ -244,22 +234,22 @@ def _named_agent(act: Act, task: Task, name: str) -> Agent:
     if HUMAN in (task.required_capabilities or ()):
         text = f"task {task.name!r} is for a person, and no agent can do it; nothing was changed"
         raise OrchestrationError("INVALID_STATE", text, "`retry` lets it wait for a person again.")
-    named = act.records.agents_named(name)
-    present = [agent for agent in named if agent.status != "offline"]
+    namesakes = agents.named(transaction, name)
+    present = [agent for agent in namesakes if agent.status != "offline"]
     if len(present) == 1:
         return present[0]
     listing = "`deepwork plan agents` lists the agents."
     if present:
         ids = some([agent.id for agent in present])
         raise invalid_input("agent", f"{name[:100]!r} is the name of several: {ids}; nothing was changed", listing)
-    problem = "is offline" if named else "is neither the id nor the name of an agent"
+    problem = "is offline" if namesakes else "is neither the id nor the name of an agent"
     raise invalid_input("agent", f"{name[:100]!r} {problem}; nothing was changed", listing)
 
 
-def _reserve(act: Act, task: Task, agent: Agent) -> str:
-    until = _iso(claims.reserve(act, task, agent))
+def _reserve(transaction: PlanTransaction, task: Task, agent: Agent) -> str:
+    until = _iso(reservations.reserve(transaction, task, agent))
     messages.deliver(
-        act,
+        transaction,
         recipient_id=agent.id,
         message_type="notification",
         subject=f"Task {task.name} is reserved for you",
@@ -270,48 +260,49 @@ def _reserve(act: Act, task: Task, agent: Agent) -> str:
         task_id=task.id,
     )
     reserved = {"id": task.id, "name": task.name, "agent_id": agent.id, "until": until}
-    act.emit("task:reserved", task.workflow_id, reserved)
+    transaction.emit("task:reserved", task.workflow_id, reserved)
     return f"{task.name!r} is pending again; until {until} only agent {agent.name!r} ({agent.id}) may claim it"
 
 
-def _answer_task(act: Act, task_id: str, action: str, text: str | None, by: Answerer) -> str:
-    task = act.records.task(task_id)
-    if task.assigned_agent_id is not None and not act.records.agent(task.assigned_agent_id).is_person:
-        claims.release(act, task, "an agent held it, and it is for people")
-        task = act.records.task(task_id)
+def _answer_task(transaction: PlanTransaction, task_id: str, action: str, text: str | None, by: Answerer) -> str:
+    task = transaction.get(Task, task_id)
+    if task.assigned_agent_id is not None and not transaction.get(Agent, task.assigned_agent_id).is_person:
+        claims.release(transaction, task, "an agent held it, and it is for people")
+        task = transaction.get(Task, task_id)
     if action == RELEASE.name:
         holder_id = _holder(task)
-        agents.task_release(act, task_id, holder_id, reason=f"by {_name(by)}")
+        claims.task_release(transaction, task_id, holder_id, reason=f"by {_name(by)}")
         return f"{task.name!r} is given back"
     if action == CLAIM.name or task.assigned_agent_id is None:
-        person = agents.person(act, act.principal)
-        claim = agents.claim(act, task_id, person.id)
-        if not claim["success"]:
+        person = agents.person(transaction, transaction.principal)
+        if not claims.claim(transaction, task_id, person.id).reply["success"]:
             raise UnknownItem(f"Task {task_id!r} was taken meanwhile; nothing was changed")
         if action == CLAIM.name:
             return f"{task.name!r} is yours, as agent {person.name!r}; complete it when it is done"
-    _complete(act, act.records.task(task_id), text or "", by)
+    _complete(transaction, transaction.get(Task, task_id), text or "", by)
     return f"{task.name!r} is completed"
 
 
-def _complete(act: Act, task: Task, outcome: str, by: Answerer) -> None:
+def _complete(transaction: PlanTransaction, task: Task, outcome: str, by: Answerer) -> None:
     """Lead a task from wherever it is to its end, as its holder."""
     holder_id = _holder(task)
     on_the_way: dict[str, tuple[Any, ...]] = {"pending": ("planning",), "paused": ("in_progress",)}
     for status in on_the_way.get(task.status, ()):
-        tasks.task_update_status(act, task.id, status, agent_id=holder_id)
+        tasks.task_update_status(transaction, task.id, status, agent_id=holder_id)
     detail = {"answered": {"by": _name(by), **by.recorded()}}
-    tasks.task_update_status(act, task.id, "completed", outcome=outcome, outcome_detail=detail, agent_id=holder_id)
+    tasks.task_update_status(
+        transaction, task.id, "completed", outcome=outcome, outcome_detail=detail, agent_id=holder_id
+    )
 
 
 def _holder(task: Task) -> str:
-    """Give the person who holds a task; whoever answers acts for them.
+    """Return the person who holds a task; the answer is given in their name.
 
     Raises:
         OrchestrationError: NOT_CLAIMED.
     """
     if task.assigned_agent_id is None or task.status not in ("pending", *BEGUN):
-        text = f"nobody holds task {task.id} any more; nothing was changed"
+        text = f"task {task.id} is no longer claimed; nothing was changed"
         raise OrchestrationError("NOT_CLAIMED", text, "`deepwork inbox` lists what waits.")
     return task.assigned_agent_id
 

@@ -1,4 +1,4 @@
-"""How much may be stored, whoever writes it: tools, templates, imports and answers of the inbox all pass here.
+"""How much may be stored by any writer: tools, templates, imports and answers of the inbox all pass here.
 
 What an older version has stored above a limit is read, and its tasks are completed, as before: only what is written is
 checked.
@@ -15,12 +15,13 @@ from deepwork_orchestration.errors import invalid_input
 MAX_PLAN = 8 * 1024 * 1024
 # What the server may add around a value of the size that arguments can have, such as the keys of a checkpoint's detail.
 FRAME = 1024
-# So many characters of a list are answered. A client reads it whole, and so does whoever pays for its tokens.
+# So many characters of a list are answered. A client reads it whole, and its user pays for the tokens.
 MAX_ANSWER = 4 * 1024 * 1024
 # So many names the entries of a list have together, such as those of their dependencies: 5,000 entries of 5,000 names
 # would be gigabytes. Each may have some.
 MAX_NAMES = 20_000
 LEAST_NAMES = 4
+CUT_MARK = "\n... [truncated]"
 WHOLE_PLANS = ("initial_plan", "template")
 
 
@@ -62,8 +63,13 @@ def some(names: Sequence[str], limit: int, name: str) -> Mapping[str, Any]:
 
 
 def omitted(name: str, count: int) -> Mapping[str, int]:
-    """Return what an answer says of a list of which entries are left out, if any are."""
+    """Return the part of an answer that counts the entries left out of a list, if there are any."""
     return {f"{name}_omitted": count} if count > 0 else {}
+
+
+def shortened(text: str, length: int) -> str:
+    """Cut a text to so many characters, and mark it as cut."""
+    return text if len(text) <= length else text[:length] + CUT_MARK
 
 
 def size_of(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""What would be lost if a worktree were removed, whatever the configuration of its repository hides."""
+"""What would be lost if a worktree were removed, including what the configuration of its repository hides."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MAX_NAMED = 3
 
 
 async def losses(git: Git, tree: Git, entry: Entry, branch: str) -> list[str]:
-    """Say what would be lost with a worktree; nothing if all of it stays in the repository.
+    """Return what would be lost with a worktree; nothing if all of it stays in the repository.
 
     Args:
         git: git in the project.
@@ -59,15 +59,15 @@ async def losses(git: Git, tree: Git, entry: Entry, branch: str) -> list[str]:
 
 
 async def unfinished(git: Git, entry: Entry, branch: str) -> list[str]:
-    """Say what would be lost of that which git keeps of a worktree, whether its folder is there or not.
+    """Return what of git's own files of a worktree would be lost, whether its folder is there or not.
 
     Raises:
         GitError: git gave no answer.
     """
-    kept = set(os.listdir(entry.kept)) - _MEANINGLESS
-    own_refs = [name for _, _, names in os.walk(entry.kept / "refs") for name in names]
+    unfinished_work = set(os.listdir(entry.git_folder)) - _MEANINGLESS
+    own_refs = [name for _, _, names in os.walk(entry.git_folder / "refs") for name in names]
     return [
-        *_named("an operation in progress, or submodules", sorted(kept)),
+        *_named("an operation in progress, or submodules", sorted(unfinished_work)),
         *_named("references of its own", own_refs),
         *_named("commits that no branch or tag holds", await _unheld_commits(git, entry, branch)),
     ]
@@ -95,7 +95,7 @@ async def _hidden_files(tree: Git) -> list[str]:
 
 async def _unheld_commits(git: Git, entry: Entry, branch: str) -> list[str]:
     """List commits that only this worktree's HEAD or its log remembers."""
-    texts = [_text(entry.kept / name) for name in ("HEAD", "ORIG_HEAD", "logs/HEAD")]
+    texts = [_text(entry.git_folder / name) for name in ("HEAD", "ORIG_HEAD", "logs/HEAD")]
     mentioned = {commit for text in texts for commit in _COMMIT_ID.findall(text) if commit.strip("0")}
     if not mentioned:
         return []
@@ -123,7 +123,7 @@ def _text(file: Path) -> str:
 
 
 def _named(kind: str, names: Iterable[str]) -> list[str]:
-    """Name a few of one kind; nothing if there are none."""
+    """Name a few of one kind, if there are any."""
     listed = [*names]
     if not listed:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from deepwork.api import visible
+from deepwork.text import visible
 from deepwork_orchestration.models import Mapped
 
 STYLES = {
@@ -19,7 +19,7 @@ STYLES = {
 
 
 def flowchart(tasks: Sequence[Mapped], dependencies: Sequence[Mapped]) -> str:
-    """Give the text of a flowchart; an arrow leads from a task to those that wait for it."""
+    """Return the text of a flowchart; an arrow leads from a task to its dependents."""
     lines = ["flowchart LR"]
     for task in tasks:
         style = f":::{task['status']}" if task["status"] in STYLES else ""

@@ -1,10 +1,9 @@
-"""What is stored, as the tools see it, and how agents are told of it."""
+"""The rows of the tables as the tools use them, and how agents see them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from deepwork_orchestration.states import HUMAN, PERSON
 
@@ -13,23 +12,30 @@ Mapped = dict[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table."""
+    """A row of a table.
+
+    Attributes:
+        TABLE: The name of the table.
+        PREFIX: The beginning of the ids of its rows.
+        KIND: What errors call it.
+    """
+
+    TABLE: ClassVar[str]
+    PREFIX: ClassVar[str]
+    KIND: ClassVar[str]
 
     id: str
 
-    @classmethod
-    def of(cls, row: Mapping[Any, Any]) -> Self:
-        """Make it of a database row, which may have more columns."""
-        return cls(**{field.name: row[field.name] for field in fields(cls)})
-
     def reply(self) -> Mapped:
-        """Give it as agents are told."""
+        """Return it as agents see it."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
 class Workflow(Row):
     """A plan without its long texts, which few calls need."""
+
+    TABLE, PREFIX, KIND = "orchestration_workflows", "wf", "workflow"
 
     repository_id: str | None
     name: str
@@ -44,7 +50,7 @@ class Workflow(Row):
     config: Mapped | None
 
     def summary(self) -> Mapped:
-        """Give what lists and events show."""
+        """Return what lists and events show."""
         return {name: getattr(self, name) for name in ("id", "name", "status", "created_at", "updated_at")}
 
 
@@ -58,7 +64,15 @@ class WholeWorkflow(Workflow):
 
 @dataclass(frozen=True)
 class Task(Row):
-    """A task of a workflow."""
+    """A task of a workflow.
+
+    Attributes:
+        open_dependencies: How many of those it waits for are neither completed nor skipped. No task leaves these two
+            statuses, so the number only falls.
+        assigned_agent_id: Whose claim it is, with its `fence`; whether the claim is still live, its lease knows.
+    """
+
+    TABLE, PREFIX, KIND = "orchestration_tasks", "tk", "task"
 
     workflow_id: str
     name: str
@@ -92,23 +106,25 @@ class Task(Row):
         return reply
 
     def brief(self) -> Mapped:
-        """Give the few words by which lists name it."""
+        """Return its short form for lists."""
         return {"id": self.id, "name": self.name, "status": self.shown_status}
 
     def event(self) -> Mapped:
-        """Give what the feed shows of it."""
+        """Return what the feed shows of it."""
         names = ("workflow_id", "sequence", "parallel_group", "assigned_agent_id", "workspace_id", "updated_at")
         return self.brief() | {name: getattr(self, name) for name in names}
 
 
 def shown_status(status: str, open_dependencies: int) -> str:
-    """Give the status that is told of a stored one."""
+    """Return the status that agents are told of a stored one."""
     return "blocked" if status == "pending" and open_dependencies else status
 
 
 @dataclass(frozen=True)
 class Checkpoint(Row):
     """A step on the way of a task."""
+
+    TABLE, PREFIX, KIND = "orchestration_checkpoints", "cp", "checkpoint"
 
     task_id: str
     sequence: int
@@ -127,6 +143,8 @@ class Checkpoint(Row):
 class Workspace(Row):
     """A folder in which tasks of a workflow are worked on."""
 
+    TABLE, PREFIX, KIND = "orchestration_workspaces", "ws", "workspace"
+
     workflow_id: str
     path: str
     branch: str
@@ -141,6 +159,8 @@ class Workspace(Row):
 class Repository(Row):
     """A repository that workflows belong to."""
 
+    TABLE, PREFIX, KIND = "orchestration_repositories", "rp", "repository"
+
     path: str
     name: str | None
     created_at: int
@@ -149,7 +169,9 @@ class Repository(Row):
 
 @dataclass(frozen=True)
 class Template(Row):
-    """A plan with variables, from which workflows are made."""
+    """A plan with variables, to make workflows from."""
+
+    TABLE, PREFIX, KIND = "orchestration_templates", "tmpl", "template"
 
     name: str
     description: str | None
@@ -162,6 +184,8 @@ class Template(Row):
 @dataclass(frozen=True)
 class Agent(Row):
     """An agent that has registered."""
+
+    TABLE, PREFIX, KIND = "orchestration_agents", "ag", "agent"
 
     name: str
     runtime: str
@@ -197,6 +221,8 @@ class Agent(Row):
 class Message(Row):
     """A message to one agent; without a sender it is from the system."""
 
+    TABLE, PREFIX, KIND = "orchestration_messages", "msg", "message"
+
     sender_id: str | None
     recipient_id: str
     message_type: str
@@ -213,7 +239,7 @@ class Message(Row):
     expires_at: int | None
 
     def event(self) -> Mapped:
-        """Give what the feed shows of it; the body is for those who read the message."""
+        """Return what the feed shows of it; the body is for the reader of the message."""
         reply = self.reply()
         del reply["body"]
         return reply

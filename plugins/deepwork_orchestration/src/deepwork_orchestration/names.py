@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 
-from deepwork.api import quoted
-
-if TYPE_CHECKING:
-    from deepwork_orchestration.models import Message
-    from deepwork_orchestration.records import Records
+from deepwork.text import quoted
 
 # What stands for the sender of messages that no agent has sent.
 SYSTEM = "the system"
@@ -29,11 +25,6 @@ def is_name_of_the_system(name: str) -> bool:
 def shown_agent(agent_id: str, name: str) -> str:
     """Return an agent's name with its id, which no other agent can have."""
     return f"agent {agent_id} ({quoted(name)})"
-
-
-def shown_sender(records: Records, message: Message) -> str:
-    """Return who has sent a message."""
-    return shown_agent(message.sender_id, records.agent(message.sender_id).name) if message.sender_id else SYSTEM
 
 
 def body_text(body: Any) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deepwork.api import ConfigError
-from deepwork_orchestration.act import Act
+from deepwork.errors import ConfigError
+from deepwork_orchestration import repositories, templates, workflows
 from deepwork_orchestration.arguments import Count, Parallel
 from deepwork_orchestration.graph import check_graph
-from deepwork_orchestration.limits import check_plan, size_of
-from deepwork_orchestration.models import Mapped
+from deepwork_orchestration.limits import check_plan, check_values, size_of
+from deepwork_orchestration.models import Mapped, Workflow
+from deepwork_orchestration.sql import placeholders, sql
 from deepwork_orchestration.states import DONE, WorkflowStatus, WorkspaceStatus
+from deepwork_orchestration.transaction import PlanTransaction
 
 # Milliseconds of the years that a date can have.
 Moment = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
@@ -145,56 +147,81 @@ SECTIONS: dict[str, type[Entry]] = {
 }
 
 
-def export_plans(act: Act, workflow_ids: Collection[str]) -> Mapped:
-    """Give the file of these workflows, with the templates they were made from; of everything if none are named.
+# Which rows of a table belong to workflows, whose ids are `{0}`.
+_OF_TASKS = "task_id IN (SELECT id FROM orchestration_tasks WHERE workflow_id IN {0})"
+_BELONGS = {
+    "repositories": "id IN (SELECT repository_id FROM orchestration_workflows WHERE id IN {0})",
+    "workflows": "id IN {0}",
+    "tasks": "workflow_id IN {0}",
+    "dependencies": _OF_TASKS,
+    "checkpoints": _OF_TASKS,
+    "workspaces": "workflow_id IN {0}",
+    "templates": "id IN (SELECT source_ref FROM orchestration_workflows WHERE id IN {0} AND source_type = 'template')",
+}
+
+
+def export_plans(transaction: PlanTransaction, workflow_ids: Collection[str]) -> Mapped:
+    """Return the file of these workflows, with the templates they were made from; of everything if none are named.
 
     Raises:
         OrchestrationError: There is no such workflow.
     """
-    workflows = [act.records.workflow(workflow_id) for workflow_id in workflow_ids]
+    for workflow_id in workflow_ids:
+        transaction.get(Workflow, workflow_id)
     content: Mapped = {"format": "deepwork-plan", "version": 1}
     for section, entry in SECTIONS.items():
-        rows = act.records.exported(section, [workflow.id for workflow in workflows])
-        content[section] = [{name: row[name] for name in entry.model_fields} for row in rows]
+        content[section] = _exported(transaction, section, entry, workflow_ids)
     return content
+
+
+def _exported(
+    transaction: PlanTransaction, section: str, entry: type[Entry], workflow_ids: Collection[str]
+) -> list[Mapped]:
+    """Return the rows of a table that belong to workflows; all if none are named."""
+    order = "task_id, depends_on_id" if section == "dependencies" else "number"
+    listed, arguments = placeholders("id", workflow_ids)
+    where = f"WHERE {_BELONGS[section].format(listed)}" if workflow_ids else ""
+    query = f"SELECT {', '.join(entry.model_fields)} FROM orchestration_{section} {where} ORDER BY {order}"
+    return [row._asdict() for row in transaction.rows(sql(query), **arguments)]
 
 
 def read_plans(content: bytes) -> PlanFile:
     """Read a file.
 
     Raises:
-        ConfigError: It is none; the error names the first mistakes.
+        ConfigError: It is not a file of plans; the error names the first mistakes.
     """
     try:
         return PlanFile.model_validate_json(content)
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()[:5]]
-        raise ConfigError("this is no file of plans:\n" + "\n".join(problems), hint="deepwork plan export") from None
+        raise ConfigError("this is not a file of plans:\n" + "\n".join(problems), hint="deepwork plan export") from None
 
 
-def import_plans(act: Act, plans: PlanFile) -> Mapped:
+def import_plans(transaction: PlanTransaction, plans: PlanFile) -> Mapped:
     """Store everything of a file under its ids, or nothing.
 
     Raises:
-        ConfigError: An id is there already, or a row refers to one that is not in the file.
+        ConfigError: An id is there already, or a row refers to an id outside of the file.
         OrchestrationError: The dependencies cannot be those of a plan.
     """
     _check_references(plans)
     for section in SECTIONS:
         if section not in ("dependencies", "repositories"):
             ids = [entry.id for entry in getattr(plans, section)]
-            present = act.records.present(section, ids)
+            stored = f"SELECT id FROM orchestration_{section} WHERE id IN {{ids}}"
+            present = [row.id for row in transaction.in_batches(stored, ids)]
             if present:
                 raise ConfigError(f"{section} of this file are there already: {', '.join(sorted(present)[:5])}")
-    names = act.records.template_names() & {entry.name for entry in plans.templates}
+    names = templates.stored_names(transaction) & {entry.name for entry in plans.templates}
     if names:
         raise ConfigError(f"there is a template {min(names)!r} already, with another id")
-    _store(act, plans)
+    _store(transaction, plans)
     return {section: len(getattr(plans, section)) for section in SECTIONS}
 
 
-def _store(act: Act, plans: PlanFile) -> None:
-    repository_ids = _repository_ids(act, plans.repositories)
+def _store(transaction: PlanTransaction, plans: PlanFile) -> None:
+    repository_ids = _repository_ids(transaction, plans.repositories)
     done = {task.id for task in plans.tasks if task.status in DONE}
     open_counts: dict[str, int] = {}
     numbers: dict[str, int] = {}
@@ -205,25 +232,31 @@ def _store(act: Act, plans: PlanFile) -> None:
         rows = [entry.model_dump() for entry in getattr(plans, section)]
         for row in rows:
             if section == "workflows":
-                row |= {"repository_id": repository_ids.get(row["repository_id"]), "principal": act.principal}
+                row |= {"repository_id": repository_ids.get(row["repository_id"]), "principal": transaction.principal}
             elif section == "tasks":
                 row["open_dependencies"] = open_counts.get(row["id"], 0)
                 row["workflow_number"] = numbers[row["workflow_id"]]
         if section != "repositories":
-            act.records.insert_all(section, rows)
+            _insert(transaction, section, rows)
         if section == "workflows":
-            numbers = {row["id"]: act.records.workflow_number(row["id"]) for row in rows}
+            numbers = {row["id"]: workflows.number_of(transaction, row["id"]) for row in rows}
     for workflow in plans.workflows:
-        act.emit("workflow:created", workflow.id, act.records.workflow(workflow.id).summary())
+        transaction.emit("workflow:created", workflow.id, transaction.get(Workflow, workflow.id).summary())
 
 
-def _repository_ids(act: Act, entries: Iterable[RepositoryEntry]) -> dict[str, str]:
-    """Give the ids that the repositories of a file have here: those with the same path, else their own."""
+def _insert(transaction: PlanTransaction, section: str, rows: Sequence[Mapped]) -> None:
+    for row in rows:
+        check_values(row, where=f"{row['id']}: " if "id" in row else "")
+    transaction.insert_all(f"orchestration_{section}", rows)
+
+
+def _repository_ids(transaction: PlanTransaction, entries: Iterable[RepositoryEntry]) -> dict[str, str]:
+    """Return the ids that the repositories of a file have here: those with the same path, else their own."""
     ids: dict[str, str] = {}
     for entry in entries:
-        repository = act.records.repository_at(entry.path)
+        repository = repositories.repository_at(transaction, entry.path)
         if repository is None:
-            act.records.insert_all("repositories", [entry.model_dump()])
+            _insert(transaction, "repositories", [entry.model_dump()])
         ids[entry.id] = repository.id if repository else entry.id
     return ids
 

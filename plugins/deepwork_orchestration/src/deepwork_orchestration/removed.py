@@ -1,4 +1,4 @@
-"""Worktrees that were moved aside: what `deepwork doctor` says of them, and how people remove them for good."""
+"""Worktrees that were moved aside: what `deepwork doctor` finds of them, and how people remove them for good."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from deepwork.api import Check, Finding, Git, GitError, Level, PluginContext
+from deepwork.api import Check, Finding, Git, Level, PluginContext
+from deepwork.errors import GitError
 from deepwork_orchestration import losses, worktree_entries, worktrees
 
 
@@ -41,12 +42,12 @@ def places(root: Path) -> list[Path]:
 
 
 async def look(git: Git, place: Path) -> Removed:
-    """Say what would be lost with a worktree that was moved aside, and whether git can remove it."""
+    """Return what would be lost with a worktree that was moved aside, and whether git can remove it."""
     try:
         entry = await worktree_entries.find_entry(git, place)
         tree = await git.worktree_around(place) if entry else None
         if entry is None or tree is None or tree.top != place:
-            return Removed(place, "it is no worktree of this repository, so remove it by hand if you do not need it")
+            return Removed(place, "it is not a worktree of this repository, so remove it by hand if you do not need it")
         if entry.lock is not None:
             return Removed(place, "it is locked: `git worktree unlock` first")
         branch = await tree.try_run("symbolic-ref", "--quiet", "--short", "HEAD")

@@ -43,7 +43,7 @@ HUMAN = "human"
 # Before the principal of a person. No token has such a name, so no call of a tool has such a principal.
 PERSON = "person:"
 
-# A task in one of these satisfies those that depend on it, and never changes again.
+# A task in one of these satisfies its dependents, and never changes again.
 DONE = ("completed", "skipped")
 # A claim ends when its task gets one of these.
 FINISHED = ("completed", "failed", "skipped")

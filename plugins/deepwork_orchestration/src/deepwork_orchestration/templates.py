@@ -1,13 +1,12 @@
-"""The tools about templates: plans with variables, which stand in their texts as `{{name}}`."""
+"""Templates: plans with variables, which stand in their texts as `{{name}}`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from deepwork.api import visible
-from deepwork_orchestration import workflows
-from deepwork_orchestration.act import Act
+from deepwork.text import visible
+from deepwork_orchestration import dependencies, tasks, workflows
 from deepwork_orchestration.arguments import (
     MAX_BYTES,
     MAX_NAME,
@@ -22,14 +21,22 @@ from deepwork_orchestration.arguments import (
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
 from deepwork_orchestration.graph import check_graph
 from deepwork_orchestration.limits import check_plan, omitted, size_of
-from deepwork_orchestration.models import Mapped, Task, Template
+from deepwork_orchestration.models import Mapped, Task, Template, Workflow
+from deepwork_orchestration.sql import listing, sql
+from deepwork_orchestration.transaction import PlanTransaction
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 Variables = dict[str, Text]
 
+_ALL = "FROM orchestration_templates"
+_LISTED = listing(Template, f"{_ALL} ORDER BY name LIMIT :limit")
+_NAMES = sql(f"SELECT name {_ALL}")
+_NAMED = sql(f"SELECT id {_ALL} WHERE name = :name")
+
 
 def template_create(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     name: Name,
     description: Text | None = None,
     from_workflow_id: Id | None = None,
@@ -42,24 +49,25 @@ def template_create(
             "a template is made from from_workflow_id or from template: exactly one of them",
             "Leave one of them out." if template else "Give one of them.",
         )
-    definition = _of_workflow(act, from_workflow_id) if template is None else template
+    definition = _of_workflow(transaction, from_workflow_id) if template is None else template
     _check_graph(definition.tasks)
-    if act.records.has_template(name):
+    if transaction.row(_NAMED, name=name) is not None:
         raise OrchestrationError("DUPLICATE_TEMPLATE", f"there is a template {name!r}", "Choose another name.")
     content = definition.model_dump(mode="json", exclude_unset=True)
-    stored = act.records.add(Template, name=name, description=description, template=content, version=1)
-    act.emit("template:created", None, {"id": stored.id, "name": name, "description": description})
+    stored = transaction.add(Template, name=name, description=description, template=content, version=1)
+    transaction.emit("template:created", None, {"id": stored.id, "name": name, "description": description})
     return {"id": stored.id}
 
 
-def template_list(act: Act) -> Mapped:
+def template_list(transaction: PlanTransaction, /) -> Mapped:
     """List templates by name."""
-    templates, left_out = act.records.templates()
+    templates, left_out = transaction.some_of(Template, _LISTED)
     return {"templates": [template.reply() for template in templates], **omitted("templates", left_out)}
 
 
 def template_apply(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     template_id: Id,
     workflow_name: Name,
     variables: Variables | None = None,
@@ -67,12 +75,12 @@ def template_apply(
     max_parallel_tasks: Parallel = 1,
 ) -> Mapped:
     """Create a workflow that is ready from a template."""
-    template = act.records.template(template_id)
+    template = transaction.get(Template, template_id)
     definition = TemplateDefinition.model_validate(template.template)
     values = _values(definition, variables or {})
-    tasks = _filled_tasks(definition.tasks, values)
+    filled = _filled_tasks(definition.tasks, values)
     workflow = workflows.add_workflow(
-        act,
+        transaction,
         repository_path,
         name=workflow_name,
         source_type="template",
@@ -81,25 +89,31 @@ def template_apply(
         max_parallel_tasks=max_parallel_tasks,
         auto_create_workspaces=False,
     )
-    plan = {"tasks": [task.model_dump(mode="json", exclude_unset=True) for task in tasks]}
+    plan = {"tasks": [task.model_dump(mode="json", exclude_unset=True) for task in filled]}
     summary = f"Applied template: {visible(template.name)}"
-    workflows.set_tasks(act, workflow.id, tasks, plan_summary=summary, initial_plan={"summary": summary, **plan})
+    initial_plan = {"summary": summary, **plan}
+    workflows.set_tasks(transaction, workflow.id, filled, plan_summary=summary, initial_plan=initial_plan)
     return {"workflow_id": workflow.id}
 
 
-def _of_workflow(act: Act, workflow_id: str | None) -> TemplateDefinition:
+def stored_names(transaction: PlanTransaction) -> set[str]:
+    """Return the names of all templates."""
+    return {row.name for row in transaction.rows(_NAMES)}
+
+
+def _of_workflow(transaction: PlanTransaction, workflow_id: str | None) -> TemplateDefinition:
     """Make a definition of what a workflow was planned as."""
-    workflow = act.records.workflow(workflow_id or "")
-    tasks = act.records.tasks(workflow.id)
-    if not tasks:
+    workflow = transaction.get(Workflow, workflow_id or "")
+    stored = tasks.of_workflow(transaction, workflow.id)
+    if not stored:
         raise OrchestrationError(
             "INVALID_STATE", f"workflow {workflow.id} has no tasks to make a template of", "Set its plan first."
         )
-    names = {task.id: task.name for task in tasks}
+    names = {task.id: task.name for task in stored}
     needed: dict[str, list[str]] = {}
-    for task_id, other in act.records.edges(workflow.id):
-        needed.setdefault(task_id, []).append(names[other])
-    planned = [_planned(task, needed.get(task.id, [])) for task in tasks]
+    for task_id, needed_id in dependencies.edges(transaction, workflow.id):
+        needed.setdefault(task_id, []).append(names[needed_id])
+    planned = [_planned(task, needed.get(task.id, [])) for task in stored]
     return TemplateDefinition.model_validate({"tasks": planned})
 
 
@@ -118,16 +132,16 @@ def _planned(task: Task, depends_on: list[str]) -> Mapped:
     return {name: value for name, value in planned.items() if value not in (None, [])}
 
 
-def _check_graph(tasks: list[PlanTask]) -> None:
-    check_plan(len(tasks), sum(len(task.depends_on) for task in tasks), 0)
-    check_graph([task.name for task in tasks], {task.name: task.depends_on for task in tasks})
+def _check_graph(planned: list[PlanTask]) -> None:
+    check_plan(len(planned), sum(len(task.depends_on) for task in planned), 0)
+    check_graph([task.name for task in planned], {task.name: task.depends_on for task in planned})
 
 
-def _values(definition: TemplateDefinition, given: Mapping[str, str]) -> dict[str, str]:
-    """Give the value of every variable, declared or not.
+def _values(definition: TemplateDefinition, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the value of every variable, declared or not.
 
     Raises:
-        OrchestrationError: MISSING_VARIABLES; it names all that are missing.
+        OrchestrationError: MISSING_VARIABLES; it names the missing ones.
     """
     declared = {variable.name: variable for variable in definition.variables}
     texts = compact([(task.name, task.description, task.depends_on) for task in definition.tasks])
@@ -135,8 +149,8 @@ def _values(definition: TemplateDefinition, given: Mapping[str, str]) -> dict[st
     missing: list[str] = []
     for name in dict.fromkeys([*declared, *VARIABLE.findall(texts)]):
         variable = declared.get(name)
-        if name in given:
-            values[name] = given[name]
+        if name in variables:
+            values[name] = variables[name]
         elif variable is not None and (variable.default is not None or not variable.required):
             values[name] = variable.default or ""
         else:
@@ -147,7 +161,7 @@ def _values(definition: TemplateDefinition, given: Mapping[str, str]) -> dict[st
     return values
 
 
-def _filled_tasks(tasks: Sequence[PlanTask], values: Mapping[str, str]) -> list[PlanTask]:
+def _filled_tasks(planned: Sequence[PlanTask], values: Mapping[str, str]) -> list[PlanTask]:
     """Put values into the texts of tasks; what stands in a value is not replaced again.
 
     Each length is counted before the text is made: a few variables of a megabyte could fill any memory.
@@ -157,10 +171,10 @@ def _filled_tasks(tasks: Sequence[PlanTask], values: Mapping[str, str]) -> list[
     """
     sizes = {name: size_of(value) for name, value in values.items()}
     lengths = {name: len(value) for name, value in values.items()}
-    dependencies = sum(len(task.depends_on) for task in tasks)
+    count = sum(len(task.depends_on) for task in planned)
     filled = []
     size = 0
-    for task in tasks:
+    for task in planned:
         for text in (task.name, *task.depends_on):
             length = _length(text, lengths, len)
             if not 1 <= length <= MAX_NAME:
@@ -174,8 +188,8 @@ def _filled_tasks(tasks: Sequence[PlanTask], values: Mapping[str, str]) -> list[
                 "Keep long texts in files, and name these.",
             )
         size += description
-        check_plan(len(tasks), dependencies, size)
-        names = {"name": _fill(task.name, values), "depends_on": [_fill(other, values) for other in task.depends_on]}
+        check_plan(len(planned), count, size)
+        names = {"name": _fill(task.name, values), "depends_on": [_fill(name, values) for name in task.depends_on]}
         filled.append(task.model_copy(update={**names, "description": _fill(task.description, values)}))
     return filled
 

@@ -28,7 +28,7 @@ class Estimator:
 
 @lru_cache(maxsize=1)
 def estimator() -> Estimator:
-    """Give the best estimator that is installed."""
+    """Return the best estimator that is installed."""
     try:
         from splintr import Tokenizer
     except ImportError:

@@ -1,39 +1,40 @@
-"""The 43 tools, as agents see them: which function each is, and which belong to the subsets.
+"""The 43 tools, as agents see them: the function of each, and the subsets that they belong to.
 
-A tool is a function in the module of its group: its parameters are the arguments, its docstring the description. A
-function that takes an `Act` is run in a transaction; one that takes a `Desk` and a call runs several, with git between.
+A tool is a function in the module of its noun: its parameters are the arguments, its docstring the description.
+Parameters before the `/` are not for agents: a function that takes a transaction is run in one; one that takes the
+database, the call and its request runs several, with git between.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from functools import partial, reduce
-from operator import or_
-from types import NoneType
-from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, Field
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel
 
 from deepwork.api import PluginContext, ToolCall, ToolSet, ToolSpec
 from deepwork_orchestration import (
     agents,
     checkpoints,
+    claims,
     context,
+    departures,
+    dependencies,
     messages,
-    orchestration,
+    progress,
     repositories,
     tasks,
     templates,
     workflows,
+    workspace_folders,
     workspaces,
 )
-from deepwork_orchestration.arguments import KEEP, RequestId
-from deepwork_orchestration.desk import Desk, Request, check_storable, open_desk
-
-# Null is allowed, and the schema does not say so.
-NULL: Any = SkipJsonSchema[None]  # type: ignore[misc]  # pydantic's subscript, which is no generic class for mypy
+from deepwork_orchestration.arguments import KEEP, MAX_BYTES
+from deepwork_orchestration.database import PlanDatabase, Request, check_storable
+from deepwork_orchestration.errors import invalid_input
+from deepwork_orchestration.opening import open_database
 
 INSTRUCTIONS = (
     "Plans: a coordinator calls workflow_create and workflow_set_plan. A worker calls agent_register, then loops: "
@@ -55,6 +56,7 @@ class Tool(NamedTuple):
 
     @property
     def name(self) -> str:
+        """What agents call it."""
         return self.fn.__name__
 
 
@@ -71,15 +73,15 @@ TOOLS = (
     Tool(tasks.task_set_plan, "Plan a task", idempotent=True),
     Tool(tasks.task_update_status, "Update a task's status"),
     Tool(tasks.task_replan, "Replan a task"),
-    Tool(checkpoints.checkpoint_add, "Add a checkpoint"),
+    Tool(tasks.checkpoint_add, "Add a checkpoint"),
     reads(checkpoints.checkpoint_list, "List checkpoints"),
     reads(context.task_load_context, "Load a task's context"),
     reads(workflows.workflow_get_summary, "Summarize a workflow"),
-    reads(orchestration.workflow_next_tasks, "List next tasks"),
-    reads(orchestration.workflow_progress, "Show progress"),
-    reads(orchestration.task_check_dependencies, "Check dependencies"),
-    Tool(workspaces.workspace_create, "Create a workspace"),
-    Tool(workspaces.workspace_update, "Update a workspace", destructive=True),
+    reads(progress.workflow_next_tasks, "List next tasks"),
+    reads(progress.workflow_progress, "Show progress"),
+    reads(dependencies.task_check_dependencies, "Check dependencies"),
+    Tool(workspace_folders.workspace_create, "Create a workspace"),
+    Tool(workspace_folders.workspace_update, "Update a workspace", destructive=True),
     reads(workspaces.workspace_list, "List workspaces"),
     Tool(workspaces.task_assign_workspace, "Assign a workspace", idempotent=True),
     Tool(repositories.repository_register, "Register a repository", idempotent=True),
@@ -90,13 +92,13 @@ TOOLS = (
     Tool(templates.template_apply, "Apply a template"),
     Tool(agents.agent_register, "Register an agent"),
     Tool(agents.agent_heartbeat, "Send a heartbeat", idempotent=True),
-    Tool(agents.agent_update, "Update an agent", idempotent=True),
+    Tool(departures.agent_update, "Update an agent", idempotent=True),
     reads(agents.agent_get, "Get an agent"),
     reads(agents.agent_list, "List agents"),
-    Tool(agents.agent_unregister, "Unregister an agent", idempotent=True),
-    Tool(workspaces.task_claim, "Claim a task", idempotent=True),
-    Tool(agents.task_release, "Release a task"),
-    reads(agents.task_get_available, "List available tasks"),
+    Tool(departures.agent_unregister, "Unregister an agent", idempotent=True),
+    Tool(claims.task_claim, "Claim a task", idempotent=True),
+    Tool(claims.task_release, "Release a task"),
+    reads(claims.task_get_available, "List available tasks"),
     Tool(messages.message_send, "Send a message"),
     Tool(messages.message_broadcast, "Broadcast a message"),
     reads(messages.message_list, "List messages"),
@@ -132,7 +134,7 @@ OBSERVER = tuple(
 
 def tool_set(context: PluginContext) -> ToolSet:
     """Make the tools for a project."""
-    desk = open_desk(context)
+    database = open_database(context)
     return ToolSet(
         name="orchestration",
         instructions=INSTRUCTIONS,
@@ -140,73 +142,42 @@ def tool_set(context: PluginContext) -> ToolSet:
         tools=[
             ToolSpec(
                 tool.name,
-                _served(desk, tool),
+                tool.fn,
                 title=tool.title,
                 read_only=tool.read_only,
                 idempotent=tool.idempotent,
                 destructive=tool.destructive,
                 output="json" if tool.fn is repositories.repository_get else "object",
+                run=partial(_run, database, tool),
+                nullable=True,
+                repeatable=tool.repeatable,
             )
             for tool in TOOLS
         ],
     )
 
 
-def _served(desk: Desk, tool: Tool) -> Callable[..., Any]:
-    """Make the function that the server calls: null means left out, and a `request_id` makes a call repeatable."""
-    own = list(inspect.signature(tool.fn).parameters.values())
-    hints = get_type_hints(tool.fn, include_extras=True)
-    arguments = own[2:] if inspect.iscoroutinefunction(tool.fn) else own[1:]
-    defaults = {parameter.name: parameter.default for parameter in arguments}
-
-    async def run(call: ToolCall, **values: Any) -> Any:
-        plain = {name: _plain(value) for name, value in values.items() if value is not KEEP}
-        check_storable(plain)
-        request_id = values.pop("request_id", None)
-        plain.pop("request_id", None)
-        # A parameter whose default is KEEP is cleared by null.
-        chosen = {
-            name: defaults[name] if value is None and defaults[name] is not KEEP else value
-            for name, value in values.items()
-        }
-        request = Request(tool.name, request_id, plain) if request_id is not None else None
-        if inspect.iscoroutinefunction(tool.fn):
-            return await tool.fn(desk, call, request=request, **chosen)
-        if tool.read_only:
-            return await desk.read(call, lambda act: tool.fn(act, **chosen))
-        return await desk.write(call, lambda act: tool.fn(act, **chosen), request)
-
-    annotations = {parameter.name: _annotation(parameter, hints[parameter.name]) for parameter in arguments}
-    annotations.pop("request", None)
-    if tool.repeatable:
-        annotations["request_id"] = _left_out(RequestId | None, None)
-    signed: Any = run
-    signed.__name__ = tool.name
-    signed.__doc__ = inspect.getdoc(tool.fn)
-    signed.__annotations__ = {"call": ToolCall, **annotations}
-    signed.__signature__ = inspect.Signature(
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
-            for name, annotation in signed.__annotations__.items()
-        ]
-    )
-    return run
+async def _run(database: PlanDatabase, tool: Tool, call: ToolCall, arguments: Mapping[str, Any]) -> Any:
+    """Run the function of a tool in a transaction, or let it run several."""
+    values = dict(arguments)
+    request_id = values.pop("request_id", None)
+    plain = {name: _plain(value) for name, value in values.items() if value is not KEEP}
+    check_storable(plain)
+    request = _request(tool.name, request_id, plain)
+    if inspect.iscoroutinefunction(tool.fn):
+        return await tool.fn(database, call, request, **values)
+    if tool.read_only:
+        return await database.read(call, lambda transaction: tool.fn(transaction, **values))
+    return await database.write(call, lambda transaction: tool.fn(transaction, **values), request)
 
 
-def _annotation(parameter: inspect.Parameter, hint: Any) -> Any:
-    if parameter.default is parameter.empty:
-        return hint
-    if parameter.default is KEEP:
-        return Annotated[hint, Field(default_factory=lambda: KEEP)]
-    return _left_out(hint, parameter.default)
-
-
-def _left_out(hint: Any, default: Any) -> Any:
-    """Make a parameter optional: it may be null, of which the schema says nothing, because it means left out."""
-    field = Field(default_factory=lambda: None) if default is None else Field(default=default)
-    members = [member for member in get_args(hint) if member is not NoneType] if default is None else [hint]
-    optional: Any = reduce(or_, [*members, NULL])
-    return Annotated[optional, field]
+def _request(tool: str, request_id: str | None, arguments: Mapping[str, Any]) -> Request | None:
+    if request_id is None:
+        return None
+    check_storable({"request_id": request_id})
+    if len(request_id.encode()) > MAX_BYTES:
+        raise invalid_input("request_id", f"may have {MAX_BYTES:,} bytes, not {len(request_id.encode()):,}")
+    return Request(tool, request_id, arguments)
 
 
 def _plain(value: Any) -> Any:

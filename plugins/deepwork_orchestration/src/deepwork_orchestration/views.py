@@ -2,43 +2,37 @@
 
 Unlike the tools, they end no claim whose lease has run out, renew none, and take no lock. Every function runs in a
 transaction that reads: `await (await deepwork_sql.database(context)).read(lambda transaction: plan(transaction, id))`.
-Times are in milliseconds. Imported at the first call only, because SQLAlchemy is large.
+Times are in milliseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-import sqlalchemy as sa
-
-from deepwork_orchestration import tables as t
-from deepwork_orchestration.claims import PREFIX
+from deepwork_orchestration.database import CLAIMED
 from deepwork_orchestration.errors import not_found
-from deepwork_orchestration.models import Mapped
-from deepwork_orchestration.states import CLOSED, DONE, HUMAN, PERSON
+from deepwork_orchestration.models import Agent, Checkpoint, Mapped, Message, Row, Task, WholeWorkflow, Workspace
+from deepwork_orchestration.sql import Filters, columns, one_of, placeholders, selection, sql
+from deepwork_orchestration.states import CLOSED, DONE, HUMAN
 from deepwork_sql import Transaction
-from deepwork_sql.tables import leases
+
+RowT = TypeVar("RowT", bound=Row)
 
 MAX_NODES = 200
 MAX_LISTED = 20
 MAX_CHECKPOINTS = 50
 
-Condition = sa.ColumnElement[bool]
-
-_W, _K, _A, _M = t.workflows.c, t.tasks.c, t.agents.c, t.messages.c
-_IS_BLOCKED = sa.and_(_K.status == "pending", _K.open_dependencies > 0)
-_SHOWN_STATUS = sa.case((_IS_BLOCKED, "blocked"), else_=_K.status).label("status")
-_BLOCKS = t.dependencies.c.type == "blocks"
-_IN_ORDER = (_K.sequence, _K.name, _K.number)
-_LISTED = (
-    _K.id,
-    _K.name,
-    _SHOWN_STATUS,
-    _K.sequence,
-    _K.parallel_group.label("group"),
-    _K.assigned_agent_id.label("agent"),
-)
+# In each query that reads tasks they are `t`.
+_TASKS = "FROM orchestration_tasks AS t"
+_STATUS = "CASE WHEN t.status = 'pending' AND t.open_dependencies > 0 THEN 'blocked' ELSE t.status END"
+_IN_ORDER = "ORDER BY t.sequence, t.name, t.number"
+_LISTED = f't.id, t.name, {_STATUS} AS status, t.sequence, t.parallel_group AS "group", t.assigned_agent_id AS agent'
+_NEEDED = "SELECT depends_on_id FROM orchestration_dependencies WHERE task_id = :task_id AND type = 'blocks'"
+_WAITING = "SELECT task_id FROM orchestration_dependencies WHERE depends_on_id = :task_id AND type = 'blocks'"
+_PLAN = "id", "name", "status", "source_type", "source_ref", "source_content", "plan_summary"
+_TASK = "id", "name", "description", "sequence", "parallel_group", "plan", "plan_summary", "context", "outcome"
+_AGENT = "id", "name", "runtime", "role", "status", "capabilities", "workspace_path", "last_heartbeat", "created_at"
 
 
 class Rows(NamedTuple):
@@ -52,69 +46,66 @@ def plans(
     transaction: Transaction, *, status: str | None = None, words: Sequence[str] = (), limit: int = 50, offset: int = 0
 ) -> Rows:
     """List plans with the counts of their tasks, the newest first."""
-    columns = (_W.id, _W.name, _W.status, _W.created_at, _W.updated_at)
-    conditions = [*_has_words(words, _W.id, _W.name), *_equal((_W.status, status))]
-    query = sa.select(*columns).where(*conditions)
-    found = _page(transaction, query, (_W.created_at.desc(), _W.number.desc()), limit, offset)
-    counts = _task_counts(transaction, [row["id"] for row in found.rows])
-    return Rows([row | {"tasks": counts.get(row["id"], {})} for row in found.rows], found.total)
+    filters = _with_words(Filters(status=status), words, "id", "name")
+    query = f"SELECT id, name, status, created_at, updated_at FROM orchestration_workflows {filters.where()}"
+    page = _page(transaction, query, "created_at DESC, number DESC", filters.arguments, (limit, offset))
+    counts = _task_counts(transaction, [row["id"] for row in page.rows])
+    return Rows([row | {"tasks": counts.get(row["id"], {})} for row in page.rows], page.total)
 
 
 def plan(transaction: Transaction, workflow_id: str) -> Mapped:
-    """Give a plan with what can be started, what has failed, what waits for a person, and who works on it.
+    """Return a plan with what can be started, what has failed, what waits for a person, and who works on it.
 
     Raises:
         OrchestrationError: WORKFLOW_NOT_FOUND.
     """
-    row = _one(transaction, t.workflows, "workflow", workflow_id)
-    names = ("id", "name", "status", "source_type", "source_ref", "source_content", "plan_summary")
-    times = ("created_at", "updated_at", "max_parallel_tasks")
-    of_plan = _K.workflow_id == workflow_id
-    is_free = sa.and_(_K.assigned_agent_id.is_(None), _K.open_dependencies == 0)
-    runs = sa.or_(_K.status.in_(("planning", "in_progress")), _K.assigned_agent_id.is_not(None))
-    running = _count(transaction, sa.select(_K.id).where(of_plan, runs))
-    startable = [] if row["status"] in CLOSED else _brief(transaction, of_plan, _K.status == "pending", is_free)
-    open_tasks = sa.select(_K.id, _K.required_capabilities).where(
-        of_plan, _K.status.not_in(DONE), _K.required_capabilities.is_not(None)
+    workflow = _one(transaction, WholeWorkflow, workflow_id)
+    of_plan = "t.workflow_id = :workflow_id"
+    chosen = {"workflow_id": workflow_id}
+    runs = f"({one_of('t.status', ('planning', 'in_progress'))} OR t.assigned_agent_id IS NOT NULL)"
+    running = _count(transaction, f"SELECT t.id {_TASKS} WHERE {of_plan} AND {runs}", chosen)
+    free = f"{of_plan} AND t.status = 'pending' AND t.assigned_agent_id IS NULL AND t.open_dependencies = 0"
+    open_tasks = (
+        f"SELECT t.id, t.required_capabilities {_TASKS} WHERE {of_plan} AND t.required_capabilities IS NOT NULL "
+        f"AND NOT {one_of('t.status', DONE)}"
     )
-    human = [line.id for line in transaction.execute(open_tasks) if HUMAN in (line.required_capabilities or ())]
-    holders = sa.select(_K.assigned_agent_id).where(of_plan, _K.assigned_agent_id.is_not(None))
-    workspaces = sa.select(*(t.workspaces.c[name] for name in ("id", "path", "branch", "status")))
+    human = [line["id"] for line in _rows(transaction, open_tasks, chosen) if HUMAN in line["required_capabilities"]]
+    listed, ids = placeholders("id", human[:MAX_LISTED])
+    holders = f"id IN (SELECT t.assigned_agent_id {_TASKS} WHERE {of_plan})"
+    workspaces = "SELECT id, path, branch, status FROM orchestration_workspaces WHERE workflow_id = :workflow_id"
     return {
-        **{name: row[name] for name in (*names, *times)},
+        **{name: getattr(workflow, name) for name in (*_PLAN, "created_at", "updated_at", "max_parallel_tasks")},
         "tasks": _task_counts(transaction, [workflow_id]).get(workflow_id, {}),
         "running": running,
-        "free_slots": max(0, row["max_parallel_tasks"] - running),
-        "next_tasks": startable,
-        "failed_tasks": _brief(transaction, of_plan, _K.status == "failed"),
-        "human_tasks": _brief(transaction, _K.id.in_(human[:MAX_LISTED])) if human else [],
-        "agents": agents(transaction, conditions=[_A.id.in_(holders)], limit=MAX_NODES).rows,
-        "workspaces": _rows(
-            transaction, workspaces.where(t.workspaces.c.workflow_id == workflow_id).order_by(t.workspaces.c.number)
-        ),
+        "free_slots": max(0, workflow.max_parallel_tasks - running),
+        "next_tasks": [] if workflow.status in CLOSED else _brief(transaction, free, chosen),
+        "failed_tasks": _brief(transaction, f"{of_plan} AND t.status = 'failed'", chosen),
+        "human_tasks": _brief(transaction, f"t.id IN {listed}", ids) if human else [],
+        "agents": _agents(transaction, Filters().add(holders, **chosen), (MAX_NODES, 0)).rows,
+        "workspaces": _rows(transaction, f"{workspaces} ORDER BY number", chosen),
     }
 
 
 def graph(transaction: Transaction, workflow_id: str) -> Mapped:
-    """Give all tasks of a plan in a few columns, and pairs of positions: the first is needed by the second.
+    """Return all tasks of a plan in a few columns, and pairs of positions: the first is needed by the second.
 
     Raises:
         OrchestrationError: WORKFLOW_NOT_FOUND.
     """
-    _one(transaction, t.workflows, "workflow", workflow_id)
-    columns = (_K.id, _K.name, _SHOWN_STATUS, _K.sequence, _K.parallel_group, _K.assigned_agent_id)
-    query = sa.select(*columns).where(_K.workflow_id == workflow_id).order_by(*_IN_ORDER)
-    rows = [list(row) for row in transaction.execute(query)]
-    place = {row[0]: number for number, row in enumerate(rows)}
-    d = t.dependencies.c
-    edges = sa.select(d.depends_on_id, d.task_id).join(t.tasks, _K.id == d.task_id)
-    pairs = _lines(transaction, edges.where(_K.workflow_id == workflow_id, _BLOCKS))
-    holders = {row[5] for row in rows if row[5]}
+    _one(transaction, WholeWorkflow, workflow_id)
+    chosen = {"workflow_id": workflow_id}
+    tasks = _rows(transaction, f"SELECT {_LISTED} {_TASKS} WHERE t.workflow_id = :workflow_id {_IN_ORDER}", chosen)
+    place = {task["id"]: number for number, task in enumerate(tasks)}
+    edges = (
+        f"SELECT d.depends_on_id, d.task_id {_TASKS} JOIN orchestration_dependencies AS d ON d.task_id = t.id "
+        "WHERE t.workflow_id = :workflow_id AND d.type = 'blocks'"
+    )
+    pairs = transaction.rows(sql(edges), **chosen)
     return {
         "columns": ["id", "name", "status", "sequence", "group", "agent"],
-        "rows": rows,
+        "rows": [[*task.values()] for task in tasks],
         "edges": sorted([place[needed], place[task]] for needed, task in pairs if needed in place),
-        "agents": _names(transaction, t.agents, holders),
+        "agents": agent_names(transaction, {task["agent"] for task in tasks if task["agent"]}),
     }
 
 
@@ -134,43 +125,51 @@ def tasks(
     Raises:
         OrchestrationError: WORKFLOW_NOT_FOUND.
     """
-    _one(transaction, t.workflows, "workflow", workflow_id)
-    columns = (*_LISTED, _K.claimed_at, _K.updated_at, _K.outcome, _K.error)
-    query = sa.select(*columns).where(
-        _K.workflow_id == workflow_id,
-        *_has_status(status),
-        *_equal((_K.assigned_agent_id, agent), (_K.parallel_group, group)),
-        *_has_words(words, _K.id, _K.name),
-    )
-    return _page(transaction, query, _IN_ORDER, limit, offset)
+    _one(transaction, WholeWorkflow, workflow_id)
+    filters = Filters(workflow_id=workflow_id, assigned_agent_id=agent, parallel_group=group)
+    if status is not None:
+        filters.add(f"{_STATUS} = :status", status=status)
+    _with_words(filters, words, "t.id", "t.name")
+    more = "t.claimed_at, t.updated_at, t.outcome, t.error"
+    query = f"SELECT {_LISTED}, {more} {_TASKS} {filters.where()}"
+    return _page(transaction, query, "t.sequence, t.name, t.number", filters.arguments, (limit, offset))
 
 
 def task(transaction: Transaction, task_id: str) -> Mapped:
-    """Give a task with its claim, its neighbours in the graph, why it is blocked, and its newest checkpoints.
+    """Return a task with its claim, its neighbours in the graph, why it is blocked, and its newest checkpoints.
 
     Raises:
         OrchestrationError: TASK_NOT_FOUND.
     """
-    row = _one(transaction, t.tasks, "task", task_id)
-    plan_row = _one(transaction, t.workflows, "workflow", row["workflow_id"])
-    d, cp = t.dependencies.c, t.checkpoints.c
-    needed = sa.select(d.depends_on_id).where(d.task_id == task_id, _BLOCKS)
-    waiting = sa.select(d.task_id).where(d.depends_on_id == task_id, _BLOCKS)
-    names = ("id", "name", "description", "sequence", "parallel_group", "plan", "plan_summary", "context", "outcome")
-    more = ("outcome_detail", "error", "required_capabilities", "created_at", "updated_at")
-    checkpoints = sa.select(t.checkpoints).where(cp.task_id == task_id)
+    row = _one(transaction, Task, task_id)
+    workflow = _one(transaction, WholeWorkflow, row.workflow_id)
+    workspace = _one(transaction, Workspace, row.workspace_id) if row.workspace_id else None
+    chosen = {"task_id": task_id}
+    checkpoints = f"SELECT {columns(Checkpoint)} FROM orchestration_checkpoints WHERE task_id = :task_id"
+    newest = f"{checkpoints} ORDER BY sequence DESC LIMIT {MAX_CHECKPOINTS}"
+    names = (*_TASK, "outcome_detail", "error", "required_capabilities", "created_at", "updated_at")
     return {
-        **{name: row[name] for name in (*names, *more)},
-        "status": "blocked" if row["status"] == "pending" and row["open_dependencies"] else row["status"],
-        "workflow": {"id": plan_row["id"], "name": plan_row["name"], "status": plan_row["status"]},
-        "workspace": _workspace(transaction, row["workspace_id"]),
+        **{name: getattr(row, name) for name in names},
+        "status": row.shown_status,
+        "workflow": {name: getattr(workflow, name) for name in ("id", "name", "status")},
+        "workspace": workspace and {name: getattr(workspace, name) for name in ("id", "path", "branch", "status")},
         "claim": _claim(transaction, row),
-        "needs": _rows(transaction, sa.select(*_LISTED, _K.outcome).where(_K.id.in_(needed)).order_by(*_IN_ORDER)),
-        "needed_by": _rows(transaction, sa.select(*_LISTED).where(_K.id.in_(waiting)).order_by(*_IN_ORDER)),
+        "needs": _rows(
+            transaction, f"SELECT {_LISTED}, t.outcome {_TASKS} WHERE t.id IN ({_NEEDED}) {_IN_ORDER}", chosen
+        ),
+        "needed_by": _rows(transaction, f"SELECT {_LISTED} {_TASKS} WHERE t.id IN ({_WAITING}) {_IN_ORDER}", chosen),
         "waits_for": _waits_for(transaction, task_id, set()),
-        "checkpoints": _rows(transaction, checkpoints.order_by(cp.sequence.desc()).limit(MAX_CHECKPOINTS)),
-        "checkpoints_total": _count(transaction, checkpoints),
+        "checkpoints": _rows(transaction, newest, chosen),
+        "checkpoints_total": _count(transaction, checkpoints, chosen),
     }
+
+
+def find_tasks(transaction: Transaction, *, words: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Rows:
+    """Find tasks of all plans by their ids and names, the last changed first."""
+    filters = _with_words(Filters(), words, "t.id", "t.name")
+    joined = f"{_TASKS} JOIN orchestration_workflows AS w ON w.id = t.workflow_id"
+    query = f"SELECT {_LISTED}, t.updated_at, w.name AS plan_name {joined} {filters.where()}"
+    return _page(transaction, query, "t.updated_at DESC, t.number DESC", filters.arguments, (limit, offset))
 
 
 def agents(
@@ -182,54 +181,31 @@ def agents(
     words: Sequence[str] = (),
     limit: int = 50,
     offset: int = 0,
-    conditions: Iterable[Condition] = (),
 ) -> Rows:
     """List agents with the tasks that they hold and until when, those online first."""
-    online = [_A.status != "offline"] if is_online else []
-    query = sa.select(t.agents).where(
-        *conditions, *online, *_equal((_A.status, status), (_A.role, role)), *_has_words(words, _A.id, _A.name)
-    )
-    order = (sa.case((_A.status == "offline", 1), else_=0), _A.last_heartbeat.desc(), _A.number)
-    found = _page(transaction, query, order, limit, offset)
-    ids = [row["id"] for row in found.rows]
-    held = _held(transaction, ids)
-    unread = _unread(transaction, ids)
-    names = (
-        "id",
-        "name",
-        "runtime",
-        "role",
-        "status",
-        "capabilities",
-        "workspace_path",
-        "last_heartbeat",
-        "created_at",
-    )
-    return Rows(
-        [
-            {
-                **{name: row[name] for name in names},
-                "human": row["principal"].startswith(PERSON),
-                "says_human": not row["principal"].startswith(PERSON) and (row["metadata"] or {}).get(HUMAN) is True,
-                "tasks": held.get(row["id"], []),
-                "unread": unread.get(row["id"], 0),
-            }
-            for row in found.rows
-        ],
-        found.total,
-    )
+    filters = _with_words(Filters(status=status, role=role), words, "id", "name")
+    if is_online:
+        filters.add("status <> 'offline'")
+    return _agents(transaction, filters, (limit, offset))
 
 
 def agent(transaction: Transaction, agent_id: str) -> Mapped:
-    """Give one agent.
+    """Return one agent.
 
     Raises:
         OrchestrationError: AGENT_NOT_FOUND.
     """
-    found = agents(transaction, conditions=[_A.id == agent_id]).rows
-    if not found:
-        raise not_found("agent", agent_id)
-    return found[0]
+    page = _agents(transaction, Filters(id=agent_id), (1, 0))
+    if not page.rows:
+        raise not_found(Agent.KIND, agent_id)
+    return page.rows[0]
+
+
+def agent_names(transaction: Transaction, agent_ids: Collection[str]) -> dict[str, str]:
+    """Return the names of agents by their ids."""
+    listed, ids = placeholders("id", agent_ids)
+    query = f"SELECT id, name FROM orchestration_agents WHERE id IN {listed}"
+    return dict(transaction.rows(sql(query), **ids)) if ids else {}
 
 
 def messages(
@@ -244,165 +220,166 @@ def messages(
     offset: int = 0,
 ) -> Rows:
     """List messages with the names of who has sent and got them, the newest first."""
-    conditions = _equal((_M.workflow_id, plan), (_M.thread_id, thread), (_M.status, status))
+    filters = Filters(workflow_id=plan, thread_id=thread, status=status)
     if agent is not None:
-        conditions.append(sa.or_(_M.sender_id == agent, _M.recipient_id == agent))
-    query = sa.select(t.messages).where(*conditions, *_has_words(words, _M.id, _M.subject, sa.cast(_M.body, sa.Text)))
-    found = _page(transaction, query, (_M.created_at.desc(), _M.number.desc()), limit, offset)
-    people = {row[name] for row in found.rows for name in ("sender_id", "recipient_id") if row[name]}
-    names = _names(transaction, t.agents, people)
-    return Rows(
-        [
-            row | {"sender": names.get(row["sender_id"]), "recipient": names.get(row["recipient_id"])}
-            for row in found.rows
-        ],
-        found.total,
+        filters.add("(sender_id = :agent OR recipient_id = :agent)", agent=agent)
+    _with_words(filters, words, "id", "subject", "CAST(body AS TEXT)")
+    query = f"SELECT {columns(Message)} FROM orchestration_messages {filters.where()}"
+    page = _page(transaction, query, "created_at DESC, number DESC", filters.arguments, (limit, offset))
+    names = agent_names(
+        transaction, {row[name] for row in page.rows for name in ("sender_id", "recipient_id") if row[name]}
     )
+    named = ({"sender": names.get(row["sender_id"]), "recipient": names.get(row["recipient_id"])} for row in page.rows)
+    return Rows([row | who for row, who in zip(page.rows, named, strict=True)], page.total)
 
 
 def counts(transaction: Transaction) -> Mapped:
-    """Count plans, the tasks of those that are not over, and agents, by status."""
-    still_open = sa.select(_W.id).where(_W.status.not_in(("completed", "abandoned")))
-    by_status = (
-        ("plans", sa.select(_W.status, sa.func.count()).group_by(_W.status)),
-        (
-            "tasks",
-            sa.select(_SHOWN_STATUS, sa.func.count()).where(_K.workflow_id.in_(still_open)).group_by(sa.text("1")),
-        ),
-        ("agents", sa.select(_A.status, sa.func.count()).group_by(_A.status)),
-    )
-    return {name: dict(_lines(transaction, query)) for name, query in by_status}
-
-
-def find_tasks(transaction: Transaction, *, words: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Rows:
-    """Find tasks of all plans by their ids and names, the last changed first."""
-    query = sa.select(*_LISTED, _K.updated_at, _W.name.label("plan_name")).join(t.workflows, _W.id == _K.workflow_id)
-    found = query.where(*_has_words(words, _K.id, _K.name))
-    return _page(transaction, found, (_K.updated_at.desc(), _K.number.desc()), limit, offset)
+    """Count plans, the tasks of open plans, and agents, by status."""
+    over = one_of("status", ("completed", "abandoned"))
+    of_open = f"t.workflow_id IN (SELECT id FROM orchestration_workflows WHERE NOT {over})"
+    by_status = {
+        "plans": "SELECT status, count(*) AS total FROM orchestration_workflows GROUP BY status",
+        "tasks": f"SELECT {_STATUS} AS shown, count(*) AS total {_TASKS} WHERE {of_open} GROUP BY 1",
+        "agents": "SELECT status, count(*) AS total FROM orchestration_agents GROUP BY status",
+    }
+    return {name: dict(transaction.rows(sql(query))) for name, query in by_status.items()}
 
 
 # Parts
 
 
+def _agents(transaction: Transaction, filters: Filters, place: tuple[int, int]) -> Rows:
+    query = f"SELECT {columns(Agent)} FROM orchestration_agents {filters.where()}"
+    order = "CASE status WHEN 'offline' THEN 1 ELSE 0 END, last_heartbeat DESC, number"
+    page = _page(transaction, query, order, filters.arguments, place)
+    listed = [Agent(**row) for row in page.rows]
+    ids = [agent.id for agent in listed]
+    held, unread = _held(transaction, ids), _unread(transaction, ids)
+    shown = [
+        {
+            **{name: getattr(agent, name) for name in _AGENT},
+            "human": agent.is_person,
+            "says_human": agent.says_person,
+            "tasks": held.get(agent.id, []),
+            "unread": unread.get(agent.id, 0),
+        }
+        for agent in listed
+    ]
+    return Rows(shown, page.total)
+
+
 def _task_counts(transaction: Transaction, workflow_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    query = sa.select(_K.workflow_id, _SHOWN_STATUS, sa.func.count()).where(_K.workflow_id.in_(workflow_ids))
-    found: dict[str, dict[str, int]] = {}
-    for workflow_id, status, number in _lines(transaction, query.group_by(_K.workflow_id, sa.text("2"))):
-        found.setdefault(workflow_id, {})[status] = number
-    return found
+    listed, ids = placeholders("id", workflow_ids)
+    query = f"SELECT t.workflow_id, {_STATUS} AS shown, count(*) AS total {_TASKS} WHERE t.workflow_id IN {listed}"
+    counts: dict[str, dict[str, int]] = {}
+    for workflow_id, status, total in transaction.rows(sql(f"{query} GROUP BY 1, 2"), **ids) if ids else ():
+        counts.setdefault(workflow_id, {})[status] = total
+    return counts
 
 
-def _brief(transaction: Transaction, *conditions: Condition) -> list[Mapped]:
-    return _rows(transaction, sa.select(*_LISTED).where(*conditions).order_by(*_IN_ORDER).limit(MAX_LISTED))
+def _brief(transaction: Transaction, condition: str, arguments: Mapped) -> list[Mapped]:
+    query = f"SELECT {_LISTED} {_TASKS} WHERE {condition} {_IN_ORDER} LIMIT {MAX_LISTED}"
+    return _rows(transaction, query, arguments)
 
 
-def _claim(transaction: Transaction, row: sa.RowMapping) -> Mapped | None:
-    agent_id = row["assigned_agent_id"]
+def _claim(transaction: Transaction, task: Task) -> Mapped | None:
+    agent_id = task.assigned_agent_id
     if agent_id is None:
         return None
-    names = _names(transaction, t.agents, {agent_id})
-    until = _lease_ends(transaction, [row["id"]]).get(row["id"])
     return {
         "agent_id": agent_id,
-        "agent_name": names.get(agent_id),
-        "claimed_at": row["claimed_at"],
-        "lease_until": until,
-        "fence": row["fence"],
+        "agent_name": agent_names(transaction, [agent_id]).get(agent_id),
+        "claimed_at": task.claimed_at,
+        "lease_until": _lease_ends(transaction, [task.id]).get(task.id),
+        "fence": task.fence,
     }
 
 
-def _workspace(transaction: Transaction, workspace_id: str | None) -> Mapped | None:
-    columns = (t.workspaces.c[name] for name in ("id", "path", "branch", "status"))
-    found = _rows(transaction, sa.select(*columns).where(t.workspaces.c.id == workspace_id)) if workspace_id else []
-    return found[0] if found else None
-
-
 def _waits_for(transaction: Transaction, task_id: str, seen: set[str]) -> list[Mapped]:
-    """Give the open dependencies of a task with theirs; what was shown before is not opened again."""
+    """Return the open dependencies of a task with theirs; what was shown before is not opened again."""
     root: list[Mapped] = []
-    layer: list[tuple[str, list[Mapped]]] = [(task_id, root)]
-    d = t.dependencies.c
+    layer = {task_id: root}
     while layer and len(seen) < MAX_NODES:
-        below: list[tuple[str, list[Mapped]]] = []
-        ids = [one for one, _ in layer]
-        query = sa.select(d.task_id.label("waiting"), *_LISTED).join(t.tasks, _K.id == d.depends_on_id)
-        query = query.where(d.task_id.in_(ids), _BLOCKS, _K.status.not_in(DONE)).order_by(*_IN_ORDER).limit(MAX_NODES)
-        lists = dict(layer)
-        for node in _rows(transaction, query):
+        listed, ids = placeholders("id", layer)
+        query = (
+            f"SELECT {_LISTED}, d.task_id AS waiting {_TASKS} JOIN orchestration_dependencies AS d "
+            f"ON d.depends_on_id = t.id WHERE d.task_id IN {listed} AND d.type = 'blocks' "
+            f"AND NOT {one_of('t.status', DONE)} {_IN_ORDER} LIMIT {MAX_NODES}"
+        )
+        below: dict[str, list[Mapped]] = {}
+        for node in _rows(transaction, query, ids):
             waiting, node["waits_for"] = node.pop("waiting"), []
             if len(seen) >= MAX_NODES:
                 break
-            lists[waiting].append(node)
+            layer[waiting].append(node)
             if node["id"] not in seen:
                 seen.add(node["id"])
-                below.append((node["id"], node["waits_for"]))
+                below[node["id"]] = node["waits_for"]
         layer = below
     return root
 
 
 def _held(transaction: Transaction, agent_ids: Sequence[str]) -> dict[str, list[Mapped]]:
-    columns = (*_LISTED, _K.workflow_id.label("plan"), _K.claimed_at)
-    query = sa.select(*columns).where(_K.assigned_agent_id.in_(agent_ids)).order_by(_K.claimed_at, _K.number)
-    rows = _rows(transaction, query)
-    ends = _lease_ends(transaction, [row["id"] for row in rows])
+    listed, ids = placeholders("id", agent_ids)
+    query = f"SELECT {_LISTED}, t.workflow_id, t.claimed_at {_TASKS} WHERE t.assigned_agent_id IN {listed}"
+    tasks = _rows(transaction, f"{query} ORDER BY t.claimed_at, t.number", ids) if ids else []
+    ends = _lease_ends(transaction, [task["id"] for task in tasks])
     held: dict[str, list[Mapped]] = {}
-    for row in rows:
-        held.setdefault(row.pop("agent"), []).append(row | {"lease_until": ends.get(row["id"])})
+    for task in tasks:
+        more = {"plan": task.pop("workflow_id"), "lease_until": ends.get(task["id"])}
+        held.setdefault(task.pop("agent"), []).append(task | more)
     return held
 
 
 def _unread(transaction: Transaction, agent_ids: Sequence[str]) -> dict[str, int]:
-    is_valid = sa.or_(_M.expires_at.is_(None), _M.expires_at > transaction.now)
-    query = sa.select(_M.recipient_id, sa.func.count()).where(
-        _M.recipient_id.in_(agent_ids), _M.status == "unread", is_valid
+    listed, ids = placeholders("id", agent_ids)
+    query = (
+        f"SELECT recipient_id, count(*) AS total FROM orchestration_messages WHERE recipient_id IN {listed} "
+        "AND status = 'unread' AND (expires_at IS NULL OR expires_at > :now) GROUP BY recipient_id"
     )
-    return dict(_lines(transaction, query.group_by(_M.recipient_id)))
+    return dict(transaction.rows(sql(query), **ids, now=transaction.now)) if ids else {}
 
 
 def _lease_ends(transaction: Transaction, task_ids: Sequence[str]) -> dict[str, int]:
-    items = [PREFIX + task_id for task_id in task_ids]
-    query = sa.select(leases.c.item, leases.c.expires_at).where(leases.c.item.in_(items), leases.c.holder.is_not(None))
-    return {item.removeprefix(PREFIX): expires_at for item, expires_at in _lines(transaction, query)}
+    listed, items = placeholders("item", (CLAIMED + task_id for task_id in task_ids))
+    query = f"SELECT item, expires_at FROM deepwork_leases WHERE holder IS NOT NULL AND item IN {listed}"
+    ends = transaction.rows(sql(query), **items) if items else []
+    return {item.removeprefix(CLAIMED): expires_at for item, expires_at in ends}
 
 
-def _names(transaction: Transaction, table: sa.Table, ids: Iterable[str]) -> dict[str, str]:
-    query = sa.select(table.c.id, table.c.name).where(table.c.id.in_([*ids]))
-    return dict(_lines(transaction, query))
-
-
-def _one(transaction: Transaction, table: sa.Table, kind: str, row_id: str) -> sa.RowMapping:
-    row = transaction.execute(sa.select(table).where(table.c.id == row_id)).mappings().first()
+def _one(transaction: Transaction, model: type[RowT], row_id: str) -> RowT:
+    row = transaction.row(selection(model), id=row_id)  # type: ignore[arg-type]  # to mypy a class is not hashable
     if row is None:
-        raise not_found(kind, row_id)
-    return row
+        raise not_found(model.KIND, row_id)
+    return model(*row)
 
 
-def _page(transaction: Transaction, query: sa.Select[Any], order: Sequence[Any], limit: int, offset: int) -> Rows:
-    rows = _rows(transaction, query.order_by(*order).limit(limit).offset(offset))
-    return Rows(rows, _count(transaction, query))
+def _page(transaction: Transaction, query: str, order: str, arguments: Mapped, place: tuple[int, int]) -> Rows:
+    """Return a page of a query: so many rows from an offset."""
+    limit, offset = place
+    rows = _rows(
+        transaction, f"{query} ORDER BY {order} LIMIT :limit OFFSET :offset", {**arguments, **_at(limit, offset)}
+    )
+    return Rows(rows, _count(transaction, query, arguments))
 
 
-def _rows(transaction: Transaction, query: sa.Select[Any]) -> list[Mapped]:
-    return [dict(row) for row in transaction.execute(query).mappings()]
+def _at(limit: int, offset: int) -> Mapped:
+    return {"limit": limit, "offset": offset}
 
 
-def _lines(transaction: Transaction, query: sa.Select[Any]) -> Sequence[Any]:
-    return transaction.execute(query).all()
+def _rows(transaction: Transaction, query: str, arguments: Mapped) -> list[Mapped]:
+    return [row._asdict() for row in transaction.rows(sql(query), **arguments)]
 
 
-def _count(transaction: Transaction, query: sa.Select[Any]) -> int:
-    return int(transaction.execute(sa.select(sa.func.count()).select_from(query.subquery())).scalar_one())
+def _count(transaction: Transaction, query: str, arguments: Mapped) -> int:
+    return int(transaction.row(sql(f"SELECT count(*) AS total FROM ({query}) AS listed"), **arguments).total)
 
 
-def _has_status(status: str | None) -> list[Condition]:
-    if status in ("pending", "blocked"):
-        return [_K.status == "pending", _IS_BLOCKED if status == "blocked" else _K.open_dependencies == 0]
-    return _equal((_K.status, status))
-
-
-def _has_words(words: Sequence[str], *columns: Any) -> list[Condition]:
-    return [sa.or_(*(column.icontains(word, autoescape=True) for column in columns)) for word in words]
-
-
-def _equal(*pairs: tuple[sa.ColumnElement[Any], Any]) -> list[Condition]:
-    return [column == value for column, value in pairs if value is not None]
+def _with_words(filters: Filters, words: Iterable[str], *columns: Any) -> Filters:
+    """Add that each word is in one of the columns, in any case, and as it is."""
+    for number, word in enumerate(words):
+        name = f"word_{number}"
+        likes = (f"lower({column}) LIKE lower(:{name}) ESCAPE '/'" for column in columns)
+        escaped = word.replace("/", "//").replace("%", "/%").replace("_", "/_")
+        filters.add(f"({' OR '.join(likes)})", **{name: f"%{escaped}%"})
+    return filters

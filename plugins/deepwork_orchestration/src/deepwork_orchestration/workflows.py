@@ -1,4 +1,4 @@
-"""The tools about whole workflows."""
+"""Workflows: plans of many tasks, from the first words about them to the last status."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from deepwork_orchestration import repositories
-from deepwork_orchestration.act import Act
+from deepwork_orchestration import dependencies, repositories, tasks
 from deepwork_orchestration.arguments import Count, Flag, Id, Limit, Name, Parallel, Plan, PlanTask, SourceType, Text
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.graph import check_graph
 from deepwork_orchestration.limits import check_plan, omitted, size_of
-from deepwork_orchestration.models import Mapped, Task, Workflow, shown_status
+from deepwork_orchestration.models import Mapped, Task, WholeWorkflow, Workflow, shown_status
+from deepwork_orchestration.sql import Filters, sql
 from deepwork_orchestration.states import TASK_STATUSES, WORKFLOW_TRANSITIONS, WorkflowStatus, check_transition
 from deepwork_orchestration.tokens import estimate_text, estimator
+from deepwork_orchestration.transaction import PlanTransaction
+
+_ALL = "FROM orchestration_workflows"
+_NUMBER = sql(f"SELECT number {_ALL} WHERE id = :id")
 
 
 def workflow_create(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     name: Name,
     source_type: SourceType,
     source_content: Text,
@@ -30,7 +35,7 @@ def workflow_create(
 ) -> Mapped:
     """Create a workflow: work of several agents. Next, workflow_set_plan. repository_path: default this project."""
     workflow = add_workflow(
-        act,
+        transaction,
         repository_path,
         name=name,
         source_type=source_type,
@@ -48,40 +53,50 @@ def workflow_create(
 
 
 def workflow_get(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     id: Id,  # noqa: A002
     *,
     include_tasks: Flag = False,
     include_task_summaries: Flag = True,
 ) -> Mapped:
     """Get a workflow."""
-    workflow = act.records.whole_workflow(id)
-    tasks: Sequence[Any] = ()
+    workflow = transaction.get(WholeWorkflow, id)
+    lines: Sequence[Any] = ()
     left_out = 0
     if include_tasks and include_task_summaries:
-        tasks, left_out = act.records.task_summaries(id)
+        lines, left_out = tasks.summaries(transaction, id)
     elif include_tasks:
-        tasks = act.records.task_lines(id)
-    listed = [_listed(task, is_summary=include_task_summaries) for task in tasks]
+        lines = tasks.lines(transaction, id)
+    listed = [_listed(line, is_summary=include_task_summaries) for line in lines]
     return {**workflow.reply(), "tasks": listed, **omitted("tasks", left_out)}
 
 
 def workflow_list(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     repository_path: Text | None = None,
     status: list[WorkflowStatus] | None = None,
     limit: Limit = 20,
     offset: Count = 0,
 ) -> Mapped:
     """List workflows, newest first."""
-    path = None if repository_path is None else repositories.normalized(repository_path, "repository_path")
-    workflows, total = act.records.workflows(repository_path=path, statuses=status, limit=limit, offset=offset)
+    filters = Filters().one_of("status", status)
+    if repository_path is not None:
+        path = repositories.normalized(repository_path, "repository_path")
+        filters.add("repository_id IN (SELECT id FROM orchestration_repositories WHERE path = :path)", path=path)
+    page = sql(
+        f"SELECT id, name, status, created_at, updated_at {_ALL} {filters.where()} "
+        "ORDER BY created_at DESC, number DESC LIMIT :limit OFFSET :offset"
+    )
+    workflows = transaction.rows(page, **filters.arguments, limit=limit, offset=offset)
+    total = transaction.count(sql(f"SELECT count(*) AS total {_ALL} {filters.where()}"), **filters.arguments)
     return {"workflows": [workflow._asdict() for workflow in workflows], "total": total}
 
 
-def workflow_set_plan(act: Act, id: Id, plan: Plan) -> Mapped:  # noqa: A002
+def workflow_set_plan(transaction: PlanTransaction, /, id: Id, plan: Plan) -> Mapped:  # noqa: A002
     """Set the plan, once. depends_on (task names) orders the tasks; sequence only sorts and groups them."""
-    workflow = act.records.workflow(id)
+    workflow = transaction.get(Workflow, id)
     if workflow.status != "planning":
         raise OrchestrationError(
             "INVALID_STATE",
@@ -89,7 +104,7 @@ def workflow_set_plan(act: Act, id: Id, plan: Plan) -> Mapped:  # noqa: A002
             "Create another workflow for another plan.",
         )
     content = plan.model_dump(mode="json", exclude_unset=True)
-    task_count, group_count = set_tasks(act, id, plan.tasks, plan_summary=plan.summary, initial_plan=content)
+    task_count, group_count = set_tasks(transaction, id, plan.tasks, plan_summary=plan.summary, initial_plan=content)
     return {
         "workflow_id": id,
         "tasks_created": task_count,
@@ -98,37 +113,49 @@ def workflow_set_plan(act: Act, id: Id, plan: Plan) -> Mapped:  # noqa: A002
     }
 
 
-def workflow_update_status(act: Act, id: Id, status: WorkflowStatus, reason: Text | None = None) -> Mapped:  # noqa: A002
+def workflow_update_status(
+    transaction: PlanTransaction,
+    /,
+    id: Id,  # noqa: A002
+    status: WorkflowStatus,
+    reason: Text | None = None,
+) -> Mapped:
     """Change the status of a workflow."""
-    workflow = act.records.workflow(id)
+    workflow = transaction.get(Workflow, id)
     if status == workflow.status:
         return {"success": True}
     check_transition("workflow", WORKFLOW_TRANSITIONS, workflow.status, status)
     noted = {} if reason is None else {"config": {**(workflow.config or {}), "last_status_reason": reason}}
-    _updated(act, act.records.change(Workflow, id, status=status, **noted))
-    open_count = act.records.open_task_count(id) if status == "completed" else 0
+    _updated(transaction, transaction.change(Workflow, id, status=status, **noted))
+    open_count = tasks.open_count(transaction, id) if status == "completed" else 0
     warning = f"{open_count} tasks are neither completed nor skipped"
     return {"success": True, **({"warnings": [warning]} if open_count else {})}
 
 
 def workflow_set_parallelism(
-    act: Act,
+    transaction: PlanTransaction,
+    /,
     id: Id,  # noqa: A002
     max_parallel_tasks: Parallel,
     auto_create_workspaces: Flag | None = None,
 ) -> Mapped:
     """Change how many tasks should run at once."""
-    workflow = act.records.workflow(id)
+    workflow = transaction.get(Workflow, id)
     flag = workflow.auto_create_workspaces if auto_create_workspaces is None else auto_create_workspaces
     values = {"max_parallel_tasks": max_parallel_tasks, "auto_create_workspaces": flag}
-    _updated(act, act.records.change(Workflow, id, **values))
+    _updated(transaction, transaction.change(Workflow, id, **values))
     return {"success": True}
 
 
-def workflow_get_summary(act: Act, id: Id, format: Literal["json", "markdown"] = "json") -> Mapped:  # noqa: A002
+def workflow_get_summary(
+    transaction: PlanTransaction,
+    /,
+    id: Id,  # noqa: A002
+    format: Literal["json", "markdown"] = "json",  # noqa: A002
+) -> Mapped:
     """Get a short summary of a workflow."""
-    workflow = act.records.workflow(id)
-    lines = act.records.task_lines(id)
+    workflow = transaction.get(Workflow, id)
+    lines = tasks.lines(transaction, id)
     counts = count_by_status(lines)
     summary: Mapped = {
         "id": workflow.id,
@@ -147,40 +174,52 @@ def workflow_get_summary(act: Act, id: Id, format: Literal["json", "markdown"] =
 
 
 def count_by_status(lines: Sequence[Any]) -> dict[str, int]:
-    """Count tasks by the status that is told, with all eight words."""
+    """Count tasks by the status that agents are told, with all eight words."""
     counts = Counter(shown_status(line.status, line.open_dependencies) for line in lines)
     return {status: counts[status] for status in TASK_STATUSES}
 
 
-def add_workflow(act: Act, repository_path: str | None, **values: Any) -> Workflow:
+def add_workflow(transaction: PlanTransaction, repository_path: str | None, **values: Any) -> Workflow:
     """Store a new workflow in `planning`, and its repository if that is new."""
-    path = repositories.normalized(act.project_root if repository_path is None else repository_path, "repository_path")
-    repository_id = repositories.register(act, path)
-    workflow = act.records.add(
-        Workflow, repository_id=repository_id, status="planning", principal=act.principal, **values
+    path = repositories.normalized(
+        transaction.project_root if repository_path is None else repository_path, "repository_path"
     )
-    act.emit("workflow:created", workflow.id, workflow.summary())
+    repository_id = repositories.register(transaction, path)
+    workflow = transaction.add(
+        Workflow, repository_id=repository_id, status="planning", principal=transaction.principal, **values
+    )
+    transaction.emit("workflow:created", workflow.id, workflow.summary())
     return workflow
 
 
+def number_of(transaction: PlanTransaction, workflow_id: str) -> int:
+    """Return the number of a workflow, which grows with each: tasks of older workflows come first."""
+    return int(transaction.row(_NUMBER, id=workflow_id).number)
+
+
 def set_tasks(
-    act: Act, workflow_id: str, tasks: Sequence[PlanTask], *, plan_summary: str, initial_plan: Mapped
+    transaction: PlanTransaction,
+    workflow_id: str,
+    planned: Sequence[PlanTask],
+    *,
+    plan_summary: str,
+    initial_plan: Mapped,
 ) -> tuple[int, int]:
-    """Store the tasks of a plan and make the workflow ready; give the number of tasks and of parallel groups.
+    """Store the tasks of a plan and make the workflow ready; return the number of tasks and of parallel groups.
 
     Raises:
         OrchestrationError: The tasks make no plan that can be finished.
     """
-    needed = {task.name: tuple(dict.fromkeys(task.depends_on)) for task in tasks}
-    check_plan(len(tasks), sum(map(len, needed.values())), size_of(initial_plan))
-    check_graph([task.name for task in tasks], needed)
-    workflow = {"workflow_id": workflow_id, "workflow_number": act.records.workflow_number(workflow_id)}
-    rows = [workflow | _row(task, open_dependencies=len(needed[task.name])) for task in tasks]
-    ids = dict(zip(needed, act.records.add_all(Task, rows), strict=True))
-    act.records.add_edges((ids[name], ids[other]) for name, others in needed.items() for other in others)
-    planned = {"status": "ready", "plan_summary": plan_summary, "initial_plan": initial_plan}
-    _updated(act, act.records.change(Workflow, workflow_id, **planned))
-    groups = {task.parallel_group for task in tasks} - {None}
+    needed = {task.name: tuple(dict.fromkeys(task.depends_on)) for task in planned}
+    check_plan(len(planned), sum(map(len, needed.values())), size_of(initial_plan))
+    check_graph([task.name for task in planned], needed)
+    workflow = {"workflow_id": workflow_id, "workflow_number": number_of(transaction, workflow_id)}
+    rows = [workflow | _row(task, open_dependencies=len(needed[task.name])) for task in planned]
+    ids = dict(zip(needed, transaction.add_all(Task, rows), strict=True))
+    dependencies.add(transaction, ((ids[name], ids[before]) for name in needed for before in needed[name]))
+    values = {"status": "ready", "plan_summary": plan_summary, "initial_plan": initial_plan}
+    _updated(transaction, transaction.change(Workflow, workflow_id, **values))
+    groups = {task.parallel_group for task in planned} - {None}
     return len(rows), len(groups)
 
 
@@ -202,8 +241,8 @@ def _row(task: PlanTask, *, open_dependencies: int) -> Mapped:
     }
 
 
-def _updated(act: Act, workflow: Workflow) -> None:
-    act.emit("workflow:updated", workflow.id, workflow.summary())
+def _updated(transaction: PlanTransaction, workflow: Workflow) -> None:
+    transaction.emit("workflow:updated", workflow.id, workflow.summary())
 
 
 def _listed(task: Any, *, is_summary: bool) -> Mapped:

@@ -21,20 +21,20 @@ class Entry(NamedTuple):
 
     Attributes:
         place: Where it is; its folder may be absent.
-        kept: The folder that git keeps of it.
-        workspace_id: The workspace for which this plugin has made it; None if somebody else has.
+        git_folder: The folder that git keeps of it.
+        workspace_id: The workspace for which this plugin has made it; None if this plugin has not made it.
         lock: Why it is locked, perhaps an empty text; None if it is not.
     """
 
     place: Path
-    kept: Path
+    git_folder: Path
     workspace_id: str | None
     lock: str | None
 
     @property
     def is_there(self) -> bool:
         """Whether the folder is there, and names what git keeps of it."""
-        return named_by(self.place / ".git") == self.kept
+        return named_by(self.place / ".git") == self.git_folder
 
 
 async def find_entry(git: Git, place: Path) -> Entry | None:
@@ -47,7 +47,7 @@ async def find_entry(git: Git, place: Path) -> Entry | None:
 
 
 async def entries(git: Git) -> list[Entry]:
-    """List the linked worktrees of a repository, without those that git knows no place of.
+    """List the linked worktrees of a repository, without those whose place is unknown to git.
 
     Raises:
         GitError: git gave no answer.
@@ -61,37 +61,37 @@ def write_mark(entry: Entry, workspace_id: str) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    with Folder.open(entry.kept, inside=entry.kept.parent) as folder:
+    with Folder.open(entry.git_folder, inside=entry.git_folder.parent) as folder:
         folder.replace(MARK, f"{workspace_id}\n".encode())
 
 
 def move(entry: Entry, place: Path) -> None:
-    """Rename the folder of a worktree, and tell git. `git worktree move` would refuse one that has submodules.
+    """Rename the folder of a worktree, and tell git. `git worktree move` refuses worktrees with submodules.
 
     Raises:
         OSError: It is where it was.
     """
     os.rename(entry.place, place)
     try:
-        with Folder.open(entry.kept, inside=entry.kept.parent) as folder:
+        with Folder.open(entry.git_folder, inside=entry.git_folder.parent) as folder:
             folder.replace("gitdir", os.fsencode(place / ".git") + b"\n")
         # Since 2.48 git can write a relative path into a worktree, which leads nowhere after the move.
-        write_pointer(place / ".git", entry.kept)
+        write_pointer(place / ".git", entry.git_folder)
     except BaseException:
         os.rename(place, entry.place)
-        with suppress(OSError), Folder.open(entry.kept, inside=entry.kept.parent) as folder:
+        with suppress(OSError), Folder.open(entry.git_folder, inside=entry.git_folder.parent) as folder:
             folder.replace("gitdir", os.fsencode(entry.place / ".git") + b"\n")
         raise
 
 
-def write_pointer(pointer: Path, kept: Path) -> None:
+def write_pointer(pointer: Path, git_folder: Path) -> None:
     """Write the `.git` of a worktree or a submodule, which names the folder that git keeps of it.
 
     Raises:
         OSError: It cannot be written.
     """
     with Folder.open(pointer.parent, inside=pointer.parent) as folder:
-        folder.replace(pointer.name, b"gitdir: " + os.fsencode(kept) + b"\n")
+        folder.replace(pointer.name, b"gitdir: " + os.fsencode(git_folder) + b"\n")
 
 
 def _entries(folder: Path) -> Iterator[Entry]:
@@ -100,12 +100,12 @@ def _entries(folder: Path) -> Iterator[Entry]:
     except FileNotFoundError:
         return
     for name in names:
-        kept = folder / name
-        line = _line(kept / "gitdir")
+        git_folder = folder / name
+        line = _line(git_folder / "gitdir")
         if line:
-            pointer = Path(os.path.abspath(kept / line))
+            pointer = Path(os.path.abspath(git_folder / line))
             place = Path(os.path.realpath(pointer.parent))
-            yield Entry(place, kept, _line(kept / MARK), _line(kept / "locked"))
+            yield Entry(place, git_folder, _line(git_folder / MARK), _line(git_folder / "locked"))
 
 
 def named_by(pointer: Path) -> Path | None:

@@ -1,10 +1,10 @@
-"""Worktrees of git for tasks: made, removed, and moved aside where something of them would be lost.
+"""Worktrees of git for tasks: made, removed, and moved aside if something in them would be lost.
 
 Only what this plugin has made is ever removed: what git keeps of the worktree has a mark with the id of the workspace,
-and the row of that workspace names the same place. Nothing is pruned. No branch is deleted but one that the same call
-has made, at the commit at which it was made.
+and the row of that workspace names the same place. Nothing is pruned. A branch is deleted only if the same call has
+made it, and only at the commit that it was made at.
 
-Git runs with all filters off, so files that are kept elsewhere (Git LFS) stay pointers.
+Git runs with all filters off, so files that lie elsewhere (Git LFS) stay pointers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from anyio import CancelScope, to_thread
 
-from deepwork.api import DeepWorkError, Folder, Git, GitError
+from deepwork.api import Folder, Git
+from deepwork.errors import DeepWorkError, GitError
 from deepwork_orchestration import git_names, losses, worktree_entries
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.worktree_entries import Entry
@@ -28,7 +29,7 @@ FOLDER = Path(".deepwork") / "worktrees"
 # Below it: worktrees that were removed, although something of them is nowhere else.
 REMOVED = ".removed"
 _LOCK = ".lock"
-# A call waits so long for one that makes or removes another worktree of the project.
+# A call waits so long while another call makes or removes a worktree of the project.
 _LOCK_SECONDS = 60.0
 # git writes this into the lock of a worktree while it makes it.
 _BEING_MADE = "initializing"
@@ -74,7 +75,7 @@ class Removal(NamedTuple):
 
 
 async def add(git: Git, place: Place, branch: str, base: str | None, workspace_id: str) -> Worktree:
-    """Make a worktree on a branch, which is made from `base` if there is none of that name.
+    """Make a worktree on a branch, which is made from `base` if it does not exist.
 
     Raises:
         OrchestrationError: It cannot be made. The error says whether something is left of the attempt.
@@ -86,7 +87,7 @@ async def add(git: Git, place: Place, branch: str, base: str | None, workspace_i
         exists = await git_names.branch_commit(git, branch) is not None
         commit = None if exists else base_commit or await git_names.base_commit(git, None)
         worktree = Worktree(place.path, branch)
-        # A client that goes away must not leave a branch of which nobody knows who has made it.
+        # A client that goes away must not leave a branch behind whose maker is unknown.
         with CancelScope(shield=True):
             try:
                 worktree = worktree._replace(made_folders=await to_thread.run_sync(_make_folder, git.root, place))
@@ -124,7 +125,7 @@ async def _undo(git: Git, worktree: Worktree) -> list[str]:
     except (DeepWorkError, OSError):
         left.append(f"a worktree in {worktree.path}")
     for folder in reversed(worktree.made_folders):
-        with suppress(OSError):  # somebody may have put something into it meanwhile
+        with suppress(OSError):  # it may not be empty any more
             os.rmdir(folder)
     if worktree.made_folders and not left and _exists(worktree.path):
         left.append(f"the folder {worktree.path}")
@@ -137,16 +138,16 @@ async def _undo(git: Git, worktree: Worktree) -> list[str]:
 
 
 async def remove(git: Git, path: Path, branch: str, workspace_id: str) -> Removal:
-    """Remove the worktree of a workspace, but not its branch; or move it aside if something of it would be lost.
+    """Remove the worktree of a workspace, but not its branch; or move it aside if something in it would be lost.
 
     Raises:
-        OrchestrationError: INVALID_STATE; there is no worktree that this plugin has made, and nothing was changed.
+        OrchestrationError: INVALID_STATE; this plugin has made no such worktree, and nothing was changed.
         GitError: git cannot; the worktree is where it was, if nothing else is said.
     """
     if await _removable(git, path, workspace_id) is None:
         return Removal(was_there=False)
     async with _locked(git.root):
-        entry = await _removable(git, path, workspace_id)  # somebody else may have held the lock
+        entry = await _removable(git, path, workspace_id)  # while this call waited, another may have removed it
         with CancelScope(shield=True):
             removal = await _remove(git, entry, branch) if entry else Removal(was_there=False)
     return removal
@@ -189,7 +190,7 @@ async def _removable(git: Git, path: Path, workspace_id: str) -> Entry | None:
     if not _exists(path):
         return None
     if entry is None:
-        raise _refused(f"{str(path)!r} is no worktree of this repository", "Remove it by hand, if it is not needed.")
+        raise _refused(f"{str(path)!r} is not a worktree of this repository", "Remove it by hand, if it is not needed.")
     if entry.workspace_id not in (workspace_id, None):
         problem = f"{name} was made for another workspace: {entry.workspace_id!r}"
         raise _refused(problem, "Clean up that workspace, if it is not needed.")
@@ -203,13 +204,13 @@ async def _removable(git: Git, path: Path, workspace_id: str) -> Entry | None:
 
 
 async def _remove(git: Git, entry: Entry, branch: str) -> Removal:
-    """Remove a worktree from which nothing would be lost; move every other one aside."""
+    """Remove a worktree if nothing would be lost with it; else move it aside."""
     if not entry.is_there:
         raise GitError(f"git keeps a worktree at {str(entry.place)!r}, but its folder is absent or another one")
     # What a worktree's own configuration says holds only if git is opened there: its filters are switched off too.
     tree = await git.worktree_around(entry.place)
     if tree is None or tree.top != entry.place:
-        raise GitError(f"{str(entry.place)!r} is no worktree that git can use")
+        raise GitError(f"{str(entry.place)!r} is not a worktree that git can use")
     reasons = [] if entry.workspace_id is not None else ["it has no mark, so this plugin may not have made it"]
     reasons += await losses.losses(git, tree, entry, branch)
     if reasons:
@@ -232,21 +233,27 @@ async def _move_aside(git: Git, entry: Entry) -> Path:
         GitError: It cannot be moved, and is where it was.
         OrchestrationError: It was moved, but a submodule of it does not find its repository any more.
     """
-    listed = await worktree_entries.entries(git)
-    inner = [other.place for other in listed if other.place != entry.place and other.place.is_relative_to(entry.place)]
+    places = [linked.place for linked in await worktree_entries.entries(git) if linked.place != entry.place]
+    inner = [place for place in places if place.is_relative_to(entry.place)]
     if inner:
         raise GitError(f"another worktree lies in it: {inner[0]}")
     pointers = await to_thread.run_sync(lambda: [*losses.nested_repositories(entry.place)])
     submodules = {name: worktree_entries.named_by(entry.place / name) for name in pointers}
-    strange = [name for name, kept in submodules.items() if kept and not kept.is_relative_to(entry.kept)]
+    strange = [
+        name
+        for name, git_folder in submodules.items()
+        if git_folder and not git_folder.is_relative_to(entry.git_folder)
+    ]
     if strange:
         raise GitError(f"it holds a repository whose git folder lies elsewhere: {strange[0]!r}")
     place = await to_thread.run_sync(_move, git.root, entry)
     try:
-        for name, kept in submodules.items():
-            if kept is not None:
-                await to_thread.run_sync(worktree_entries.write_pointer, place / name, kept)
-                await git.run("config", "--file", str(kept / "config"), "core.worktree", str((place / name).parent))
+        for name, git_folder in submodules.items():
+            if git_folder is not None:
+                await to_thread.run_sync(worktree_entries.write_pointer, place / name, git_folder)
+                await git.run(
+                    "config", "--file", str(git_folder / "config"), "core.worktree", str((place / name).parent)
+                )
     except (OSError, DeepWorkError) as error:
         problem = f"a submodule in {place} does not find its repository: {error}"
         raise _refused(problem, f"The worktree was moved to {place}.") from None
@@ -269,10 +276,10 @@ def _move(root: Path, entry: Entry) -> Path:
 
 
 async def _make_branch(git: Git, branch: str, commit: str) -> None:
-    """Make a branch, which nobody else has made meanwhile.
+    """Make a branch, unless it was made meanwhile.
 
     Raises:
-        GitError: Somebody has, or it is checked out without a commit: the files there belong to the first one to come.
+        GitError: It was, or it is checked out without a commit: the files there belong to the first one to come.
     """
     listed = os.fsdecode(await git.run("worktree", "list", "--porcelain", "-z")).split("\0")
     if f"branch {git_names.branch_ref(branch)}" in listed:
@@ -293,13 +300,13 @@ def _unlocked(entry: Entry) -> Entry:
     """Remove the lock that git itself has left, when it was killed while it made a worktree."""
     if entry.lock == _BEING_MADE:
         with suppress(OSError):
-            os.unlink(entry.kept / "locked")
+            os.unlink(entry.git_folder / "locked")
     return entry
 
 
 async def _has_staged(git: Git, entry: Entry) -> bool:
     """True if the index of a worktree whose folder is gone holds something that its commit does not."""
-    compared = await git.try_run(f"--git-dir={entry.kept}", "diff-index", "--cached", "--quiet", "HEAD", "--")
+    compared = await git.try_run(f"--git-dir={entry.git_folder}", "diff-index", "--cached", "--quiet", "HEAD", "--")
     return compared.returncode != 0
 
 
@@ -309,7 +316,7 @@ async def _has_pointers(git: Git, path: Path) -> bool:
 
 
 def _make_folder(root: Path, place: Place) -> tuple[Path, ...]:
-    """Make the folder of a worktree, which nobody else has made, and name all folders that were made.
+    """Make the folder of a worktree, which must not exist, and name all folders that were made.
 
     Raises:
         GitError: Something is there.
@@ -356,7 +363,7 @@ async def _locked(root: Path) -> AsyncIterator[None]:
 
 
 def left_over(left: list[str]) -> str:
-    """Say what is left of a call that failed."""
+    """Return a text about the remains of a call that failed."""
     return f"This was made and is left: {', '.join(left)}." if left else "Nothing was changed."
 
 

@@ -1,4 +1,4 @@
-"""Which files have changed: by git's word, or because somebody names them."""
+"""Which files have changed: according to git, or to the names in a call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import anyio
 
-from deepwork.api import ArgumentError, GitError, PathRefused, resolve_inside
+from deepwork.errors import ArgumentError, GitError, PathRefused
+from deepwork.paths.paths import resolve_inside
 from deepwork_review.names import printable
 from deepwork_review.working_tree import WorkingTree
 
@@ -106,10 +107,10 @@ async def changed_files(tree: WorkingTree, base_ref: str | None) -> Changes:
 
 
 def named_files(root: Path, names: Sequence[str]) -> Changes:
-    """Count the files that somebody names as changed, as far as they are existing files in the project.
+    """Count named files as changed, as far as they are existing files in the project.
 
     Raises:
-        ArgumentError: Some are named, and none of them is.
+        ArgumentError: None of the named files exists.
     """
     files: set[str] = set()
     notes: list[str] = []
@@ -238,7 +239,7 @@ def _only_staged(unstaged: list[tuple[str, bool]], staged: list[tuple[str, bool]
 
 
 async def _submodules(tree: WorkingTree) -> list[str]:
-    """Say which submodules there are: to see changes inside of them, git would have to run in each."""
+    """Return a note on submodules: to see changes inside of them, git would have to run in each."""
     file = tree.top / ".gitmodules"
     if not file.is_file():
         return []

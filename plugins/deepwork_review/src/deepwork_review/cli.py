@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ConfigError, Level, one_line, open_context, visible, visible_lines
+from deepwork.api import Level, open_context
+from deepwork.errors import ConfigError
+from deepwork.text import one_line, visible, visible_lines
 from deepwork_review.explanation import explain
 from deepwork_review.formatters import DEFAULT, FORMATTERS
 from deepwork_review.lint import lint as find_flaws
@@ -84,7 +86,7 @@ def reviews() -> None:
 @_project
 @_json
 def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
-    """List the rules of all .deepreview files, or those that match one of FILES."""
+    """List the rules of all .deepreview files, or those for FILES."""
     rules = anyio.run(configured_rules, open_context("review", root), files or None)
     if as_json:
         click.echo(json.dumps(rules, indent=2))
@@ -101,7 +103,9 @@ def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
 @_project
 @_json
 def lint(root: str, *, as_json: bool) -> int:
-    """Check all rules: errors, globs that match nothing, excludes without effect, files that are missing.
+    """Check the rules of all .deepreview files.
+
+    It finds errors, globs that match nothing, excludes without effect, and files that are missing.
 
     Exits with 1 if there are errors; warnings do not count.
     """
@@ -125,7 +129,10 @@ def lint(root: str, *, as_json: bool) -> int:
 @_project
 @_json
 def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: bool) -> None:
-    """Show which rules apply to FILE, and for each review whether it has passed or what has changed since."""
+    """Show which rules apply to FILE, and where each review stands.
+
+    Of each review it says whether it has passed, or what has changed since.
+    """
     context = open_context("review", root, platform=platform)
     explanation = anyio.run(partial(explain, context, file, base_ref=base_ref))
     if as_json:
@@ -143,7 +150,10 @@ def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: b
 @click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what is older.")
 @click.option("--passes", is_flag=True, help="Remove passes of that age too, so that their reviews are done again.")
 def clean(root: str, days: float | None, *, passes: bool) -> None:
-    """Remove old instructions and passes; without options, those that every review removes anyway."""
+    """Remove old instructions and passes.
+
+    Without options, it removes only what every review removes anyway.
+    """
     folder = ReviewFolder(open_context("review", root))
     if days is None:
         removed = folder.clean(instruction_days=INSTRUCTION_DAYS, pass_days=PASS_DAYS)

@@ -64,7 +64,7 @@ async def find_rules(root: Path, tree: WorkingTree | None) -> RuleBook:
 
 
 async def find_files(root: Path, tree: WorkingTree | None) -> FileListing:
-    """List all files; in a git repository those that are not ignored."""
+    """List all files; in a git repository, all that are not ignored."""
     if tree:
         paths = await tree.paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         return FileListing(sorted({path for path in paths if not path.endswith("/") and not _is_skipped(path)}))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deepwork.api import ArgumentError, PathRefused, PluginContext
+from deepwork.api import PluginContext
+from deepwork.errors import ArgumentError, PathRefused
 from deepwork_review.changed import relative_path
 from deepwork_review.identity import difference
 from deepwork_review.names import printable

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deepwork.api import ToolError
+from deepwork.errors import ToolError
 
 DEFAULT = "claude"
 
@@ -28,7 +28,7 @@ class Formatter:
     Attributes:
         platform: The name of the platform.
         lead: The first line of a list.
-        agent: Who reviews if the rule names nobody.
+        agent: Who reviews if the rule names no reviewer.
         prompt: What a reviewer is told, with `{path}` for the file of instructions.
     """
 
@@ -38,7 +38,7 @@ class Formatter:
     prompt: str
 
     def fields(self, task: Task) -> dict[str, str]:
-        """Give the fields of a task."""
+        """Return the fields of a task."""
         return {
             "name": task.name,
             "description": task.description,
@@ -79,7 +79,7 @@ def formatter_for(platform: str) -> Formatter:
     """Choose a formatter.
 
     Raises:
-        ToolError: There is none for this platform.
+        ToolError: This platform has no formatter.
     """
     if platform not in FORMATTERS:
         supported = ", ".join(sorted(FORMATTERS))

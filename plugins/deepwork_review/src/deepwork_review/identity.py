@@ -18,7 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from deepwork.api import PathRefused, open_regular
+from deepwork.errors import PathRefused
+from deepwork.paths.paths import open_regular
 from deepwork_review.changed import Changes
 from deepwork_review.material import Material
 from deepwork_review.rules import Rule
@@ -52,7 +53,7 @@ class Identifier:
         self._unchanged_digests: dict[str, str] = {}
 
     def identify(self, material: Material) -> Identity:
-        """Give a review an id that people can read, and that differs as soon as any component does."""
+        """Return an id of a review that people can read, and that differs as soon as any component does."""
         components = self._components(material)
         text = json.dumps({"version": VERSION, **components}, sort_keys=True, separators=(",", ":"))
         digest = sha256(text.encode()).hexdigest()
@@ -140,7 +141,7 @@ def text_digest(text: str) -> str:
 
 
 def is_unchanged(root: Path, path: str, digest: str) -> bool:
-    """Say whether a file still is what the components of an identity say it was."""
+    """True if a file still has the digest in the components of an identity."""
     if digest == DELETED:
         return not os.path.lexists(root / path)
     # The digest of an unreadable file never repeats, so it says nothing about a change.

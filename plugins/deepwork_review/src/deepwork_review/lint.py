@@ -1,4 +1,4 @@
-"""Checks all rules: those that cannot be read, and those that would not do what they seem to say."""
+"""Checks all rules for mistakes: unreadable ones, and patterns that would not do what they seem to say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext, TrustedCommand
+from deepwork.api import Check, Finding, Level, PluginContext, TrustedCommand
+from deepwork.errors import DeepWorkError
 from deepwork_review.discover import RuleBook, find_files, find_rules
 from deepwork_review.formatters import FORMATTERS
 from deepwork_review.match import Matcher

@@ -41,7 +41,7 @@ class Globs:
         self._count = len(regexes)
 
     def ways(self, depth: int) -> int:
-        """Say how many ways to divide a path must be tried in the worst case."""
+        """Return the worst-case number of ways to divide a path."""
         return comb(depth, self.globstars) * self._count
 
 
@@ -64,7 +64,7 @@ class Matcher:
         self.gave_up: str | None = None
 
     def matches(self, path: str) -> bool:
-        """Say whether the rule applies to a file of the project; True if that would take too long to find out."""
+        """True if the rule applies to a file of the project, or if that would take too long to find out."""
         return bool(self.select([path]))
 
     def select(self, paths: Sequence[str]) -> list[str]:

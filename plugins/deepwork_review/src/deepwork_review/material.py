@@ -117,7 +117,7 @@ class MaterialReader:
         self.notes: list[str] = []
 
     def materials(self, rule_match: RuleMatch) -> Iterator[Material]:
-        """Give the material of each review that a rule demands, by its strategy."""
+        """Yield the material of each review that a rule demands, by its strategy."""
         rule, common = rule_match.rule, self._common(rule_match)
         match rule.body.review.strategy:
             case Strategy.INDIVIDUAL:

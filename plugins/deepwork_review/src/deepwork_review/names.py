@@ -1,4 +1,4 @@
-"""File names as people and agents read them, whatever characters they contain."""
+"""File names as people and agents read them, with any characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def printable(name: str) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Say whether a name can be written as it is."""
+    """True if a name can be written as it is."""
     return name.isprintable() and name == name.strip() and not name.startswith("$'")
 
 

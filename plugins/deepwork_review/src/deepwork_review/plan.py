@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import anyio
 from anyio import to_thread
 
-from deepwork.api import PluginContext, ToolError, visible
+from deepwork.api import PluginContext
+from deepwork.errors import ToolError
+from deepwork.text import visible
 from deepwork_review.changed import Changes, changed_files, named_files
 from deepwork_review.discover import RuleBook, find_files, find_rules
 from deepwork_review.formatters import DEFAULT, Formatter, Task, formatter_for

@@ -12,7 +12,8 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from deepwork.api import PluginContext, ProgramError, TrustedCommand, run_program
+from deepwork.api import PluginContext, TrustedCommand, run_program
+from deepwork.errors import ProgramError
 from deepwork_review.discover import RuleBook, find_rules
 from deepwork_review.project_files import MissingFile, UnusableFile, read_file
 from deepwork_review.rules import Rule
@@ -49,10 +50,10 @@ async def precompute(context: PluginContext, rules: Sequence[Rule]) -> tuple[dic
 
 
 def command_of(root: Path, rule: Rule) -> TrustedCommand:
-    """Give a rule's command, which starts with a script of the project.
+    """Return a rule's command, which starts with a script of the project.
 
     Raises:
-        ValueError: It does not.
+        ValueError: The command is empty, or its first word is not a usable script.
     """
     text = rule.body.review.precomputed_info_for_reviewer_bash_command or ""
     words = shlex.split(text)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepwork.api import PathRefused, read_regular
+from deepwork.api import read_regular
+from deepwork.errors import PathRefused
 
 
 class UnusableFile(Exception):

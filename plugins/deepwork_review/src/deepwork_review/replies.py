@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from anyio import to_thread
 
-from deepwork.api import ArgumentError, PathRefused, PluginContext, ToolError, visible
+from deepwork.api import PluginContext
+from deepwork.errors import ArgumentError, PathRefused, ToolError
+from deepwork.text import visible
 from deepwork_review.changed import relative_path
 from deepwork_review.discover import RuleBook, find_rules
 from deepwork_review.names import printable
@@ -15,7 +17,7 @@ from deepwork_review.working_tree import WorkingTree
 
 
 async def needed_reviews(context: PluginContext, files: Sequence[str] | None) -> str:
-    """Plan the reviews of a change, write their instructions, and list those that have not passed.
+    """Plan the reviews of a change, write their instructions, and list the pending ones.
 
     Warnings come first, because they limit what the list means.
 
@@ -29,7 +31,7 @@ async def needed_reviews(context: PluginContext, files: Sequence[str] | None) ->
 
 
 def review_list(plan: Plan) -> str:
-    """List the pending reviews of a plan, or say why there are none.
+    """List the pending reviews of a plan, or return the reason why none is pending.
 
     Raises:
         ToolError: Nothing may be concluded: no rule could be read, or the changes are not known.
@@ -59,9 +61,9 @@ def review_list(plan: Plan) -> str:
 
 
 async def configured_rules(context: PluginContext, files: Sequence[str] | None) -> list[dict[str, str]]:
-    """Read all rules, and list them or those that match one of the files.
+    """Read all rules, and list them, or only the rules that match one of the files.
 
-    Broken files are always in the list, so that nobody takes the rest for all rules.
+    Broken files are always in the list: without them the rest would pass for all rules.
 
     Raises:
         ArgumentError: A path lies outside of the project.

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deepwork.api import ArgumentError, Folder, PathRefused, PluginContext, StorageError
+from deepwork.api import Folder, PluginContext
+from deepwork.errors import ArgumentError, PathRefused, StorageError
 from deepwork_review.identity import Components, Identity, is_unchanged
 
 FOLDER = "review_instructions"
@@ -26,7 +27,7 @@ _ID = re.compile(r"^[A-Za-z0-9._-]{1,230}--[0-9a-f]{12}$")
 
 @dataclass(frozen=True)
 class PassRecord:
-    """That a review has passed: when, by whom, and what the reviewer said."""
+    """The record of a passed review: when, by whom, and the reviewer's words."""
 
     review_id: str
     digest: str
@@ -72,7 +73,7 @@ class ReviewFolder:
         return records
 
     def records(self) -> list[PassRecord]:
-        """Give all passes, the newest first."""
+        """Return all passes, the newest first."""
         with self._open_user_dir() as folder:
             if folder is None:
                 return []

@@ -11,7 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
 
-from deepwork.api import Document, DocumentError, Problem, read_document, visible
+from deepwork.documents.document import Document
+from deepwork.documents.load import read_document
+from deepwork.documents.problems import DocumentError, Problem
+from deepwork.text import visible
 from deepwork_review.match import MAX_SECONDS, Matcher, refuse_glob
 from deepwork_review.project_files import UnusableFile, read_file, read_text
 
@@ -135,7 +138,7 @@ class Rule:
         return f"{posixpath.basename(self.folder)}/{self.name}" if self.folder else self.name
 
     def beside(self, path: str) -> str:
-        """Give the path, relative to the project, of a file that the rule names relative to its own folder."""
+        """Return the path, relative to the project, of a file that the rule names relative to its own folder."""
         return f"{self.folder}/{path}" if self.folder else path
 
     @property
@@ -144,7 +147,7 @@ class Rule:
         return len(self.body.match.include) + len(self.body.match.exclude)
 
     def matcher(self, seconds: float = MAX_SECONDS) -> Matcher:
-        """Make a new matcher. Each counts the time that it takes, so nobody shares one."""
+        """Make a new matcher. Each counts its own time, so it must not be shared."""
         return Matcher(self.folder, self.body.match.include, self.body.match.exclude, seconds=seconds)
 
 

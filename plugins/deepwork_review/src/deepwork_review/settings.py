@@ -9,7 +9,7 @@ class ReviewSettings(BaseModel):
     """The settings of this plugin.
 
     Attributes:
-        base: The branch, tag or commit with which changes are compared.
+        base: The branch, tag or commit to compare changes with.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -13,8 +14,8 @@ from deepwork.api import Git
 class WorkingTree(Git):
     """A working tree that does not change while one call looks at it."""
 
-    def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
-        super().__init__(root, environment)
+    def __init__(self, root: Path, environment: Mapping[str, str], **options: Any) -> None:
+        super().__init__(root, environment, **options)
         self._untracked: list[str] | None = None
         self._lock = anyio.Lock()
 

@@ -11,10 +11,12 @@ from deepwork_sql.access import Database
 from deepwork_sql.errors import DatabaseError, LeaseLost, RequestConflict, UnstorableText
 from deepwork_sql.events import Event, Viewer
 from deepwork_sql.ids import new_id
+from deepwork_sql.requests import Answer
 from deepwork_sql.text import check_json, check_text
 from deepwork_sql.transaction import Transaction
 
 __all__ = [
+    "Answer",
     "Database",
     "DatabaseError",
     "Event",
@@ -34,7 +36,7 @@ PLUGIN = "sql"
 
 
 async def database(context: PluginContext) -> Database:
-    """Give the database of this server, opened and migrated at its first use; all plugins share it.
+    """Return the database of this server, opened and migrated at its first use; all plugins share it.
 
     Args:
         context: The context of any plugin.
@@ -51,7 +53,7 @@ async def database(context: PluginContext) -> Database:
 
 
 def has_database(context: PluginContext) -> bool:
-    """Say whether there is a database already; who only looks need not make one.
+    """True if there is a database already: a reader need not make one.
 
     Args:
         context: The context of any plugin.

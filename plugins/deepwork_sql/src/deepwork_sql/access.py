@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from deepwork.api import WorkQueue
+from deepwork.programs.work_queue import WorkQueue
 from deepwork_sql.events import Event, Viewer
+from deepwork_sql.hub import Hub
 from deepwork_sql.transaction import Transaction
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from deepwork_sql.execution import Executor
     from deepwork_sql.wake_ups import WakeUps
 
@@ -23,10 +27,6 @@ Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 # One writes, and one takes over the others that wait when that takes long.
 _SQLITE_WRITERS = 2
-# So many events are read at once by whoever follows the feed.
-_PAGE = 500
-# Polling is the truth and wake-ups only make it faster: these are the pauses after the last sign of life.
-_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 class Database:
@@ -42,6 +42,7 @@ class Database:
         self,
         executor: Executor,
         wake_ups: WakeUps,
+        tasks: TaskGroup,
         *,
         dialect: Literal["sqlite", "postgresql"],
         url: str,
@@ -53,11 +54,12 @@ class Database:
         self.machine = machine
         self._executor = executor
         self._wake_ups = wake_ups
+        self._hub = Hub(self, wake_ups, tasks)
         if dialect == "sqlite":
             # It computes in the thread of its caller, so that few threads at a time get on best, and has one writer.
             self._run_write: Run = WorkQueue("deepwork-writes", threads=_SQLITE_WRITERS).run
             self._run_read: Run = WorkQueue("deepwork-reads", threads=threads).run
-        else:  # whoever waits for a server lets others compute
+        else:  # a thread that waits for a server leaves the processor to others
             self._run_write = self._run_read = partial(to_thread.run_sync, limiter=CapacityLimiter(threads))
 
     async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
@@ -107,18 +109,18 @@ class Database:
     async def feed(
         self, after: str | None, *, limit: int = 1000, source: str | None = None, workflow_id: str | None = None
     ) -> list[Event]:
-        """Read the events after a cursor, the oldest first; without a cursor from the oldest that there is.
+        """Read the events after a cursor, the oldest first; without a cursor from the very first.
 
-        No event that is committed later ever comes before one that was read.
+        An event that is committed later never comes before an event that was read.
 
         Args:
             after: The `id` of the last event that was seen, or `end_of_feed()`.
             limit: At most this many.
-            source: Only those of this plugin.
-            workflow_id: Only those of this workflow.
+            source: Only events of this plugin.
+            workflow_id: Only events of this workflow.
 
         Raises:
-            ArgumentError: The cursor is none.
+            ArgumentError: The cursor is not the id of an event.
         """
         from deepwork_sql import feed
 
@@ -134,9 +136,9 @@ class Database:
         workflow_id: str | None = None,
         viewer: Viewer | None = None,
     ) -> list[Event]:
-        """Read the events before a cursor, the newest first; without a cursor from the newest that there is.
+        """Read the events before a cursor, the newest first; without a cursor from the very last.
 
-        For people who look back. An event may come in between that is committed later: who must miss none follows.
+        For people who look back. An event that is committed later may come in between: to miss none, use `follow`.
 
         Args:
             before: The `id` of an event.
@@ -144,10 +146,10 @@ class Database:
             source: Only those of this plugin.
             event: Only those whose name begins so.
             workflow_id: Only those of this workflow.
-            viewer: Without what they may not see of sessions.
+            viewer: Without the parts of sessions that they may not see.
 
         Raises:
-            ArgumentError: The cursor is none.
+            ArgumentError: The cursor is not the id of an event.
         """
         from deepwork_sql import feed
 
@@ -158,7 +160,7 @@ class Database:
         )
 
     async def end_of_feed(self) -> str:
-        """Give the cursor of now: after it come the events that nobody can have read yet."""
+        """Return the cursor of now: after it come the events that no reader can have seen yet."""
         from deepwork_sql import feed
 
         return await self.read(feed.end)
@@ -166,14 +168,11 @@ class Database:
     async def follow(
         self, after: str | None, *, source: str | None = None, workflow_id: str | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Give the events after a cursor for ever, each soon after its transaction is committed."""
-        pauses = iter(_PAUSES)
-        while True:
-            wake_up = self._wake_ups.next()
-            events = await self.feed(after, limit=_PAGE, source=source, workflow_id=workflow_id)
-            for event in events:
+        """Yield the events after a cursor for ever, each soon after its transaction is committed.
+
+        All who follow share one reader of the feed. Whoever takes events slowly misses none.
+        """
+        followed = self._hub.follow(after, source=source, workflow_id=workflow_id)
+        async with aclosing(followed) as events:
+            async for event in events:
                 yield event
-                after = event.id
-            if not events and not await wake_up.within(next(pauses, _PAUSES[-1])):
-                continue
-            pauses = iter(_PAUSES)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from deepwork.api import ConfigError, PluginContext
+from deepwork.api import PluginContext
+from deepwork.errors import ConfigError
 from deepwork_sql.places import Place, place_of
 from deepwork_sql.server_url import ServerUrl, shown_url, sqlite_path
 from deepwork_sql.settings import AskedSettings, SqlSettings
@@ -61,7 +62,7 @@ def choose_address(context: PluginContext) -> Address:
         context: The context of the plugin `sql`.
 
     Raises:
-        ConfigError: The URL cannot be used, or the project names one that is not trusted.
+        ConfigError: The URL cannot be used, or the project names an untrusted one.
     """
     settings = context.settings(SqlSettings)
     machine = settings.machine or socket.gethostname()

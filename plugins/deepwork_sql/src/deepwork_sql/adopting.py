@@ -36,7 +36,7 @@ def find_source(path: Path, environment: Mapping[str, str]) -> Source:
     """Find the database that `--from` names: a file, or the folder of a project, which may be gone.
 
     Raises:
-        DatabaseError: There is none.
+        DatabaseError: It does not exist.
     """
     if path.is_file():
         return Source(path)
@@ -62,10 +62,10 @@ def adopt(source: Source, place: Place, project: Path) -> Path | None:
         project: The folder of the project.
 
     Returns:
-        The copy that was made of the database which the project had until now; None if it had none.
+        The copy of the project's former database; None if it had none.
 
     Raises:
-        DatabaseError: The source is no database, or a file that is to be replaced is in use.
+        DatabaseError: The source is not a database, or the file to replace is in use.
     """
     with place.locked() as home:
         target = home / FILE

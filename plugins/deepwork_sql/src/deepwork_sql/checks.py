@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from deepwork.api import Check, DeepWorkError, Finding, Level, PluginContext
+from deepwork.api import Check, Finding, Level, PluginContext
+from deepwork.errors import DeepWorkError
 from deepwork_sql.address import VARIABLE, Address, choose_address
 from deepwork_sql.places import Place, moved_text, unused_text
 from deepwork_sql.server_url import ServerUrl
@@ -38,7 +39,7 @@ def _examine(context: PluginContext) -> Iterator[Finding]:
 
 
 def _place(place: Place) -> Iterator[Finding]:
-    """Say where a database is yet to be made or moved to, and name what is not opened."""
+    """Tell where a database is yet to be made or moved to, and name what is not opened."""
     old, file = place.old, place.file
     if old.exists and not old.is_own:
         yield Finding(
@@ -61,11 +62,11 @@ def _place(place: Place) -> Iterator[Finding]:
 
 
 def _state(address: Address, project: str) -> Finding:
-    """Look at the database; only its users bring it up to date."""
-    from deepwork_sql.inspection import look
+    """Return the state of the database; only its users bring it up to date."""
+    from deepwork_sql.opening import look
 
-    found, counts = look(address, project)
-    outdated = ", ".join(state.installed.schema.name for state in found if state.is_outdated)
+    states, counts = look(address, project)
+    outdated = ", ".join(state.installed.schema.name for state in states if state.is_outdated)
     if not outdated:
         return Finding(
             Level.OK, f"{address.shown}: {counts['sessions']} sessions of this project, {counts['events']} events"

@@ -12,15 +12,19 @@ from typing import Any, TypeVar
 
 import anyio
 import click
+from anyio import to_thread
 
-from deepwork.api import ConfigError, open_context, serve_apps, visible
+from deepwork.api import open_context
+from deepwork.errors import ConfigError
+from deepwork.server.apps import serve_apps
+from deepwork.text import visible
 from deepwork_sql import database
 from deepwork_sql.address import VARIABLE, choose_address
 from deepwork_sql.adopting import Source, find_source
 from deepwork_sql.adopting import adopt as adopt_database
 from deepwork_sql.copying import copy_sessions
 from deepwork_sql.events import Event, as_mapping
-from deepwork_sql.inspection import check_database, describe, migrate_now
+from deepwork_sql.inspection import check_database, describe
 from deepwork_sql.places import Place
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -50,7 +54,7 @@ def migrate(root: str) -> None:
 
     The first use of the database does the same, unless plugins.settings.sql.migrate is false.
     """
-    for line in anyio.run(migrate_now, root):
+    for line in anyio.run(_migrate, root):
         click.echo(visible(line))
 
 
@@ -71,7 +75,10 @@ def info(root: str, *, as_json: bool) -> None:
 @_project
 @_json
 def check(root: str, *, as_json: bool) -> int:
-    """Check the database: whether it is whole, its tables fit this release, and every session can be read."""
+    """Check whether the database is in order.
+
+    That is whether it is whole, its tables fit this release, and every session can be read.
+    """
     problems = anyio.run(check_database, root)
     if as_json:
         click.echo(json.dumps({"ok": not problems, "problems": problems}, indent=2))
@@ -93,7 +100,9 @@ def check(root: str, *, as_json: bool) -> int:
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @_project
 def adopt(root: str, source: Path | None, *, yes: bool) -> None:
-    """Use a database that lies elsewhere: of a repository that was moved or copied, of another machine, or a backup.
+    """Use a database that lies elsewhere.
+
+    It may be that of a repository that was moved or copied, of another machine, or a backup.
 
     A file in .deepwork/data that you have not made is not opened unasked, because a repository could have brought it.
     """
@@ -119,10 +128,10 @@ def adopt(root: str, source: Path | None, *, yes: bool) -> None:
 @_project
 @_json
 def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
-    """Copy the sessions of this project from one state store to another, and compare each with its copy.
+    """Copy the sessions of this project to another state store.
 
-    What is there already is left as it is, so an interrupted copy can be started again. Archived and damaged sessions
-    are not copied, but named.
+    Each is compared with its copy. What is there already is left as it is, so an interrupted copy can be started again.
+    Archived and damaged sessions are not copied, but named.
     """
     report = anyio.run(copy_sessions, root, source, target)
     if as_json:
@@ -139,7 +148,7 @@ def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
 @_json
 @click.option("--since", metavar="ID", help="Only events after the one with this id.")
 @click.option("--source", metavar="PLUGIN", help="Only events of this plugin.")
-@click.option("--serve", is_flag=True, help="Serve the feed, and whatever else plugins have, over HTTP instead.")
+@click.option("--serve", is_flag=True, help="Serve the feed, and other applications of plugins, over HTTP instead.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="With --serve: listen here.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="With --serve: 0 takes a free one."
@@ -216,4 +225,13 @@ def _json_line(event: Event) -> str:
 def _text_line(event: Event) -> str:
     at = datetime.fromtimestamp(event.at / 1000, UTC).isoformat(timespec="milliseconds")
     data: Any = json.dumps(event.data, ensure_ascii=False)
-    return visible(f"{event.id}  {at}  {event.source}  {event.event}  {event.workflow_id or '-'}  {data}")
+    place, who = event.workflow_id or "-", f"by {event.principal or '-'}"
+    return visible(f"{event.id}  {at}  {event.source}  {event.event}  {place}  {who}  {data}")
+
+
+async def _migrate(root: str) -> list[str]:
+    """Bring the tables up to date, for any setting of `migrate`, and return which were not."""
+    from deepwork_sql.opening import migrate_address
+
+    context = open_context("sql", root)
+    return await to_thread.run_sync(migrate_address, choose_address(context))

@@ -113,7 +113,7 @@ def running_cluster() -> Iterator[Cluster]:
 
 
 def _as(user: pwd.struct_passwd | None) -> dict[str, Any]:
-    """Give what lets `subprocess` run a program as another user."""
+    """Return what lets `subprocess` run a program as another user."""
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
 
 
@@ -130,7 +130,7 @@ def _configure(folder: Path, port: int) -> None:
 
 
 def _run(program: str, *arguments: str) -> None:
-    """Run one of the programs of PostgreSQL, as another user if this is root, whom they refuse."""
+    """Run one of the programs of PostgreSQL, as another user if this is root: they refuse to run as root."""
     environment = {**os.environ, "LC_ALL": "C"}
     # The server inherits the output of `pg_ctl`, so this is a file: a pipe would never be closed.
     with tempfile.TemporaryFile() as output:
@@ -156,16 +156,16 @@ def find_program(program: str) -> str:
     Raises:
         NoPostgres: It is not installed.
     """
-    if found := shutil.which(program):
-        return found
+    if path := shutil.which(program):
+        return path
     if config := shutil.which("pg_config"):
         folder = subprocess.run([config, "--bindir"], capture_output=True, text=True, check=False).stdout.strip()
-        if found := shutil.which(program, path=folder):
-            return found
+        if path := shutil.which(program, path=folder):
+            return path
     for pattern in _FOLDERS:
         for candidate in sorted(Path("/").glob(pattern[1:]), key=_version, reverse=True):
-            if found := shutil.which(program, path=str(candidate)):
-                return found
+            if path := shutil.which(program, path=str(candidate)):
+                return path
     raise NoPostgres(f"{program} is not installed")
 
 

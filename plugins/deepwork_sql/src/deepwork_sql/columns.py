@@ -8,10 +8,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Dialect, String, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
+from deepwork_sql.text import dumps
+
 # Milliseconds since 1970, by the clock of the database.
 Milliseconds = BigInteger
 
-# Compared byte by byte on both engines, whatever language the database sorts for.
+# Compared byte by byte on both engines, in a database of any language.
 Key = String().with_variant(String(collation="C"), "postgresql")
 
 
@@ -45,8 +47,3 @@ class _Json(UserDefinedType[Any]):
     def get_col_spec(self, **_: Any) -> str:
         """Name the type in `CREATE TABLE`."""
         return "JSON"
-
-
-def dumps(value: Any) -> str:
-    """Write JSON as short as it can be, with every text as it is."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deepwork.api import ConfigError, CorruptSession, Session, StaleSession, StateStore, open_store
+from deepwork.api import Session, StateStore
+from deepwork.errors import ConfigError, CorruptSession, StaleSession
+from deepwork.project.stores import open_store
 
 
 class CopyReport(NamedTuple):
@@ -25,7 +27,7 @@ class CopyReport(NamedTuple):
         return int(bool(self.different or self.failed))
 
     def lines(self) -> Iterator[str]:
-        """Say it in words."""
+        """Return it in words."""
         yield f"copied     {len(self.copied)}"
         yield f"present    {len(self.present)} (an equal copy was there)"
         for title, session_ids, meaning in (

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 from sqlalchemy import URL, Engine, create_engine, event
 
-from deepwork.api import ConfigError
+from deepwork.errors import ConfigError
 from deepwork_sql.address import Address
 from deepwork_sql.server_url import ServerUrl, secret_values
 
@@ -61,7 +61,7 @@ def cleaned(engine: Engine, message: str) -> str:
 
 
 def driver_arguments(engine: Engine) -> dict[str, Any]:
-    """Give what psycopg needs for a connection of its own, beside the pool."""
+    """Return what psycopg needs for a connection of its own, beside the pool."""
     return {"connect_timeout": _CONNECT_SECONDS, **engine.dialect.create_connect_args(engine.url)[1]}
 
 
@@ -120,8 +120,8 @@ def _sqlite(path: Path) -> Engine:
         pool_size=CONNECTIONS,
         max_overflow=0,
         hide_parameters=True,
-        # Whoever finds the database locked tries again soon: SQLite itself would sleep longer and longer, and let
-        # those who came later pass.
+        # A writer that finds the database locked tries again soon: SQLite itself would sleep longer and longer, and let
+        # later ones pass.
         connect_args={"timeout": 0, "isolation_level": None},
     )
     event.listen(engine, "connect", _prepare_sqlite)

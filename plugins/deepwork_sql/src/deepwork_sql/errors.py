@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from deepwork.api import StorageError, ToolError, visible
+from deepwork.errors import StorageError, ToolError
+from deepwork.text import visible
 
 
 class DatabaseError(StorageError):
     """The database did not answer, or cannot be used; nothing was changed.
 
-    Its message is one line, whatever is in the paths and the answers of drivers that it names.
+    Its message is one line: paths and answers of drivers are escaped.
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -33,4 +34,4 @@ class RequestConflict(ToolError):
 
 
 class LeaseLost(ToolError):
-    """A lease that has run out, or that somebody else has taken since."""
+    """A lease that has run out, or that another holder has taken since."""

@@ -4,10 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
+
+from deepwork.api import things
+from deepwork.errors import ArgumentError
 
 # The source of the events of sessions.
 CORE = "core"
+# The largest number that a part of a cursor can have.
+LAST = 2**63 - 1
+
+
+class Cursor(NamedTuple):
+    """A place in the feed."""
+
+    xid: int
+    seq: int
+
+    @classmethod
+    def parse(cls, cursor: str) -> Self:
+        """Read what `Event.id` says.
+
+        Raises:
+            ArgumentError: It is something else.
+        """
+        xid, _, seq = cursor.partition("-")
+        if not (_is_number(xid) and _is_number(seq)):
+            shown = f"{cursor[:40]}…" if len(cursor) > 40 else cursor
+            raise ArgumentError(f"{shown!r} is not the id of an event", hint="Give the `id` of the last event seen.")
+        return cls(int(xid), int(seq))
+
+    def __str__(self) -> str:
+        """Write it as `Event.id`."""
+        return f"{self.xid}-{self.seq}"
 
 
 @dataclass(frozen=True)
@@ -47,9 +76,14 @@ class Event:
     principal: str | None
     data: Mapping[str, Any]
 
+    @property
+    def things(self) -> list[str]:
+        """The things that it is about, such as `task:ID`: first what is most worth opening."""
+        return things.things_of(self.source, self.event, self.workflow_id, self.data)
+
 
 def as_mapping(event: Event) -> dict[str, Any]:
-    """Give an event as JSON has it."""
+    """Return an event as JSON has it."""
     return {
         "id": event.id,
         "source": event.source,
@@ -57,5 +91,11 @@ def as_mapping(event: Event) -> dict[str, Any]:
         "workflow_id": event.workflow_id,
         "at": event.at,
         "principal": event.principal,
+        "thing": next(iter(event.things), None),
         "data": event.data,
     }
+
+
+def _is_number(part: str) -> bool:
+    # The length comes first: Python refuses to read a number of thousands of digits.
+    return len(part) <= len(str(LAST)) and part.isascii() and part.isdigit() and int(part) <= LAST

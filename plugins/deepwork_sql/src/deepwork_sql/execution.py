@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from deepwork.api import DeepWorkError
+from deepwork.errors import DeepWorkError
 from deepwork_sql.engines import READ_ONLY, cleaned
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.prepared import execute
@@ -130,7 +130,7 @@ class _Write:
 def _start(connection: Connection, lock: str | None) -> tuple[int | None, int | None]:
     """Begin a transaction of PostgreSQL with its lock, its id and the time, in one message.
 
-    On SQLite it has begun, is the only one that writes, and its commit is never in doubt.
+    On SQLite it has begun, is the only writer, and its commit is never in doubt.
     """
     if connection.dialect.name == "sqlite":
         return None, None

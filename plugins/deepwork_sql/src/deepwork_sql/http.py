@@ -13,7 +13,9 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from deepwork.api import DeepWorkError, PluginContext, caller_of
+from deepwork.api import PluginContext
+from deepwork.errors import DeepWorkError
+from deepwork.ports.call import caller_of
 from deepwork_sql import database
 from deepwork_sql.events import CORE, Event, as_mapping
 
@@ -63,7 +65,7 @@ async def _events(context: PluginContext, socket: WebSocket) -> AsyncGenerator[E
             if event.source != CORE or caller.may_see(event.principal):
                 yield event
             elif not caller.may_list:
-                # That something happens is no secret, but an id is all that is needed to go on with a session.
+                # It is no secret that something happens, but an id alone would let its reader go on with a session.
                 yield replace(event, workflow_id=None, principal=None, data={})
 
 

@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from deepwork.api import Folder, PathRefused
+from deepwork.api import Folder
+from deepwork.errors import PathRefused
 
 MAX_CONFIG = 1024 * 1024
 _BARE = re.compile(r"^\s*bare\s*=\s*(true|yes|on|1)\s*$", re.MULTILINE | re.IGNORECASE)
@@ -67,7 +68,7 @@ def _first_line(file: Path) -> str | None:
 
 
 def _read(file: Path, limit: int = 4096) -> str:
-    """Read a small file; nothing of one that is no regular file, or is larger."""
+    """Read a regular file, if it is small."""
     try:
         with Folder.open(file.parent, inside=file.parent) as folder:
             return (folder.read(file.name, limit=limit) or b"").decode()

@@ -24,7 +24,7 @@ class SqliteMachine(StoreMachine):
         return partial(ProjectStore, Path(self._folder.name))
 
     def url(self) -> str:
-        """Give the URL of the database."""
+        """Return the URL of the database."""
         return f"sqlite:///{self._folder.name}/machine.db"
 
     def teardown(self) -> None:
@@ -37,5 +37,5 @@ class PostgresMachine(SqliteMachine):
     """All runs use one database of the shared server, one after the other."""
 
     def url(self) -> str:
-        """Give the URL of the database."""
+        """Return the URL of the database."""
         return shared_server().url

@@ -19,7 +19,7 @@ LOCK = "deepwork:migrations"
 
 
 class SchemaState(NamedTuple):
-    """A schema in a database and in the installed release; a version is 0 where there is none."""
+    """A schema in a database and in the installed release; a version is 0 for tables that do not exist yet."""
 
     installed: InstalledSchema
     stored_version: int
@@ -49,13 +49,13 @@ def states(connection: Connection, installed: Iterable[InstalledSchema]) -> list
     ]
 
 
-def check_releases(found: Iterable[SchemaState]) -> None:
+def check_releases(stored: Iterable[SchemaState]) -> None:
     """Refuse a release that is too old for the database.
 
     Raises:
         DatabaseError: The installed release is too old; the error says which is needed.
     """
-    for state in found:
+    for state in stored:
         if state.is_too_new:
             name = state.installed.schema.name
             raise DatabaseError(
@@ -66,16 +66,16 @@ def check_releases(found: Iterable[SchemaState]) -> None:
 
 
 def migrate(transaction: Transaction, installed: Iterable[InstalledSchema]) -> list[SchemaState]:
-    """Bring all tables up to date in one transaction, and give what was outdated.
+    """Bring all tables up to date in one transaction, and return what was outdated.
 
     Raises:
         DatabaseError: The installed release is too old.
     """
     installed = list(installed)
     transaction.lock(LOCK)
-    found = states(transaction.connection, installed)
-    check_releases(found)
-    outdated = [state for state in found if state.is_outdated]
+    stored = states(transaction.connection, installed)
+    check_releases(stored)
+    outdated = [state for state in stored if state.is_outdated]
     for state in outdated:
         _upgrade(transaction.connection, state.installed.schema)
         _record(transaction, state)

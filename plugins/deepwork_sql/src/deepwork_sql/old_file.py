@@ -16,7 +16,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from deepwork.api import Folder, PathRefused
+from deepwork.api import Folder
+from deepwork.errors import PathRefused
 from deepwork_sql.errors import DatabaseError
 
 NAME = "deepwork.db"
@@ -54,7 +55,7 @@ class OldFile:
 
     @property
     def exists(self) -> bool:
-        """Whether there is something that may be a database, whoever has made it."""
+        """Whether there is something that may be a database of any owner."""
         try:
             status = self.path.lstat()
         except OSError:
@@ -93,11 +94,11 @@ class OldFile:
             yield connection
 
     def check_beside(self) -> None:
-        """Refuse files beside it that nobody uses.
+        """Refuse unused files beside it.
 
         Raises:
             InUse: Another process has the file open, and they are its own.
-            DatabaseError: There are some.
+            DatabaseError: There are such files.
         """
         if beside := self.files_beside():
             self._check_unused()
@@ -125,7 +126,7 @@ class OldFile:
                     path.unlink()
 
     def _head(self) -> bytes:
-        """Read the first bytes; none of what is no regular file, or is reached by a link."""
+        """Read the first bytes of a regular file that is not reached by a link; else return none."""
         if any(folder.is_symlink() for folder in (self.path.parent.parent, self.path.parent)):
             return b""
         try:

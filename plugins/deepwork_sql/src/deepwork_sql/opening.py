@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -11,12 +12,12 @@ from sqlalchemy import Engine
 
 from deepwork_sql.access import Database
 from deepwork_sql.address import Address
+from deepwork_sql.contents import counts
 from deepwork_sql.engines import POOL, make_engine, shown_engine
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.execution import Executor
 from deepwork_sql.feed import align, is_restored
-from deepwork_sql.migration import check_releases, migrate, states
-from deepwork_sql.requests import forget_old_requests
+from deepwork_sql.migration import SchemaState, check_releases, migrate, states
 from deepwork_sql.retry import OPENING, POSTGRES, SQLITE
 from deepwork_sql.schema import installed_schemas
 from deepwork_sql.transaction import Transaction
@@ -38,6 +39,7 @@ async def open_database(address: Address) -> AsyncIterator[Database]:
             database = Database(
                 Executor(engine, SQLITE if address.dialect == "sqlite" else POSTGRES),
                 WakeUps(engine, tasks),
+                tasks,
                 dialect=address.dialect,
                 url=shown_engine(engine, address),
                 machine=address.machine,
@@ -77,9 +79,9 @@ def _open(address: Address) -> Engine:
     try:
         executor = Executor(engine, OPENING)
         installed = installed_schemas()
-        found = executor.read(lambda transaction: states(transaction.connection, installed))
-        check_releases(found)
-        outdated = [state.installed.schema.name for state in found if state.is_outdated]
+        stored = executor.read(lambda transaction: states(transaction.connection, installed))
+        check_releases(stored)
+        outdated = [state.installed.schema.name for state in stored if state.is_outdated]
         if outdated and not address.migrate:
             raise DatabaseError(
                 f"The tables of {', '.join(outdated)} are older than this release, and `migrate` is false",
@@ -96,12 +98,30 @@ def _open(address: Address) -> Engine:
 
 
 async def _forget_old_requests(database: Database) -> None:
-    def forget(transaction: Transaction) -> None:
-        forget_old_requests(transaction)
-
     while True:
         await anyio.sleep(_HOUR_SECONDS)
         try:
-            await database.write(forget)
+            await database.write(Transaction.forget_old_requests)
         except DatabaseError:
             continue
+
+
+def look(address: Address, project: str) -> tuple[list[SchemaState], dict[str, Any]]:
+    """Return how old the tables of a database are and, if they fit this release, how much is in them. Change nothing.
+
+    Raises:
+        DatabaseError: It does not answer, or is too new for this release.
+    """
+
+    def query(transaction: Transaction) -> tuple[list[SchemaState], dict[str, Any]]:
+        stored = states(transaction.connection, installed_schemas())
+        check_releases(stored)
+        if any(state.is_outdated for state in stored):
+            return stored, {}
+        return stored, counts(transaction, machine=address.machine, project=project)
+
+    engine = make_engine(address)
+    try:
+        return Executor(engine, OPENING).read(query)
+    finally:
+        engine.dispose()

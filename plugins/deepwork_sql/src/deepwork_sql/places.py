@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from deepwork.api import ConfigError, Folder, user_state_dir
+from deepwork.api import Folder
+from deepwork.errors import ConfigError
+from deepwork.paths.user_folders import user_state_dir
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.location import old_data_root, owner_of
 from deepwork_sql.old_file import InUse, OldFile, copy_database, refuse
@@ -37,12 +39,12 @@ class Place:
     """The place of one database.
 
     Clients start servers without most of their user's variables, XDG_STATE_HOME among them. So the database is looked
-    for in the folder that this variable names, and in the one that counts without it.
+    for in the folder that this variable names, and in the default one.
 
     Attributes:
         owner: The folder whose path names it.
         folders: Where databases are kept; in the first one new ones are made.
-        old: The file in which earlier releases kept it.
+        old: The database file of earlier releases.
     """
 
     owner: Path
@@ -149,10 +151,10 @@ class Place:
         return None
 
     def make_folders(self) -> list[Path]:
-        """Make the folders of databases, and return those that can be written.
+        """Make the folders of databases, and return the writable ones.
 
         Raises:
-            DatabaseError: There is none.
+            DatabaseError: None is writable.
         """
         errors = []
         usable = []
@@ -260,7 +262,7 @@ def place_of(root: Path, environment: Mapping[str, str], *, scope: str) -> Place
 
 
 def unused_text(place: Place) -> str:
-    """Say that a file of an earlier release is not used, because there is another database."""
+    """Warn that a file of an earlier release is not used, because there is another database."""
     return (
         f"{place.old.path}, which an earlier release made, is not used, because the database is {place.file}. "
         "`deepwork store adopt` uses it instead; `plugins.settings.sql.scope: worktree` keeps it for its working tree"
@@ -268,7 +270,7 @@ def unused_text(place: Place) -> str:
 
 
 def moved_text(before: Path) -> str:
-    """Say how a repository that was moved gets its database back."""
+    """Tell how a repository that was moved gets its database back."""
     return f"this repository seems to have been at {before} before: `deepwork store adopt --from {before}`"
 
 

@@ -27,23 +27,20 @@ class Prepared:
         self._compiled: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, arguments: Mapping[str, Any]) -> int:
-        """Run it, and say how many rows it has changed."""
+        """Run it, and return how many rows it has changed."""
         compiled = self._of(connection.dialect)
         return int(execute(connection, compiled.sql, compiled.parameters(arguments)).rowcount)
 
     def run_each(self, connection: Connection, arguments: Iterable[Mapping[str, Any]]) -> None:
         """Run it once for each set of arguments."""
         compiled = self._of(connection.dialect)
-        driver: Any = connection.connection.driver_connection
-        try:
-            driver.cursor().executemany(compiled.sql, [compiled.parameters(values) for values in arguments])
-        except Exception as error:
-            raise _wrapped(connection, compiled.sql, error) from error
+        execute_many(connection, compiled.sql, [compiled.parameters(values) for values in arguments])
 
     def rows(self, connection: Connection, arguments: Mapping[str, Any]) -> list[Any]:
-        """Run it, and give its rows, whose values are attributes."""
+        """Run it, and return its rows, whose values are attributes."""
         compiled = self._of(connection.dialect)
-        return compiled.rows(_fetch(connection, compiled.sql, compiled.parameters(arguments)))
+        _, rows = fetch(connection, compiled.sql, compiled.parameters(arguments))
+        return compiled.rows(rows)
 
     def _of(self, dialect: Dialect) -> _Compiled:
         compiled = self._compiled.get(dialect.name)
@@ -94,7 +91,7 @@ class _Compiled:
 
 
 def execute(connection: Connection, sql: str, parameters: Any = (), **options: Any) -> Any:
-    """Run SQL by the driver, and give its cursor. What goes wrong is an error of SQLAlchemy, as elsewhere."""
+    """Run SQL by the driver, and return its cursor. What goes wrong is an error of SQLAlchemy, as elsewhere."""
     driver: Any = connection.connection.driver_connection
     try:
         return driver.execute(sql, parameters, **options)
@@ -102,13 +99,24 @@ def execute(connection: Connection, sql: str, parameters: Any = (), **options: A
         raise _wrapped(connection, sql, error) from error
 
 
-def _fetch(connection: Connection, sql: str, parameters: Any) -> list[Any]:
+def fetch(connection: Connection, sql: str, parameters: Any) -> tuple[Any, list[Any]]:
+    """Run SQL by the driver, and return its cursor and the rows, if it has any."""
     driver: Any = connection.connection.driver_connection
     try:
-        rows: list[Any] = driver.execute(sql, parameters).fetchall()
+        cursor = driver.execute(sql, parameters)
+        rows: list[Any] = cursor.fetchall() if cursor.description is not None else []
     except Exception as error:
         raise _wrapped(connection, sql, error) from error
-    return rows
+    return cursor, rows
+
+
+def execute_many(connection: Connection, sql: str, parameters: list[Any]) -> None:
+    """Run SQL by the driver once for each set of parameters."""
+    driver: Any = connection.connection.driver_connection
+    try:
+        driver.cursor().executemany(sql, parameters)
+    except Exception as error:
+        raise _wrapped(connection, sql, error) from error
 
 
 def _wrapped(connection: Connection, sql: str, error: Exception) -> Exception:

@@ -3,56 +3,83 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
-
-from sqlalchemy import delete, insert, select, update
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepwork_sql.errors import RequestConflict
-from deepwork_sql.tables import requests
+from deepwork_sql.statement import Statement
 from deepwork_sql.text import check_text
-from deepwork_sql.transaction import Transaction
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 KEPT_MILLISECONDS = 24 * 3600 * 1000
 
-Key = tuple[str, str, str]
+_OF_KEY = "principal = :principal AND tool = :tool AND request_id = :request_id"
+_STORED = Statement(f"SELECT arguments, result, at FROM deepwork_requests WHERE {_OF_KEY}", json=["result"])
+_INSERT = Statement(
+    "INSERT INTO deepwork_requests (principal, tool, request_id, arguments, result, at) "
+    "VALUES (:principal, :tool, :request_id, :arguments, :result, :at)",
+    json=["result"],
+)
+_UPDATE = Statement(
+    f"UPDATE deepwork_requests SET arguments = :arguments, result = :result, at = :at WHERE {_OF_KEY}", json=["result"]
+)
+# Deletes the requests that are too old to be repeated: those until `until`.
+FORGET = Statement("DELETE FROM deepwork_requests WHERE at <= :until")
 
 
-def once(transaction: Transaction, key: Key, arguments: Mapping[str, Any], work: Callable[[], Any]) -> Any:
-    """Do the work, or give the result that is recorded for this key. Work that raises is not recorded."""
-    for field, text in zip(("principal", "tool", "request_id"), key, strict=True):
-        check_text(field, text)
-    digest = sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
-    transaction.lock("deepwork:request:" + "\x1f".join(key))
-    row = transaction.execute(select(requests.c.arguments, requests.c.result, requests.c.at).where(_is(key))).first()
-    if row is not None and row.at > transaction.now - KEPT_MILLISECONDS:
-        if row.arguments != digest:
+class Answer(NamedTuple):
+    """The recorded result of a request."""
+
+    result: Any
+
+
+class Request:
+    """One request in one transaction: what is recorded of it, and what is to be.
+
+    Args:
+        connection: The connection of the transaction.
+        key: Principal, tool and request id.
+        arguments: What is asked for.
+        now: The time of the transaction.
+    """
+
+    def __init__(
+        self, connection: Connection, key: tuple[str, str, str], arguments: Mapping[str, Any], now: int
+    ) -> None:
+        self._connection = connection
+        self._key = dict(zip(("principal", "tool", "request_id"), key, strict=True))
+        for field, text in self._key.items():
+            check_text(field, text)
+        self._digest = sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
+        self._now = now
+        self._is_new = True
+
+    @property
+    def lock(self) -> str:
+        """The name of the lock that lets one transaction at a time answer the request."""
+        return "deepwork:request:" + "\x1f".join(self._key.values())
+
+    def answer(self) -> Answer | None:
+        """Return what is recorded for the request; None if it was not made in the last 24 hours.
+
+        Raises:
+            RequestConflict: It was made with other arguments.
+        """
+        rows = _STORED.rows(self._connection, self._key)
+        self._is_new = not rows
+        if not rows or rows[0].at <= self._now - KEPT_MILLISECONDS:
+            return None
+        if rows[0].arguments != self._digest:
             raise RequestConflict(
-                f"request_id {key[2]!r} was used for {key[1]} before, with other arguments",
+                f"request_id {self._key['request_id']!r} was used for {self._key['tool']} before, with other arguments",
                 hint="Give a new request another request_id.",
             )
-        return row.result
-    result = work()
-    _record(transaction, key, digest, result, is_new=row is None)
-    return result
+        return Answer(rows[0].result)
 
-
-def forget_old_requests(transaction: Transaction) -> None:
-    """Delete the requests that are too old to be repeated."""
-    transaction.execute(delete(requests).where(requests.c.at <= transaction.now - KEPT_MILLISECONDS))
-
-
-def _record(transaction: Transaction, key: Key, digest: str, result: Any, *, is_new: bool) -> None:
-    values = {"arguments": digest, "result": result, "at": transaction.now}
-    if is_new:
-        principal, tool, request_id = key
-        keys = {"principal": principal, "tool": tool, "request_id": request_id}
-        transaction.execute(insert(requests).values(**keys, **values))
-    else:
-        transaction.execute(update(requests).where(_is(key)).values(**values))
-
-
-def _is(key: Key) -> Any:
-    principal, tool, request_id = key
-    return (requests.c.principal == principal) & (requests.c.tool == tool) & (requests.c.request_id == request_id)
+    def record(self, result: Any) -> None:
+        """Write down the result, once `answer` has returned None."""
+        values = {"arguments": self._digest, "result": result, "at": self._now}
+        (_INSERT if self._is_new else _UPDATE).run(self._connection, {**self._key, **values})

@@ -31,7 +31,7 @@ class Retry:
     longest: float
 
     def pauses(self) -> Iterator[bool]:
-        """Wait before each further try, and end when there is no time for another one."""
+        """Wait before each further try, and end when no time is left for another one."""
         deadline = time.monotonic() + self.seconds
         pause = self.first
         while time.monotonic() < deadline:
@@ -47,7 +47,7 @@ OPENING = Retry(seconds=3, first=0.02, longest=0.2)
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Say whether the same transaction may succeed a moment later."""
+    """True if the same transaction may succeed a moment later."""
     code = getattr(error.orig, "sqlite_errorcode", None)
     if code is not None:
         return code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from deepwork.api import PluginLoadError
+from deepwork.errors import PluginLoadError
 
 GROUP = "deepwork_sql.schemas"
 

@@ -16,7 +16,7 @@ _URL = re.compile(
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^@:/?#\[\]\s]*)(?::(?P<port>[0-9]*))?"
     r"(?:/(?P<database>[^@:/?#\s]*))?(?:\?(?P<query>[^@?#\s]*))?"
 )
-# What may stand in the parts once they are decoded: no character with which a further part could begin.
+# The allowed characters of the decoded parts: none that could begin a further part.
 _SHAPES = {
     "user": re.compile(r"[^\x00-\x20\x7f:/?#\[\];=&%]*"),
     "password": re.compile(r"[^\x00]*"),
@@ -85,7 +85,7 @@ class ServerUrl:
 
 
 def secret_values(password: str | None, parameters: Mapping[str, object]) -> set[str]:
-    """Return what a driver was told and may quote in a message, but nobody may read."""
+    """Return secrets that a driver was told and may quote in a message."""
     values = {name: str(value) for name, value in parameters.items()}
     hidden = {value for name, value in values.items() if _SECRET.search(name) or "=" in value}
     return {*hidden, password or ""} - {""}

@@ -10,18 +10,10 @@ from pydantic import ValidationError
 from sqlalchemy import and_, bindparam, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from deepwork.api import (
-    MAX_HEAD,
-    SCHEMA_VERSION,
-    CorruptSession,
-    Session,
-    SessionStatus,
-    SessionSummary,
-    StaleSession,
-    Standing,
-    UnknownSession,
-    read_head,
-)
+from deepwork.api import Session, SessionStatus, SessionSummary
+from deepwork.errors import CorruptSession, StaleSession, UnknownSession
+from deepwork.models.sessions import SCHEMA_VERSION
+from deepwork.models.standing import MAX_HEAD, Standing, read_head
 from deepwork_sql.events import CORE
 from deepwork_sql.prepared import Prepared
 from deepwork_sql.tables import sessions
@@ -193,7 +185,7 @@ def _values(session: Session, revision: int) -> dict[str, Any]:
 
 
 def _principal(summary: str) -> str:
-    """Return whose session a summary is of; the empty text, which is nobody's name, if it cannot be read."""
+    """Return the owner of a summary's session; "", which names no principal, if it cannot be read."""
     with suppress(ValidationError):
         return SessionSummary.model_validate_json(summary).principal
     return ""

@@ -16,7 +16,7 @@ class SqlSettings(BaseModel):
     Attributes:
         database_url: Where the database is; an SQLite file in the user's state folder if not given.
         scope: Whether all worktrees of a repository share the SQLite file, or each has its own.
-        machine: The name of this machine, by which its sessions are kept apart; that of the host if not given.
+        machine: The name of this machine, which keeps its sessions apart; by default the host's.
         migrate: Whether the first use of a database brings its tables up to date.
     """
 

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Self
 
-from deepwork.api import (
-    CorruptSession,
-    Session,
-    SessionReader,
-    SessionStatus,
-    SessionSummary,
-    StateStore,
-    Workspace,
-)
+from deepwork.api import Session, SessionStatus, SessionSummary, StateStore, Workspace
+from deepwork.errors import CorruptSession
+from deepwork.ports.state_store import SessionReader
 from deepwork_sql.text import is_storable
 
 if TYPE_CHECKING:
@@ -65,7 +59,7 @@ class SqlStore(StateStore):
     async def find(
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
     ) -> list[SessionSummary]:
-        """List sessions; those that are damaged are left out."""
+        """List sessions; damaged ones are left out."""
         return await self._database.read(lambda transaction: self._rows.find(transaction, status, before, limit))
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
@@ -74,7 +68,7 @@ class SqlStore(StateStore):
         return await self._database.read(lambda transaction: self._rows.peek(transaction, ids))
 
     def reader(self) -> SessionReader:
-        """Give what reads rows in any thread."""
+        """Return the reader of rows in any thread."""
         return RowReader(self._database, self._rows)
 
     async def archive(self, session_id: str) -> None:

@@ -73,7 +73,7 @@ def forget_sessions(url: str) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Server:
-    """A PostgreSQL server for tests; skipped aloud where there is none, and an error in CI."""
+    """A PostgreSQL server for tests; without PostgreSQL skipped aloud, and an error in CI."""
     try:
         return shared_server()
     except NoPostgres as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def is_storable(text: str) -> bool:
-    """Say whether both engines can hold a text."""
+    """True if both engines can hold a text."""
     return _UNSTORABLE.search(text) is None
 
 
@@ -45,3 +46,8 @@ def check_json(field: str, value: Any) -> None:
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             check_json(f"{field}[{index}]", item)
+
+
+def dumps(value: Any) -> str:
+    """Write JSON as short as it can be, with every text as it is."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

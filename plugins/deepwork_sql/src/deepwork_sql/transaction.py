@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from deepwork_sql.appending import APPEND
+from deepwork_sql.requests import FORGET, KEPT_MILLISECONDS, Answer, Request
 from deepwork_sql.text import check_json, check_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Executable
 
     from deepwork_sql.prepared import Prepared
+    from deepwork_sql.statement import Statement
 
 
 class Transaction:
     """One transaction, in a worker thread. It ends when the function that got it returns.
 
     Attributes:
-        connection: The connection of SQLAlchemy, for what is not here.
+        connection: The connection of SQLAlchemy, for statements without a method here.
     """
 
     def __init__(self, connection: Connection, *, clock: int | None = None) -> None:
@@ -43,20 +46,20 @@ class Transaction:
         """Run a statement."""
         return self.connection.execute(statement, parameters)
 
-    def run(self, statement: Prepared, **arguments: Any) -> int:
-        """Run a prepared statement, and say how many rows it has changed."""
+    def run(self, statement: Prepared | Statement, **arguments: Any) -> int:
+        """Run a statement that was compiled before, and return how many rows it has changed."""
         return statement.run(self.connection, arguments)
 
-    def run_each(self, statement: Prepared, arguments: Iterable[Mapping[str, Any]]) -> None:
-        """Run a prepared statement once for each set of arguments."""
+    def run_each(self, statement: Prepared | Statement, arguments: Iterable[Mapping[str, Any]]) -> None:
+        """Run such a statement once for each set of arguments."""
         statement.run_each(self.connection, arguments)
 
-    def rows(self, statement: Prepared, **arguments: Any) -> list[Any]:
-        """Run a prepared statement, and give its rows, whose values are attributes."""
+    def rows(self, statement: Prepared | Statement, **arguments: Any) -> list[Any]:
+        """Run such a statement, and return its rows, whose values are attributes."""
         return statement.rows(self.connection, arguments)
 
-    def row(self, statement: Prepared, **arguments: Any) -> Any:
-        """Run a prepared statement that has one row at most, and give it; None if it has none."""
+    def row(self, statement: Prepared | Statement, **arguments: Any) -> Any:
+        """Run such a statement that has one row at most, and return it; None if it has none."""
         rows = statement.rows(self.connection, arguments)
         return rows[0] if rows else None
 
@@ -89,9 +92,8 @@ class Transaction:
 
     def emit_all(self, events: list[dict[str, Any]], principal: str | None) -> None:
         """Write several events, in their order."""
-        from deepwork_sql.feed import append
-
-        append(self, events, principal)
+        for event in events:
+            self.run(APPEND, at=self.now, principal=principal, **event)
         self.has_events = True
 
     def lock(self, name: str) -> None:
@@ -113,25 +115,44 @@ class Transaction:
         arguments: Mapping[str, Any],
         work: Callable[[], Any],
     ) -> Any:
-        """Do a piece of work once for each request id, and give its recorded result to the requests that repeat it.
+        """Do a piece of work once for each request id, and return its recorded result to the requests that repeat it.
+
+        Work that raises is not recorded.
 
         Args:
             principal: Who asks; request ids of others are others.
             tool: For what.
             request_id: The id that the caller has given to this request.
             arguments: What is asked for.
-            work: Does it, in this transaction, and gives a result of JSON.
+            work: Does it, in this transaction, and returns a result of JSON.
 
         Raises:
             RequestConflict: The id was used with other arguments in the last 24 hours.
         """
-        from deepwork_sql.requests import once
+        request = Request(self.connection, (principal, tool, request_id), arguments, self.now)
+        self.lock(request.lock)
+        answer = request.answer()
+        if answer is not None:
+            return answer.result
+        result = work()
+        request.record(result)
+        return result
 
-        return once(self, (principal, tool, request_id), arguments, work)
+    def recorded(self, *, principal: str, tool: str, request_id: str, arguments: Mapping[str, Any]) -> Answer | None:
+        """Return what `once` has recorded for a request; None if it has not been carried out yet.
+
+        Raises:
+            RequestConflict: The id was used with other arguments in the last 24 hours.
+        """
+        return Request(self.connection, (principal, tool, request_id), arguments, self.now).answer()
+
+    def forget_old_requests(self) -> None:
+        """Delete the requests that are too old to be repeated."""
+        self.run(FORGET, until=self.now - KEPT_MILLISECONDS)
 
 
 def locking(name: str) -> str:
-    """Make the statement by which PostgreSQL lets one transaction at a time through for a name."""
+    """Return the statement that makes PostgreSQL run one transaction at a time for a name."""
     from psycopg.sql import quote
 
     return f"SELECT pg_advisory_xact_lock(hashtextextended({quote(name)}, 0))"

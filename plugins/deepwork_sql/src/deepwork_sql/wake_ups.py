@@ -55,7 +55,7 @@ class WakeUps:
         self._is_watching = False
 
     def next(self) -> WakeUp:
-        """Give the next wake-up. Take it before you read, and wait for it after."""
+        """Return the next wake-up. Take it before you read, and wait for it after."""
         if not self._is_watching:
             self._is_watching = True
             watch = self._listen if self._engine.dialect.name == "postgresql" else self._watch_file
@@ -81,7 +81,7 @@ class WakeUps:
         while True:
             try:
                 await work()
-            except Exception as error:  # noqa: BLE001 - whatever a driver raises, the next try may succeed
+            except Exception as error:  # noqa: BLE001 - a driver may raise anything, and the next try may succeed
                 log.debug("wake-ups: %s", cleaned(self._engine, str(error)))
             await anyio.sleep(_RECONNECT_SECONDS)
 

@@ -55,7 +55,7 @@ def claim(tx: Transaction, worker: str, lease: int) -> leases.Lease | None:
     taken = leases.take(tx, item, holder=worker, milliseconds=lease)
     if isinstance(taken, leases.Held):
         return None
-    if not tx.run(CLAIMED, item=item):  # somebody has completed it since its lease was seen to end
+    if not tx.run(CLAIMED, item=item):  # another worker has completed it since its lease was seen to end
         leases.end(tx, item, fence=taken.fence)
         return None
     return taken
@@ -71,7 +71,7 @@ def complete(tx: Transaction, worker: str, lease: leases.Lease) -> None:
 
 
 def wait_for_all() -> None:
-    """Say that this process is ready, and wait until it may begin."""
+    """Report that this process is ready, and wait until it may begin."""
     print("ready", flush=True)
     sys.stdin.readline()
 

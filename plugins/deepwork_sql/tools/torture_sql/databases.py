@@ -32,7 +32,7 @@ def database_of(engine: str, folder: Path) -> Iterator[tuple[str, Cluster | None
 
 @contextmanager
 def opened(url: str) -> Iterator[Callable[..., Any]]:
-    """Give a function that runs an async one with the open database."""
+    """Return a function that runs an async one with the open database."""
     os.environ["DEEPWORK_DATABASE_URL"] = url
 
     def run(function: Callable[..., Any], *arguments: Any) -> Any:

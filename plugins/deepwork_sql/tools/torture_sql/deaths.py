@@ -61,7 +61,7 @@ async def _all_events(database: Database) -> list[Any]:
 
 
 class Reader(threading.Thread):
-    """Collects the acknowledgements of a worker; a line that was cut off is none."""
+    """Collects the acknowledgements of a worker; a line that was cut off does not count."""
 
     def __init__(self, worker: subprocess.Popen[str], lines: list[str]) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ async def write_events(database: Database, name: str, seconds: float) -> int:
 
 
 def measure_feed(engine: str, folder: Path, writers: int, seconds: float) -> bool:
-    """A reader follows while processes write; then what it saw is compared with what is stored."""
+    """A reader follows while processes write; then its events are compared with the stored ones."""
 
     async def follow(database: Database, stop: threading.Event) -> list[Any]:
         seen: list[Any] = []

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from databases import connect_raw, database_of, execute_raw, judged, opened, say
 
-from deepwork.api import HistoryEntry, Session
+from deepwork.api import Session
+from deepwork.models.history import HistoryEntry
 from deepwork.testing import a_session
 from deepwork.testing.samples import at
 from deepwork_sql import Database

@@ -11,7 +11,7 @@ _GLOB = frozenset("*?[")
 
 
 def files_outside(files: Iterable[str], areas: Sequence[str]) -> list[str]:
-    """List the files that lie in none of the areas, sorted; without areas there are none.
+    """List the files outside of all areas, sorted; none without areas.
 
     An area is a segment of a path, a file's name without its ending, the beginning of a path, or a glob. Upper and
     lower case are the same.

@@ -1,4 +1,4 @@
-"""What callers may pass, strictly: a text is no number, and a number no boolean."""
+"""What callers may pass, strictly: a text is not a number, and a number is not a boolean."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class Filter(Arguments):
 
     @property
     def since_milliseconds(self) -> int | None:
-        """The time after which rows are asked for.
+        """The time after which rows are wanted.
 
         Raises:
-            InvalidCall: It is no time.
+            InvalidCall: It is not a time.
         """
         if self.since is None:
             return None

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deepwork.api import Git, GitError
+from deepwork.api import Git
+from deepwork.errors import GitError
 from deepwork_tracking.listing import readable
 from deepwork_tracking.snapshots import (
     SUBMODULE,
     Entry,
     OpenGit,
-    Snapshot,
+    TreeSnapshot,
     algorithm_of,
     differences,
     find_commit,
@@ -49,7 +50,7 @@ class FileChanges:
         return [*self.added, *self.modified, *self.deleted]
 
 
-async def changes_since(snapshot: Snapshot, open_: OpenGit) -> FileChanges:
+async def changes_since(snapshot: TreeSnapshot, open_: OpenGit) -> FileChanges:
     """Compare the working tree with a snapshot of it.
 
     Raises:
@@ -64,15 +65,19 @@ async def changes_since(snapshot: Snapshot, open_: OpenGit) -> FileChanges:
     return await _since_commit(snapshot, git)
 
 
-async def _since_commit(snapshot: Snapshot, git: Git) -> FileChanges:
+async def _since_commit(snapshot: TreeSnapshot, git: Git) -> FileChanges:
     warnings = []
-    commit = await find_commit(git, snapshot.id)
-    if commit is None:
+    try:
+        tracked, untracked = await differences(git, snapshot.id)
+    except GitError:
+        # git is asked whether the commit exists only now: hardly ever it does not.
+        if await find_commit(git, snapshot.id) is not None:
+            raise
         warnings.append(
             f"the commit {snapshot.id} at which the task began no longer exists, so commits of the task are not listed"
         )
-        commit = await find_commit(git, "HEAD")
-    tracked, untracked = await differences(git, commit) if commit else ({}, [])
+        head = await find_commit(git, "HEAD")
+        tracked, untracked = await differences(git, head) if head else ({}, [])
     # A path in both lists was taken out of the index, and its file has stayed: git calls it deleted.
     before = snapshot.states | {
         path: tracked[path].state for path in untracked if path in tracked and path not in snapshot.states
@@ -89,7 +94,7 @@ async def _since_commit(snapshot: Snapshot, git: Git) -> FileChanges:
 
 
 async def _git_or_none(top: Path, open_: OpenGit) -> Git | None:
-    """Give git if it can list the files of this folder; contents are compared without it."""
+    """Return git if it can list the files of this folder; contents are compared without it."""
     try:
         git = await open_git(top, open_)
     except GitError:
@@ -97,7 +102,7 @@ async def _git_or_none(top: Path, open_: OpenGit) -> Git | None:
     return git if git and git.top == top else None
 
 
-async def _since_checksums(snapshot: Snapshot, git: Git | None) -> FileChanges:
+async def _since_checksums(snapshot: TreeSnapshot, git: Git | None) -> FileChanges:
     top = Path(snapshot.toplevel)
     files = [path for path in await list_files(git, top) if snapshot.last is None or path <= snapshot.last]
     after, unread = await read_states(git, top, snapshot.states, "sha1")
@@ -116,7 +121,7 @@ def _states(tracked: Mapping[str, Entry]) -> list[tuple[str, str | None]]:
 
 
 def _compare(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Say of each file whether it was added, modified or deleted; None if it is what it was."""
+    """Return of each file whether it was added, modified or deleted; None if it is what it was."""
     words: dict[str, str | None] = {}
     for path, old in before.items():
         new = after[path]
@@ -139,7 +144,7 @@ def _new_repositories(untracked: Iterable[str], before: Mapping[str, str | None]
 
 def _file_changes(words: Mapping[str, str | None], dirty: Iterable[str], warnings: Iterable[str]) -> FileChanges:
     def paths(word: str) -> tuple[str, ...]:
-        return tuple(sorted(readable(path) for path, its_word in words.items() if its_word == word))
+        return tuple(sorted(readable(path) for path, change in words.items() if change == word))
 
     return FileChanges(
         added=paths("added"),

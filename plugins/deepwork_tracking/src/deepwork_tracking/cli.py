@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import at_terminal, open_context, quoted_lines, visible, visible_lines
+from deepwork.api import open_context
+from deepwork.commands.person import at_terminal
+from deepwork.text import quoted_lines, visible, visible_lines
 
 if TYPE_CHECKING:
     from deepwork_sql import Transaction
@@ -67,7 +69,10 @@ def list_(limit: int, root: str, *, as_json: bool) -> None:
 @_path
 @_json
 def show(workflow_id: str, root: str, *, as_json: bool) -> None:
-    """Show a workflow: its phases and tasks, the files of each, decisions, milestones and blockers."""
+    """Show all that was recorded of a workflow.
+
+    That is its phases and tasks, the files of each, decisions, milestones and blockers.
+    """
     report = _report(root, workflow_id)
     if as_json:
         _say_json(report)
@@ -93,7 +98,7 @@ def show(workflow_id: str, root: str, *, as_json: bool) -> None:
 @_path
 @_json
 def blockers(limit: int, root: str, *, as_json: bool) -> None:
-    """List what waits for a person, in all workflows, the oldest first."""
+    """List the blockers of all workflows, the oldest first."""
     from deepwork_tracking.context import open_blockers
 
     issues, total = _read(root, lambda transaction: open_blockers(transaction, limit))
@@ -115,7 +120,7 @@ def blockers(limit: int, root: str, *, as_json: bool) -> None:
 @_path
 @_json
 def resolve(issue_id: str, by: str | None, note: str | None, root: str, *, as_json: bool) -> None:
-    """Say that a blocker is resolved. It is no longer listed, and its workflow keeps who has resolved it and when."""
+    """Mark a blocker as resolved. It is no longer listed, and its workflow keeps who has resolved it and when."""
     from deepwork_tracking.log import resolve_issue
 
     person = at_terminal()
@@ -152,23 +157,23 @@ def _report(root: str, workflow_id: str) -> dict[str, Any]:
 
 
 def _read(root: str, query: Callable[[Transaction], T]) -> T:
-    from deepwork_tracking.records import Records
+    from deepwork_tracking.database import TrackingDatabase
 
     async def read() -> T:
         async with open_context("tracking", root) as context:
-            return await Records(context).read(query)
+            return await TrackingDatabase(context).read(query)
 
     return anyio.run(read)
 
 
 def _write(root: str, values: dict[str, Any], change: Callable[[Transaction], T]) -> T:
-    from deepwork_tracking.records import Records
+    from deepwork_tracking.database import TrackingDatabase
 
     async def write() -> T:
         async with open_context("tracking", root) as context:
-            records = Records(context)
-            records.check(values)
-            return await records.write(change)
+            database = TrackingDatabase(context)
+            database.check(values)
+            return await database.write(change)
 
     return anyio.run(write)
 

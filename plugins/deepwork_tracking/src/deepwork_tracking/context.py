@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 
 from deepwork_sql import Transaction
 from deepwork_sql.shares import in_turns
+from deepwork_sql.statement import Statement
 from deepwork_tracking.arguments import MAX_TEXT, Filter
 from deepwork_tracking.rows import (
     HEAVY,
@@ -29,6 +30,21 @@ Conditions = list[ColumnElement[bool]]
 SectionReader = Callable[[Transaction, Conditions, int | None, int | None], tuple[list[dict[str, Any]], int]]
 
 _WAITING: Conditions = [issues.c.requires_human_review.is_(True), issues.c.resolved_at.is_(None)]
+_LONG = ("description", "resolution")
+_CANDIDATES = (
+    "SELECT i.id, i.workflow_id, t.agent_name, i.created_at, i.position FROM tracking_issues AS i "
+    "JOIN tracking_tasks AS t ON t.id = i.task_id WHERE i.requires_human_review = TRUE AND i.resolved_at IS NULL"
+)
+_CHOSEN = in_turns(_CANDIDATES, order=("created_at", "position"), groups=("workflow_id", "agent_name"))
+_READ = [
+    *(f"i.{column.name}" for column in issues.c if column.name not in _LONG),
+    *(f"substr(i.{name}, 1, CAST(:characters AS INTEGER)) AS {name}" for name in _LONG),
+]
+_BLOCKERS = Statement(
+    f"SELECT {', '.join(_READ)}, t.name AS task_name, t.agent_name, chosen.total FROM tracking_issues AS i "
+    f"JOIN tracking_tasks AS t ON t.id = i.task_id JOIN ({_CHOSEN} LIMIT :limit) AS chosen ON chosen.id = i.id "
+    "ORDER BY chosen.created_at, chosen.position"
+)
 
 
 def get_context(
@@ -45,7 +61,7 @@ def get_context(
 
     Raises:
         NotFound: There is no such workflow.
-        InvalidCall: The filter's time is none.
+        InvalidCall: The filter's time is not a time.
     """
     context = workflow_row(find(transaction, workflows, workflow_id))
     conditions, since = _conditions(workflow_id, filter_), filter_.since_milliseconds
@@ -72,28 +88,7 @@ def open_blockers(transaction: Transaction, limit: int, characters: int = MAX_TE
         limit: At most so many: the oldest, with a share for each workflow and each agent of it.
         characters: So much of their texts is read.
     """
-    candidates = (
-        select(issues.c.id, issues.c.workflow_id, tasks.c.agent_name, issues.c.created_at, issues.c.position)
-        .join(tasks, tasks.c.id == issues.c.task_id)
-        .where(*_WAITING)
-    )
-    order = ("created_at", "position")
-    chosen = in_turns(candidates, order=order, groups=("workflow_id", "agent_name")).limit(limit).subquery()
-    texts = [func.substr(issues.c[name], 1, characters).label(name) for name in ("description", "resolution")]
-    query = (
-        with_task(issues)
-        .with_only_columns(
-            *(column for column in issues.c if column.name not in ("description", "resolution")),
-            *texts,
-            tasks.c.name.label("task_name"),
-            tasks.c.agent_name,
-            chosen.c.total,
-            maintain_column_froms=True,
-        )
-        .join(chosen, chosen.c.id == issues.c.id)
-        .order_by(*(chosen.c[name] for name in order))
-    )
-    rows = transaction.execute(query).all()
+    rows = transaction.rows(_BLOCKERS, limit=limit, characters=characters)
     blockers = [{"workflow_id": row.workflow_id, **issue_row(row)} for row in rows]
     return blockers, rows[0].total if rows else 0
 

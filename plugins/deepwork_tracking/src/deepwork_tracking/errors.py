@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from deepwork.api import ToolError
+from deepwork.errors import ToolError
 
 
 class TrackingError(ToolError):

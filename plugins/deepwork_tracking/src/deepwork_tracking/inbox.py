@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import deepwork_sql
-from deepwork.api import Answerer, InboxAction, InboxContents, InboxItem, InboxSource, PluginContext
-from deepwork_tracking.records import Records
+from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext
+from deepwork.ports.inbox import InboxContents
+from deepwork_tracking.database import TrackingDatabase
 
 MAX_BLOCKERS = 500
 # So much of a text is read; the inbox shows no more of it.
@@ -19,7 +20,7 @@ class BlockerInbox(InboxSource):
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context
-        self._records = Records(context)
+        self._database = TrackingDatabase(context)
 
     async def items(self) -> InboxContents:
         """List what `deepwork track blockers` lists; nothing before there is a database."""
@@ -27,7 +28,7 @@ class BlockerInbox(InboxSource):
 
         if not deepwork_sql.has_database(self._context):
             return InboxContents(items=())
-        blockers, total = await self._records.read(
+        blockers, total = await self._database.read(
             lambda transaction: open_blockers(transaction, MAX_BLOCKERS, MAX_DETAIL)
         )
         return InboxContents(items=tuple(map(_item, blockers)), more=total - len(blockers))
@@ -37,8 +38,8 @@ class BlockerInbox(InboxSource):
         from deepwork_tracking.log import resolve_issue
 
         who = by.principal or by.user or "a person"
-        self._records.check({"note": text})
-        await self._records.write(lambda transaction: resolve_issue(transaction, item_id, by=who, note=text))
+        self._database.check({"note": text})
+        await self._database.write(lambda transaction: resolve_issue(transaction, item_id, by=who, note=text))
         return f"{item_id} is resolved by {who}"
 
 

@@ -1,4 +1,4 @@
-"""The files of a folder of which git knows nothing, without those that its `.gitignore` files name."""
+"""The files of a folder without git, except those ignored by its `.gitignore` files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from deepwork.api import PathRefused, read_regular
+from deepwork.api import read_regular
+from deepwork.errors import PathRefused
 
 # Folders that tools fill. git needs no rule for `.git`; the others are usually ignored where there is git.
 SKIPPED = frozenset({".git", ".tox", ".venv", "__pycache__", "node_modules", "venv"})
@@ -20,12 +21,12 @@ _OWN = re.compile(r"(^|/)\.deepwork/(data|tmp|worktrees)(/|$)")
 
 
 def is_own(path: str) -> bool:
-    """Say whether the server itself keeps a file."""
+    """True if the server itself keeps a file."""
     return bool(_OWN.search(path))
 
 
 def files_below(top: Path) -> Iterator[str]:
-    """Give the files and links that are not ignored, as paths relative to the folder."""
+    """Return the files and links that are not ignored, as paths relative to the folder."""
     yield from _walk(top, "", ())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, Table, insert, update
 
@@ -14,7 +14,19 @@ from deepwork_tracking.tables import decisions, issues, milestones, tasks
 from deepwork_tracking.words import iso
 from deepwork_tracking.workflows import emit
 
-RowView = Callable[[Row[Any]], dict[str, Any]]
+
+class _Kind(NamedTuple):
+    """What can be logged: its name, the beginning of its ids, its table, and how a row of it is shown."""
+
+    name: str
+    prefix: str
+    table: Table
+    view: Callable[[Row[Any]], dict[str, Any]]
+
+
+_DECISION = _Kind("decision", "dec", decisions, decision_row)
+_ISSUE = _Kind("issue", "iss", issues, issue_row)
+_MILESTONE = _Kind("milestone", "mil", milestones, milestone_row)
 
 
 def log_decision(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
@@ -23,7 +35,7 @@ def log_decision(transaction: Transaction, task_id: str, *, principal: str, **va
     Raises:
         NotFound: There is no such task.
     """
-    return _log(transaction, "decision", decisions, decision_row, task_id, values, principal)
+    return _log(transaction, _DECISION, task_id, values, principal)
 
 
 def log_issue(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
@@ -32,7 +44,7 @@ def log_issue(transaction: Transaction, task_id: str, *, principal: str, **value
     Raises:
         NotFound: There is no such task.
     """
-    return _log(transaction, "issue", issues, issue_row, task_id, values, principal)
+    return _log(transaction, _ISSUE, task_id, values, principal)
 
 
 def log_milestone(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
@@ -41,7 +53,7 @@ def log_milestone(transaction: Transaction, task_id: str, *, principal: str, **v
     Raises:
         NotFound: There is no such task.
     """
-    return _log(transaction, "milestone", milestones, milestone_row, task_id, values, principal)
+    return _log(transaction, _MILESTONE, task_id, values, principal)
 
 
 def resolve_issue(transaction: Transaction, issue_id: str, *, by: str, note: str | None) -> dict[str, Any]:
@@ -49,12 +61,12 @@ def resolve_issue(transaction: Transaction, issue_id: str, *, by: str, note: str
 
     Raises:
         NotFound: There is no such issue.
-        InvalidCall: It waits for nobody, or somebody has resolved it.
+        InvalidCall: It does not wait for a person, or was resolved before.
     """
     transaction.lock(f"tracking:{issue_id}")
     issue = find(transaction, issues, issue_id)
     if not issue.requires_human_review:
-        raise InvalidCall(f"issue {issue_id!r} is no blocker: it does not require a human review")
+        raise InvalidCall(f"issue {issue_id!r} is not a blocker: it does not require a human review")
     if issue.resolved_at is not None:
         raise InvalidCall(f"issue {issue_id!r} was resolved by {issue.resolved_by} at {iso(issue.resolved_at)}")
     values = {"resolved_at": transaction.now, "resolved_by": by, "resolved_note": note}
@@ -64,27 +76,19 @@ def resolve_issue(transaction: Transaction, issue_id: str, *, by: str, note: str
     return issue_view
 
 
-def _log(
-    transaction: Transaction,
-    kind: str,
-    table: Table,
-    view: RowView,
-    task_id: str,
-    values: dict[str, Any],
-    principal: str,
-) -> dict[str, Any]:
+def _log(transaction: Transaction, kind: _Kind, task_id: str, values: dict[str, Any], principal: str) -> dict[str, Any]:
     task = find(transaction, tasks, task_id)
     row = {
         **values,
-        "id": new_id({"decision": "dec", "issue": "iss", "milestone": "mil"}[kind]),
+        "id": new_id(kind.prefix),
         "workflow_id": task.workflow_id,
         "task_id": task_id,
         "created_at": transaction.now,
     }
-    transaction.execute(insert(table).values(row))
-    data = view(_logged(transaction, table, row["id"]))
-    emit(transaction, f"{kind}:created", task.workflow_id, data, principal)
-    return {f"{kind}_id": row["id"], "task_id": task_id, "created_at": iso(transaction.now)}
+    transaction.execute(insert(kind.table).values(row))
+    data = kind.view(_logged(transaction, kind.table, row["id"]))
+    emit(transaction, f"{kind.name}:created", task.workflow_id, data, principal)
+    return {f"{kind.name}_id": row["id"], "task_id": task_id, "created_at": iso(transaction.now)}
 
 
 def _logged(transaction: Transaction, table: Table, row_id: str) -> Row[Any]:

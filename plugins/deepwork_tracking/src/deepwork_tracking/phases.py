@@ -15,16 +15,11 @@ from deepwork_tracking.workflows import emit, emit_workflow, lock, reopen
 
 
 def start_phase(
-    transaction: Transaction,
-    workflow_id: str,
-    number: int,
-    *,
-    name: str,
-    description: str | None,
-    is_parallel: bool,
-    principal: str,
+    transaction: Transaction, workflow_id: str, number: int, *, principal: str, **values: Any
 ) -> dict[str, Any]:
-    """Begin a phase; if there is one with this number already, show that one and change nothing.
+    """Begin a phase; `values` are its name, description and `is_parallel`.
+
+    If there is a phase of this number already, show that one and change nothing.
 
     Raises:
         NotFound: There is no such workflow.
@@ -35,17 +30,9 @@ def start_phase(
     if phase := transaction.execute(select(phases).where(same_number)).first():
         return {**_started(phase), "already_exists": True}
     phase_id = new_id("ph")
-    values = {
-        "id": phase_id,
-        "workflow_id": workflow_id,
-        "number": number,
-        "name": name,
-        "description": description,
-        "is_parallel": is_parallel,
-        "status": IN_PROGRESS,
-        "started_at": transaction.now,
-    }
-    transaction.execute(insert(phases).values(values))
+    place = {"id": phase_id, "workflow_id": workflow_id, "number": number}
+    state = {"status": IN_PROGRESS, "started_at": transaction.now}
+    transaction.execute(insert(phases).values(**place, **state, **values))
     warnings = reopen(transaction, workflow)
     transaction.execute(update(workflows).where(workflows.c.id == workflow_id).values(current_phase=number))
     _emit_phase(transaction, "phase:created", workflow_id, phase_id, principal)

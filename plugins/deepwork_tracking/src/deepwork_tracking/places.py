@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from deepwork.api import Git, GitError, PathRefused, PluginContext, resolve_inside
+from deepwork.api import Git, PluginContext
+from deepwork.errors import GitError, PathRefused
+from deepwork.paths.paths import resolve_inside
 
 
 async def find_folder(context: PluginContext, path: str | None) -> Path:
     """Resolve the folder of a task; without a path it is the project.
 
     Raises:
-        PathRefused: It is no folder in which tasks of this project may work.
+        PathRefused: Tasks of this project may not work in it.
     """
     if path is None:
         return context.project_root

@@ -57,7 +57,7 @@ def row_of(row: Row[Any]) -> dict[str, Any]:
 
 
 def workflow_report(transaction: Transaction, workflow_id: str) -> dict[str, Any]:
-    """Give all that is stored of a workflow.
+    """Return all that is stored of a workflow.
 
     Raises:
         NotFound: There is no such workflow.
@@ -92,7 +92,7 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def file_lines(files: dict[str, list[str]] | None) -> list[tuple[str, str]]:
-    """Give the files of a task with the letter of what has happened to each, sorted by path."""
+    """Return the files of a task, each with the letter of its change, sorted by path."""
     lines = [(path, _FILE_MARKS[word]) for word, paths in (files or {}).items() for path in paths]
     return [(mark, path) for path, mark in sorted(lines)]
 

@@ -22,10 +22,10 @@ _TASK_EXTRAS = (
 
 
 def find(transaction: Transaction, table: Table, row_id: str) -> Row[Any]:
-    """Give the row of this id.
+    """Return the row of this id.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
     """
     row = transaction.execute(select(table).where(table.c.id == row_id)).first()
     if row is None:
@@ -87,7 +87,7 @@ def milestone_row(row: Row[Any]) -> dict[str, Any]:
 
 
 def issue_row(row: Row[Any]) -> dict[str, Any]:
-    """Show an issue; who has resolved it is shown once somebody has."""
+    """Show an issue; a resolved one with who has resolved it."""
     view = _log_row(row, "type", "description", "resolution")
     if row.resolved_at is None:
         return view
@@ -96,7 +96,7 @@ def issue_row(row: Row[Any]) -> dict[str, Any]:
 
 
 def seconds_between(started_at: int, completed_at: int | None) -> int | None:
-    """Give a duration in seconds; None if it has not ended."""
+    """Return a duration in seconds; None before its end."""
     return None if completed_at is None else round((completed_at - started_at) / 1000)
 
 

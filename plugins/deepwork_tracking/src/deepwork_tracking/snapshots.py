@@ -13,7 +13,8 @@ import anyio
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict
 
-from deepwork.api import Git, GitError
+from deepwork.api import Git
+from deepwork.errors import GitError
 from deepwork_tracking.listing import files_below, is_own
 from deepwork_tracking.states import MAX_BYTES, MAX_FILES, UNREAD, StateReader
 
@@ -28,11 +29,11 @@ SUBMODULE = "160000"
 OpenGit = Callable[[Path], Awaitable[Git | None]]
 
 
-class Snapshot(BaseModel):
-    """What is stored of the moment at which a task began.
+class TreeSnapshot(BaseModel):
+    """The stored state of the moment at which a task began.
 
     Attributes:
-        type: `git`, or `checksum` where there is no commit to compare with.
+        type: `git`, or `checksum` without a commit to compare with.
         id: The hash of the commit, or `checksum-` and milliseconds.
         machine: The machine on which the files are.
         toplevel: The folder to which all paths are relative.
@@ -60,8 +61,8 @@ class Entry:
     state: str
 
 
-async def take_snapshot(folder: Path, machine: str, open_: OpenGit) -> Snapshot:
-    """Take the snapshot of the working tree in which a folder lies, or of the folder itself if there is none."""
+async def take_snapshot(folder: Path, machine: str, open_: OpenGit) -> TreeSnapshot:
+    """Take the snapshot of the working tree around a folder, or of the folder itself outside of one."""
     reasons: list[str] = []
     files: list[str] | None = None
     try:
@@ -78,17 +79,17 @@ async def take_snapshot(folder: Path, machine: str, open_: OpenGit) -> Snapshot:
 
 
 async def open_git(folder: Path, open_: OpenGit) -> Git | None:
-    """Give git for the whole working tree in which a folder lies; None if it lies in none.
+    """Return git for the whole working tree in which a folder lies; None if it lies in none.
 
     Raises:
         GitError: There is a repository, but git cannot or will not use it.
     """
     git = await open_(folder)
-    return git if git is None or git.top == git.root else await open_(git.top)
+    return None if git is None else await git.at_top()
 
 
 async def find_commit(git: Git, name: str) -> str | None:
-    """Give the hash of a commit; None if the repository does not have it.
+    """Return the hash of a commit; None if the repository does not have it.
 
     Raises:
         GitError: git gave no answer.
@@ -124,7 +125,7 @@ async def differences(git: Git, commit: str) -> tuple[dict[str, Entry], list[str
 async def read_states(
     git: Git | None, top: Path, paths: Iterable[str], algorithm: str, submodules: frozenset[str] = frozenset()
 ) -> tuple[dict[str, str | None], int]:
-    """Read the states of files, and say how many of them exist but were not read.
+    """Read the states of files, and count existing files that were not read.
 
     Raises:
         GitError: git gave no answer about a submodule.
@@ -154,19 +155,19 @@ def algorithm_of(commit: str) -> str:
 
 
 def unread_warnings(number: int) -> list[str]:
-    """Say that so many files were not compared; nothing if there are none."""
+    """Return the warning that so many files were not compared; nothing for 0."""
     if not number:
         return []
     limits = f"there are more than {MAX_FILES:,} files or {MAX_BYTES // 1024**2} MiB"
     return [f"{number:,} file(s) were not compared, because {limits}, or they may not be read"]
 
 
-async def _git_snapshot(git: Git, commit: str, machine: str) -> Snapshot:
+async def _git_snapshot(git: Git, commit: str, machine: str) -> TreeSnapshot:
     tracked, untracked = await differences(git, commit)
     submodules = frozenset(path for path, entry in tracked.items() if entry.state.startswith(SUBMODULE))
     dirty = sorted({*tracked, *untracked})
     states, unread = await read_states(git, git.top, dirty[:MAX_FILES], algorithm_of(commit), submodules)
-    return Snapshot(
+    return TreeSnapshot(
         type="git",
         id=commit,
         machine=machine,
@@ -176,10 +177,10 @@ async def _git_snapshot(git: Git, commit: str, machine: str) -> Snapshot:
     )
 
 
-async def _checksum_snapshot(top: Path, files: list[str], machine: str, reasons: list[str]) -> Snapshot:
+async def _checksum_snapshot(top: Path, files: list[str], machine: str, reasons: list[str]) -> TreeSnapshot:
     states, unread = await read_states(None, top, files[:MAX_FILES], "sha1")
     is_whole = len(states) == len(files)
-    return Snapshot(
+    return TreeSnapshot(
         type="checksum",
         id=f"checksum-{time.time_ns() // 1_000_000}",
         machine=machine,

@@ -32,10 +32,10 @@ class StateReader:
         self._real_folders: dict[bytes, bool] = {}
 
     def state(self, path: str, algorithm: str = "sha1") -> str | None:
-        """Give the state of a file; None if there is none.
+        """Return the state of a file; None if it does not exist.
 
         Args:
-            path: The file, relative to the folder; one that ends with `/` is a repository.
+            path: The file, relative to the folder; `name/` is a repository.
             algorithm: The hash of git's object ids in this repository.
         """
         name = os.path.join(self._top, os.fsencode(path))
@@ -57,7 +57,7 @@ class StateReader:
         return None
 
     def _is_real(self, folder: bytes) -> bool:
-        """Say whether no part of the path of a folder is a link; behind a link git sees no files."""
+        """True if no part of the path of a folder is a link; behind a link git sees no files."""
         if folder not in self._real_folders:
             self._real_folders[folder] = os.path.realpath(folder) == folder
         return self._real_folders[folder]

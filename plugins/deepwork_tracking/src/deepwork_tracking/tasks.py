@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, delete, insert, select, update
 
@@ -14,7 +15,7 @@ from deepwork_tracking.arguments import Outcome, TaskMetadata
 from deepwork_tracking.changes import FileChanges
 from deepwork_tracking.errors import InvalidCall
 from deepwork_tracking.rows import find, seconds_between, task_row
-from deepwork_tracking.snapshots import Snapshot
+from deepwork_tracking.snapshots import TreeSnapshot
 from deepwork_tracking.tables import phases, snapshots, tasks, workflows
 from deepwork_tracking.words import IN_PROGRESS, iso, stored
 from deepwork_tracking.workflows import emit, emit_workflow, lock, reopen
@@ -23,33 +24,51 @@ from deepwork_tracking.workflows import emit, emit_workflow, lock, reopen
 MAX_SHOWN_FILES = 1_000
 
 
-def check_start(
-    transaction: Transaction,
-    *,
-    workflow_id: str,
-    phase_id: str,
-    caller_type: str,
-    agent_name: str | None,
-    parent_task_id: str | None,
-) -> tuple[Row[Any], Row[Any]]:
-    """Check whether a task may begin, and give its workflow and phase.
+@dataclass(frozen=True)
+class NewTask:
+    """A task that is to begin."""
+
+    name: str
+    goal: str
+    areas: Sequence[str]
+    workflow_id: str
+    phase_id: str
+    caller_type: str
+    agent_name: str | None
+    parent_task_id: str | None
+
+
+@dataclass(frozen=True)
+class EndOfTask:
+    """How a task ends."""
+
+    task_id: str
+    status: str
+    outcome: Outcome
+    metadata: TaskMetadata
+
+
+def check_start(transaction: Transaction, new: NewTask) -> tuple[Row[Any], Row[Any]]:
+    """Check whether a task may begin, and return its workflow and phase.
 
     Raises:
         NotFound: An id does not exist.
         InvalidCall: The phase is of another workflow or has ended, the parent is of another workflow or does not run,
             or a subagent has no name.
     """
-    workflow = find(transaction, workflows, workflow_id)
-    phase = find(transaction, phases, phase_id)
-    if phase.workflow_id != workflow_id:
-        raise InvalidCall(f"phase {phase_id!r} belongs to workflow {phase.workflow_id!r}, not to {workflow_id!r}")
+    workflow = find(transaction, workflows, new.workflow_id)
+    phase = find(transaction, phases, new.phase_id)
+    if phase.workflow_id != new.workflow_id:
+        raise InvalidCall(
+            f"phase {new.phase_id!r} belongs to workflow {phase.workflow_id!r}, not to {new.workflow_id!r}"
+        )
     if phase.status != IN_PROGRESS:
         raise InvalidCall(
-            f"phase {phase_id!r} is {phase.status}: cannot add tasks", hint="Begin another phase with start_phase."
+            f"phase {new.phase_id!r} is {phase.status}: cannot add tasks", hint="Begin another phase with start_phase."
         )
-    if parent_task_id is not None:
-        _check_parent(find(transaction, tasks, parent_task_id), workflow_id)
-    if caller_type == "subagent" and not agent_name:
+    if new.parent_task_id is not None:
+        _check_parent(find(transaction, tasks, new.parent_task_id), new.workflow_id)
+    if new.caller_type == "subagent" and not new.agent_name:
         raise InvalidCall("agent_name is required when caller_type is 'subagent'", hint="Call again with agent_name.")
     return workflow, phase
 
@@ -61,62 +80,50 @@ def _check_parent(parent: Row[Any], workflow_id: str) -> None:
         raise InvalidCall(f"the parent task {parent.id!r} is {parent.status}, not {IN_PROGRESS}")
 
 
-def start_task(
-    transaction: Transaction,
-    snapshot: Snapshot,
-    *,
-    name: str,
-    goal: str,
-    areas: Sequence[str],
-    principal: str,
-    **who: Any,
-) -> dict[str, Any]:
-    """Begin a task; `who` are the arguments of `check_start`.
+def begin(transaction: Transaction, new: NewTask, snapshot: TreeSnapshot, principal: str) -> dict[str, Any]:
+    """Begin a task.
 
     Raises:
         NotFound: As `check_start`.
         InvalidCall: As `check_start`.
     """
-    lock(transaction, who["workflow_id"])
-    workflow, phase = check_start(transaction, **who)
+    lock(transaction, new.workflow_id)
+    workflow, phase = check_start(transaction, new)
     warnings = [*reopen(transaction, workflow), *snapshot.warnings]
+    taken = {"snapshot_id": snapshot.id, "snapshot_type": snapshot.type}
     values = {
-        **who,
+        **asdict(new),
         "id": new_id("tt"),
-        "caller_type": stored(who["caller_type"]),
-        "name": name,
-        "goal": goal,
-        "areas": list(areas),
+        "caller_type": stored(new.caller_type),
+        "areas": list(new.areas),
         "status": IN_PROGRESS,
-        "snapshot_id": snapshot.id,
-        "snapshot_type": snapshot.type,
+        **taken,
         "started_at": transaction.now,
         "manual_review_needed": False,
     }
-    transaction.execute(insert(tasks).values(values))
+    task = transaction.execute(insert(tasks).values(values).returning(tasks)).one()
     # Names of files may be no UTF-8; in ASCII any of them can be stored.
     content = json.dumps(snapshot.model_dump(), separators=(",", ":"))
-    transaction.execute(insert(snapshots).values(task_id=values["id"], content=content))
+    transaction.execute(insert(snapshots).values(task_id=task.id, content=content))
     if workflow.status != IN_PROGRESS:
         emit_workflow(transaction, "workflow:updated", workflow.id, principal)
-    _emit_task(transaction, "task:created", values["id"], principal)
+    emit(transaction, "task:created", task.workflow_id, task_row(task), principal)
     result = {
-        "task_id": values["id"],
+        "task_id": task.id,
         "workflow_id": workflow.id,
         "phase_id": phase.id,
         "phase_number": phase.number,
         "phase_name": phase.name,
-        "caller_type": who["caller_type"],
-        "snapshot_id": snapshot.id,
-        "snapshot_type": snapshot.type,
+        "caller_type": new.caller_type,
+        **taken,
         "started_at": iso(transaction.now),
     }
-    agent = {"agent_name": who["agent_name"]} if who["agent_name"] else {}
+    agent = {"agent_name": new.agent_name} if new.agent_name else {}
     return result | agent | ({"warnings": warnings} if warnings else {})
 
 
 def running_task(transaction: Transaction, task_id: str) -> Row[Any]:
-    """Give a task that may be completed.
+    """Return a task that may be completed.
 
     Raises:
         NotFound: There is no such task.
@@ -137,54 +144,59 @@ def running_task(transaction: Transaction, task_id: str) -> Row[Any]:
     return task
 
 
-def stored_snapshot(transaction: Transaction, task_id: str) -> Snapshot:
-    """Give the snapshot of a task that may be completed.
+class Beginning(NamedTuple):
+    """What a task was like when it began.
+
+    Attributes:
+        workflow_id: The workflow of the task.
+        snapshot: The files.
+    """
+
+    workflow_id: str
+    snapshot: TreeSnapshot
+
+
+def beginning(transaction: Transaction, task_id: str) -> Beginning:
+    """Return how a task began that may be completed.
 
     Raises:
         NotFound: As `running_task`.
         InvalidCall: As `running_task`.
     """
-    running_task(transaction, task_id)
-    content = transaction.execute(select(snapshots.c.content).where(snapshots.c.task_id == task_id)).scalar_one()
-    return Snapshot.model_validate(json.loads(content))
-
-
-def complete_task(
-    transaction: Transaction,
-    task_id: str,
-    changes: FileChanges,
-    *,
-    status: str,
-    outcome: Outcome,
-    metadata: TaskMetadata,
-    principal: str,
-) -> dict[str, Any]:
-    """End a task; of several callers who try this at once only the first does it.
-
-    Raises:
-        NotFound: As `running_task`.
-        InvalidCall: As `running_task`.
-    """
-    lock(transaction, find(transaction, tasks, task_id).workflow_id)
     task = running_task(transaction, task_id)
+    content = transaction.execute(select(snapshots.c.content).where(snapshots.c.task_id == task_id)).scalar_one()
+    return Beginning(task.workflow_id, TreeSnapshot.model_validate(json.loads(content)))
+
+
+def finish(
+    transaction: Transaction, workflow_id: str, end: EndOfTask, changes: FileChanges, principal: str
+) -> dict[str, Any]:
+    """End a task of a workflow; of several callers who try this at once only the first does it.
+
+    Raises:
+        NotFound: As `running_task`.
+        InvalidCall: As `running_task`.
+    """
+    lock(transaction, workflow_id)
+    task = running_task(transaction, end.task_id)
     files = {"added": list(changes.added), "modified": list(changes.modified), "deleted": list(changes.deleted)}
     verification = verify(changes, task.areas)
     values = {
-        "status": stored(status),
+        "status": stored(end.status),
         "completed_at": transaction.now,
-        **outcome.model_dump(),
-        "manual_review_needed": bool(outcome.manual_review_needed),
-        "packages_added": metadata.packages_added,
-        "tests_status": stored(metadata.tests_status) if metadata.tests_status else None,
+        **end.outcome.model_dump(),
+        "manual_review_needed": bool(end.outcome.manual_review_needed),
+        "packages_added": end.metadata.packages_added,
+        "tests_status": stored(end.metadata.tests_status) if end.metadata.tests_status else None,
         "files_changed": files,
         "verification": verification,
     }
-    transaction.execute(update(tasks).where(tasks.c.id == task_id).values(values))
-    transaction.execute(delete(snapshots).where(snapshots.c.task_id == task_id))
-    _emit_task(transaction, "task:updated", task_id, principal)
+    ended = transaction.execute(update(tasks).where(tasks.c.id == task.id).values(values).returning(tasks)).one()
+    transaction.execute(delete(snapshots).where(snapshots.c.task_id == task.id))
+    emit(transaction, "task:updated", workflow_id, task_row(ended), principal)
     return {
-        "task_id": task_id,
-        "workflow_id": task.workflow_id,
+        "task_id": task.id,
+        "workflow_id": workflow_id,
         "duration_seconds": seconds_between(task.started_at, transaction.now),
         "files_changed": {word: paths[:MAX_SHOWN_FILES] for word, paths in files.items()},
         "verification": _shortened(verification, files),
@@ -212,8 +224,3 @@ def _shortened(verification: dict[str, Any], files: dict[str, list[str]]) -> dic
         text = f"{total:,} files changed; {MAX_SHOWN_FILES:,} of each kind are shown, `deepwork track show` has all"
         shortened["warnings"] = [*shortened["warnings"], text]
     return shortened
-
-
-def _emit_task(transaction: Transaction, event: str, task_id: str, principal: str) -> None:
-    task = find(transaction, tasks, task_id)
-    emit(transaction, event, task.workflow_id, task_row(task), principal)

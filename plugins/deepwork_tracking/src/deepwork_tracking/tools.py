@@ -24,7 +24,7 @@ from deepwork_tracking.arguments import (
     Texts,
     check_metadata,
 )
-from deepwork_tracking.records import Records
+from deepwork_tracking.database import TrackingDatabase
 from deepwork_tracking.words import (
     CallerType,
     Category,
@@ -49,7 +49,7 @@ class TrackingTools:
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context
-        self._records = Records(context)
+        self._database = TrackingDatabase(context)
 
     async def start_workflow(
         self,
@@ -107,7 +107,7 @@ class TrackingTools:
         from deepwork_tracking.context import get_context
 
         rows = filter or Filter()
-        return await self._records.read(lambda transaction: get_context(transaction, workflow_id, include, rows))
+        return await self._database.read(lambda transaction: get_context(transaction, workflow_id, include, rows))
 
     async def start_phase(
         self,
@@ -153,12 +153,10 @@ class TrackingTools:
         path: Annotated[OptionalText, Field(description="Folder of the work. Default: the project")] = None,
     ) -> dict[str, Any]:
         """Start a task at the beginning of your work. Notes the state of git, so that your changes are known later."""
+        from deepwork_tracking.tasks import NewTask
         from deepwork_tracking.work import start_task
 
-        return await start_task(
-            self._context,
-            self._records,
-            path=path,
+        new = NewTask(
             name=name,
             goal=goal,
             areas=areas or [],
@@ -167,8 +165,8 @@ class TrackingTools:
             caller_type=caller_type,
             agent_name=agent_name,
             parent_task_id=parent_task_id,
-            principal=call.principal,
         )
+        return await start_task(self._context, self._database, new, path, call.principal)
 
     async def complete_task(
         self,
@@ -179,17 +177,11 @@ class TrackingTools:
         metadata: TaskMetadata | None = None,
     ) -> dict[str, Any]:
         """Complete your task. Lists the files that changed since its start, and checks them against its areas."""
+        from deepwork_tracking.tasks import EndOfTask
         from deepwork_tracking.work import complete_task
 
-        return await complete_task(
-            self._context,
-            self._records,
-            task_id,
-            status=status,
-            outcome=outcome,
-            metadata=metadata or TaskMetadata(),
-            principal=call.principal,
-        )
+        end = EndOfTask(task_id, status, outcome, metadata or TaskMetadata())
+        return await complete_task(self._context, self._database, end, call.principal)
 
     async def log_decision(
         self,
@@ -256,8 +248,8 @@ class TrackingTools:
         )
 
     async def _write(self, call: ToolCall, change: Callable[..., dict[str, Any]], **values: Any) -> dict[str, Any]:
-        self._records.check(values)
-        return await self._records.write(lambda transaction: change(transaction, principal=call.principal, **values))
+        self._database.check(values)
+        return await self._database.write(lambda transaction: change(transaction, principal=call.principal, **values))
 
 
 def tool_set(context: PluginContext) -> ToolSet:

@@ -1,6 +1,7 @@
 """What people are shown of tracked work: reading functions for pages, a part of it at a time.
 
-Every function runs in a transaction that reads: `Records(context).read(lambda transaction: work(transaction, id))`.
+Every function runs in a transaction that reads, such as
+`TrackingDatabase(context).read(lambda transaction: work(transaction, id))`.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ def all_work(
 
 
 def work(transaction: Transaction, workflow_id: str) -> Mapped:
-    """Give a tracked workflow with its phases, and how much its tasks have logged.
+    """Return a tracked workflow with its phases, and how much its tasks have logged.
 
     Raises:
-        NotFound: There is none of that id.
+        NotFound: There is no such workflow.
     """
     find(transaction, workflows, workflow_id)
     row = transaction.execute(workflow_rows().where(workflows.c.id == workflow_id)).one()
@@ -102,7 +103,7 @@ def work_tasks(
 
 
 def work_task(transaction: Transaction, workflow_id: str, task_id: str) -> Mapped:
-    """Give a task with all its files.
+    """Return a task with all its files.
 
     Raises:
         NotFound: The workflow has no such task.

@@ -1,4 +1,4 @@
-"""The words of the specification: those that callers pass, and those that are stored and shown."""
+"""The words of the specification: as callers pass them, and as they are stored and shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STORED = {"documentation_gap": "DOC_GAP", "bug_encountered": "BUG", "partial": 
 
 
 def stored(word: str) -> str:
-    """Give the stored word for one that a caller has passed."""
+    """Return the stored word for a caller's word."""
     return _STORED.get(word, word.upper())
 
 

@@ -3,79 +3,60 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from deepwork.api import Git, GitError, PathRefused, PluginContext
+from deepwork.api import Git, PluginContext
+from deepwork.errors import GitError, PathRefused
 from deepwork_tracking import tasks
-from deepwork_tracking.arguments import Outcome, TaskMetadata
 from deepwork_tracking.changes import FileChanges, changes_since
+from deepwork_tracking.database import TrackingDatabase
 from deepwork_tracking.errors import InvalidCall
 from deepwork_tracking.places import find_folder
-from deepwork_tracking.records import Records
-from deepwork_tracking.snapshots import Snapshot, take_snapshot
+from deepwork_tracking.snapshots import TreeSnapshot, take_snapshot
+from deepwork_tracking.tasks import EndOfTask, NewTask
 
 
 async def start_task(
-    context: PluginContext,
-    records: Records,
-    *,
-    path: str | None,
-    name: str,
-    goal: str,
-    areas: list[str],
-    principal: str,
-    **who: Any,
+    context: PluginContext, database: TrackingDatabase, new: NewTask, path: str | None, principal: str
 ) -> dict[str, Any]:
-    """Take a snapshot, and begin a task; see `tasks.start_task`.
+    """Take a snapshot, and begin a task.
 
     Raises:
         TrackingError: The task cannot begin.
     """
-    records.check({"name": name, "goal": goal, "areas": areas, **who})
+    database.check(asdict(new))
     # The snapshot may take a while; a call that cannot succeed is refused before.
-    await records.read(lambda transaction: tasks.check_start(transaction, **who))
+    await database.read(lambda transaction: tasks.check_start(transaction, new))
     try:
         folder = await find_folder(context, path)
     except PathRefused as error:
         hint = "Leave it out to work in the project."
         raise InvalidCall(f"path: {path!r} {error.message}", hint=hint) from error
-    machine = (await records.database()).machine
-    snapshot = await take_snapshot(folder, machine, partial(context.git, Git))
-    return await records.write(
-        lambda transaction: tasks.start_task(
-            transaction, snapshot, name=name, goal=goal, areas=areas, principal=principal, **who
-        )
-    )
+    snapshot = await take_snapshot(folder, (await database.opened()).machine, partial(context.git, Git))
+    return await database.write(lambda transaction: tasks.begin(transaction, new, snapshot, principal))
 
 
 async def complete_task(
-    context: PluginContext,
-    records: Records,
-    task_id: str,
-    *,
-    status: str,
-    outcome: Outcome,
-    metadata: TaskMetadata,
-    principal: str,
+    context: PluginContext, database: TrackingDatabase, end: EndOfTask, principal: str
 ) -> dict[str, Any]:
-    """Compare the files with the snapshot of a task, and end the task; see `tasks.complete_task`.
+    """Compare the files with the snapshot of a task, and end the task.
 
     Raises:
         TrackingError: The task cannot end.
     """
-    records.check({"task_id": task_id, "outcome": outcome.model_dump(), "metadata": metadata.model_dump()})
-    snapshot = await records.read(lambda transaction: tasks.stored_snapshot(transaction, task_id))
-    changes = await _changes(context, (await records.database()).machine, snapshot)
-    return await records.write(
-        lambda transaction: tasks.complete_task(
-            transaction, task_id, changes, status=status, outcome=outcome, metadata=metadata, principal=principal
-        )
+    texts = {"outcome": end.outcome.model_dump(), "metadata": end.metadata.model_dump()}
+    database.check({"task_id": end.task_id, **texts})
+    beginning = await database.read(lambda transaction: tasks.beginning(transaction, end.task_id))
+    changes = await _changes(context, (await database.opened()).machine, beginning.snapshot)
+    return await database.write(
+        lambda transaction: tasks.finish(transaction, beginning.workflow_id, end, changes, principal)
     )
 
 
-async def _changes(context: PluginContext, machine: str, snapshot: Snapshot) -> FileChanges:
-    """Give what has changed; what cannot be found out is a warning, because a task must be able to end."""
+async def _changes(context: PluginContext, machine: str, snapshot: TreeSnapshot) -> FileChanges:
+    """Return what has changed; what cannot be found out is a warning, because a task must be able to end."""
     here = f"{str(context.project_root)!r} on machine {machine!r}"
     there = f"{snapshot.toplevel!r} on machine {snapshot.machine!r}"
     elsewhere = FileChanges(warnings=(f"the task began in {there}, and this server is in {here}: no files are listed",))

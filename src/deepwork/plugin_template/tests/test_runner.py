@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from deepwork.api import RunnerError, same_verdict
+from deepwork.api import same_verdict
+from deepwork.errors import RunnerError
 from deepwork.testing import ReviewRunnerContract, a_request
 
 from deepwork_acme.runner import AcmeRunner

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from deepwork.api import PathRefused, StateStore, Workspace
+from deepwork.api import StateStore, Workspace
+from deepwork.errors import PathRefused
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract
 
 from deepwork_acme.store import FILE, AcmeStore

@@ -23,8 +23,8 @@ from mcp_types import INTERNAL_ERROR, ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from deepwork.errors import DeepWorkError
-from deepwork.files.process_end import end_process_soon
-from deepwork.server.drain import PendingCalls
+from deepwork.programs.pending_calls import PendingCalls
+from deepwork.programs.process_end import end_process_soon
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
 
 _CHUNK = 256 * 1024
@@ -105,7 +105,7 @@ class Wire:
     async def _write(self, message: JSONRPCMessage) -> None:
         """Write a whole message, and let other tasks run while the client does not read.
 
-        If the client has closed its end, nobody waits for answers any more, so the server ends.
+        If the client has closed its end, no answer can arrive any more, so the server ends.
         """
         view = memoryview(_encoded(message) + b"\n")
         async with self._write_lock:
@@ -140,10 +140,10 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int, *, when_ready: Call
 
     Args:
         server: The server.
-        stdin: The descriptor from which messages are read.
-        stdout: The descriptor to which messages are written.
-        when_ready: Called once either signal ends the server. Before that, a SIGINT may be lost: a shell has what it
-            starts in the background ignore it.
+        stdin: The descriptor to read messages from.
+        stdout: The descriptor to write messages to.
+        when_ready: Called once either signal ends the server. Before that, a SIGINT may be lost: a shell starts
+            background programs so that they ignore it.
 
     Raises:
         DeepWorkError: This release of FastMCP cannot be served so.
@@ -184,7 +184,7 @@ class EndSignals:
             signal.signal(number, self._note)
 
     def cancel(self, scope: anyio.CancelScope) -> None:
-        """Cancel a scope at a signal, also at one that has arrived already."""
+        """Cancel a scope at a signal, also at an earlier one."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -203,10 +203,10 @@ class EndSignals:
 
 
 def _private_parts(server: FastMCP[Any]) -> tuple[Any, Any]:
-    """Return the lifespan and the protocol of a server: FastMCP has no public way to give it streams.
+    """Return the lifespan and the protocol of a server: FastMCP has no public way to serve given streams.
 
     Raises:
-        DeepWorkError: This FastMCP lacks them. Its own stdio server is no way out: stdout leads to stderr by now, so
+        DeepWorkError: This FastMCP lacks them. Its own stdio server does not help: stdout leads to stderr by now, so
             its answers would go there, and the client would wait for ever.
     """
     lifespan = getattr(server, "_lifespan_manager", None)

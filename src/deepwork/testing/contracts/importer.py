@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click  # noqa: F401 - the core's commands have it, so a plugin may
 
-import deepwork.api  # noqa: F401 - what a plugin may have
+from deepwork import api
 from deepwork.loading.discovery import installed
 from deepwork.loading.manager import PluginManager
 
@@ -17,6 +17,8 @@ from deepwork.loading.manager import PluginManager
 def main(name: str, blocked: str, report: str) -> None:
     """Load the plugin of this name; with `blocked` all others instead."""
     module = None
+    for public in api.__all__:  # what a plugin may have
+        getattr(api, public)
     candidates = installed()
     before = set(sys.modules)
     if blocked:

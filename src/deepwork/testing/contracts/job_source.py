@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deepwork.api import Job, JobLoadError, JobSource
+from deepwork.api import Job, JobSource
+from deepwork.errors import JobLoadError
 from deepwork.testing.contracts.contract import Contract
 
 UNKNOWN = ("no_such_job", "", ".", "..", "../jobs", "a/b", "/etc", "with\0nul", "Größe", "x" * 5000)
@@ -20,12 +21,12 @@ class JobSourceContract(Contract):
 
     @pytest.fixture
     def source(self) -> JobSource:
-        """Give the source to test."""
+        """Return the source to test."""
         raise NotImplementedError("override the fixture `source`")
 
     @pytest.fixture
     def broken_source(self) -> JobSource:
-        """Give a source with at least one broken job; others may be good."""
+        """Return a source with at least one broken job; others may be good."""
         pytest.skip("`broken_source` is not overridden")
 
     def test_it_has_a_name_and_a_rank(self, source: JobSource) -> None:

@@ -35,7 +35,7 @@ class StateStoreProcessesContract(Contract):
 
     @pytest.fixture
     def reopen(self) -> Callable[[], StateStore]:
-        """Give a function that makes a store on the data of this test, which are none at first."""
+        """Return a function that makes a store on the data of this test, which is empty at first."""
         raise NotImplementedError("override the fixture `reopen`")
 
     async def test_what_one_process_saves_another_loads(self, reopen: Callable[[], StateStore]) -> None:

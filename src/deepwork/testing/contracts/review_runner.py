@@ -10,16 +10,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deepwork.api import (
-    DeepWorkError,
-    HandedBack,
-    NeedsWork,
-    Passed,
-    ReviewRequest,
-    ReviewRunner,
-    ReviewTask,
-    Verdict,
-)
+from deepwork.api import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewRunner, Verdict
+from deepwork.errors import DeepWorkError
+from deepwork.models.reviews import ReviewTask
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.samples import a_request
 
@@ -45,12 +38,12 @@ class ReviewRunnerContract(Contract):
 
     @pytest.fixture
     async def runner(self, project_root: Path) -> Any:
-        """Give the runner to test."""
+        """Return the runner to test."""
         raise NotImplementedError("override the fixture `runner`")
 
     @pytest.fixture
     async def broken_runner(self, project_root: Path) -> Any:
-        """Give a runner that cannot do its work: its program is missing, its disk is full."""
+        """Return a runner that cannot do its work: its program is missing, its disk is full."""
         pytest.skip("`broken_runner` is not overridden")
 
     async def test_a_review_gives_a_verdict(self, runner: ReviewRunner, project_root: Path) -> None:

@@ -11,7 +11,9 @@ import sys
 
 import anyio
 
-from deepwork.api import HistoryEntry, StaleSession, StateStore
+from deepwork.api import StateStore
+from deepwork.errors import StaleSession
+from deepwork.models.history import HistoryEntry
 
 
 async def main(*arguments: str) -> None:

@@ -1,4 +1,4 @@
-"""A planted bug: the stack is kept in memory alone, so nobody goes on with a session after its server has gone."""
+"""A planted bug: the stack is kept in memory alone, so a session ends with its server."""
 
 from __future__ import annotations
 

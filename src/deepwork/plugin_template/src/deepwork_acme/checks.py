@@ -9,7 +9,7 @@ from deepwork.api import Finding, Level
 
 
 def check(project_root: Path) -> Iterator[Finding]:
-    """Say what works, and what does not and how to cure it."""
+    """Yield what works, and what does not and how to cure it."""
     if (project_root / ".deepwork").is_dir():
         yield Finding(Level.OK, "this project is prepared")
     else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from deepwork.api import Job, JobLoadError, JobReader, JobSource
+from deepwork.api import Job, JobReader, JobSource
+from deepwork.errors import JobLoadError
 
 FOLDER = Path(__file__).parent / "packaged_jobs"
 
@@ -20,7 +21,7 @@ class AcmeJobs(JobSource):
         self._reader = JobReader(folder)
 
     def load(self) -> Iterator[Job | JobLoadError]:
-        """Give each folder's job, or what is wrong with it."""
+        """Yield each folder's job, or its error."""
         for name in self._reader.names():
             if item := self._reader.read(name):
                 yield item

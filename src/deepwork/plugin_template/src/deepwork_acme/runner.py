@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from anyio import to_thread
-from deepwork.api import PathRefused, ReviewRequest, ReviewRunner, RunnerError, Verdict, read_regular, same_verdict
+from deepwork.api import ReviewRequest, ReviewRunner, Verdict, read_regular, same_verdict
+from deepwork.errors import PathRefused, RunnerError
 
 LIMIT = 1_000_000
 

@@ -10,18 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from typing import Self
 
 from anyio import to_thread
-from deepwork.api import (
-    CorruptSession,
-    Folder,
-    PathRefused,
-    Session,
-    SessionStatus,
-    SessionSummary,
-    StaleSession,
-    StateStore,
-    StorageError,
-    Workspace,
-)
+from deepwork.api import Folder, Session, SessionStatus, SessionSummary, StateStore, Workspace
+from deepwork.errors import CorruptSession, PathRefused, StaleSession, StorageError
 
 FILE = "acme.db"
 TABLE = "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, revision INTEGER NOT NULL, content TEXT NOT NULL)"
@@ -83,7 +73,7 @@ class AcmeStore(StateStore):
     def _save(self, session: Session, expected: int | None) -> int:
         revision = (expected or 0) + 1
         with self._database() as database:
-            database.execute("BEGIN IMMEDIATE")  # nobody else writes between the look and the change
+            database.execute("BEGIN IMMEDIATE")  # no other process writes between the look and the change
             row = database.execute("SELECT revision FROM sessions WHERE id = ?", [session.session_id]).fetchone()
             if (row[0] if row else None) != expected:
                 raise StaleSession(f"Session {session.session_id!r} was changed meanwhile")
@@ -110,7 +100,7 @@ class AcmeStore(StateStore):
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Let whatever the machine refuses be an error that the agent can read."""
+    """Turn errors of the machine into errors that the agent can read."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:

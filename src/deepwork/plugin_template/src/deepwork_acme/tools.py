@@ -27,7 +27,7 @@ def tool_set(settings: AcmeSettings) -> ToolSet:
     """Bind the tools to the settings."""
 
     async def greet(name: Annotated[str, Field(description="Whom to greet")], call: ToolCall) -> Greeting:
-        """Greet somebody. Agents read this sentence when they choose a tool."""
+        """Greet a person. Agents read this sentence when they choose a tool."""
         return Greeting(text=f"{settings.greeting}, {name}!", principal=call.principal)
 
     return ToolSet(

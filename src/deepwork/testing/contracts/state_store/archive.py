@@ -6,11 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from deepwork.api import (
-    SessionStatus,
-    StaleSession,
-    StateStore,
-)
+from deepwork.api import SessionStatus, StateStore
+from deepwork.errors import StaleSession
 from deepwork.testing.contracts.state_store.store import (
     StoreContract,
     archive_quietly,

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from deepwork.api import (
-    CorruptSession,
-    SessionStatus,
-    StateStore,
-)
+from deepwork.api import SessionStatus, StateStore
+from deepwork.errors import CorruptSession
 from deepwork.testing.contracts.state_store.store import StoreContract, list_ids, load_plain, spoil_and_load
 from deepwork.testing.samples import a_session
 

@@ -9,11 +9,8 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from deepwork.api import (
-    HistoryEntry,
-    SessionStatus,
-    StateStore,
-)
+from deepwork.api import SessionStatus, StateStore
+from deepwork.models.history import HistoryEntry
 from deepwork.testing.contracts.state_store.store import StoreContract, list_ids
 from deepwork.testing.samples import a_session, at
 

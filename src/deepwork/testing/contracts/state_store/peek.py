@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from deepwork.api import (
-    CorruptSession,
-    SessionStatus,
-    SessionSummary,
-    StateStore,
-)
+from deepwork.api import SessionStatus, SessionSummary, StateStore
+from deepwork.errors import CorruptSession
 from deepwork.testing.contracts.state_store.store import StoreContract
 from deepwork.testing.samples import a_session, at
 
@@ -73,7 +69,7 @@ class PeekContract(StoreContract):
 
 
 def _by_id(items: Iterable[SessionSummary | CorruptSession]) -> dict[str, SessionSummary]:
-    """Give summaries by their ids, in their order; each id once, and no error among them."""
+    """Return summaries by their ids, in their order; each id once, and no error among them."""
     summaries = [item for item in items if isinstance(item, SessionSummary)]
     assert len(summaries) == len(list(items)), "peek gave something else than summaries of sessions that are whole"
     by_id = {summary.session_id: summary for summary in summaries}

@@ -6,12 +6,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deepwork.api import (
-    HistoryEntry,
-    Session,
-    StaleSession,
-    StateStore,
-)
+from deepwork.api import Session, StateStore
+from deepwork.errors import StaleSession
+from deepwork.models.history import HistoryEntry
 from deepwork.testing.contracts.state_store.store import StoreContract, load_plain, load_stored, plain
 from deepwork.testing.samples import a_session, at
 
@@ -111,7 +108,7 @@ class RevisionContract(StoreContract):
 
 
 async def _all_at_once(store: StateStore, sessions: list[Session], *, expected: int | None) -> list[str]:
-    """Save all at the same time, and give the goals of those that were accepted."""
+    """Save all at the same time, and return the goals of the accepted ones."""
     won: list[str] = []
 
     async def save(session: Session) -> None:

@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 
-from deepwork.api import (
-    HistoryEntry,
-    SessionStatus,
-    StateStore,
-    StepProgress,
-)
+from deepwork.api import SessionStatus, StateStore
+from deepwork.models.history import HistoryEntry
+from deepwork.models.sessions import StepProgress
 from deepwork.testing.contracts.state_store.store import StoreContract, archive_quietly, load_plain
 from deepwork.testing.samples import a_session, at
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from deepwork.api import (
-    SessionStatus,
-    StaleSession,
-    StateStore,
-)
+from deepwork.api import SessionStatus, StateStore
+from deepwork.errors import StaleSession
 from deepwork.testing.contracts.state_store.store import StoreContract, list_ids, load_plain
 from deepwork.testing.samples import a_session
 

@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 
-from deepwork.api import (
-    CorruptSession,
-    Session,
-    StateStore,
-    StorageError,
-)
+from deepwork.api import Session, StateStore
+from deepwork.errors import CorruptSession, StorageError
 from deepwork.testing.contracts.contract import Contract
 
 
@@ -27,17 +23,17 @@ class StoreContract(Contract):
 
     @pytest.fixture
     def reopen(self) -> Callable[[], StateStore]:
-        """Give a function that makes another store on the same data, as a second server would."""
+        """Return a function that makes another store on the same data, as a second server would."""
         pytest.skip("`reopen` is not overridden: the store keeps nothing beyond its own life")
 
     @pytest.fixture
     def read_raw(self) -> Callable[[str], Awaitable[Any]]:
-        """Give an async function that reads what is stored of a session, past the store, as a mapping."""
+        """Return an async function that reads the stored form of a session, past the store, as a mapping."""
         pytest.skip("`read_raw` is not overridden")
 
     @pytest.fixture
     def spoil(self) -> Callable[[str], Awaitable[None]]:
-        """Give an async function that damages what is stored of a session, past the store."""
+        """Return an async function that damages the stored form of a session, past the store."""
         pytest.skip("`spoil` is not overridden")
 
 

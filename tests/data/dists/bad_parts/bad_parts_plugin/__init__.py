@@ -1,4 +1,4 @@
-"""A runner that cannot be made, and a store that is no store."""
+"""A runner that cannot be made, and a store of the wrong type."""
 
 from deepwork import hookimpl
 from deepwork.api import ReviewRunnerSpec, StateStoreSpec

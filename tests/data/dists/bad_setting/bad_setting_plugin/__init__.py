@@ -1,4 +1,4 @@
-"""Needs a setting that nobody has set, in two of its hooks."""
+"""Needs a setting that is not set, in two of its hooks."""
 
 from pydantic import BaseModel
 

@@ -1,4 +1,4 @@
-"""Tools with types of which no schema can be made, beside one that is good."""
+"""Tools with types without a schema, beside a good one."""
 
 from deepwork import hookimpl
 from deepwork.api import ToolSet, ToolSpec
@@ -19,7 +19,7 @@ def spread(*things) -> str:
 
 
 def echo(text: str) -> str:
-    """Say the same."""
+    """Return the same text."""
     return text
 
 

@@ -5,7 +5,7 @@ import time
 import click
 
 from deepwork import hookimpl
-from deepwork.api import ToolError
+from deepwork.errors import ToolError
 
 
 @click.command()
@@ -22,7 +22,7 @@ def crash():
 
 @click.command()
 def wait():
-    """Wait until somebody interrupts."""
+    """Wait until interrupted."""
     click.echo("waiting")
     time.sleep(60)
 

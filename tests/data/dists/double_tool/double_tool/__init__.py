@@ -5,7 +5,7 @@ from deepwork.api import ToolSet, ToolSpec
 
 
 def echo(text: str) -> str:
-    """Give the text back."""
+    """Return the text."""
     return text
 
 

@@ -1,1 +1,1 @@
-"""A plugin of somebody else that does everything right."""
+"""A foreign plugin that does everything right."""

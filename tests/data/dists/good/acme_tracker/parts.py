@@ -10,12 +10,12 @@ from deepwork.api import (
     JobFile,
     JobSource,
     ReviewRunner,
-    StaleSession,
     StateStore,
     Step,
     StepOutput,
     Workflow,
 )
+from deepwork.errors import StaleSession
 
 
 class AcmeJobs(JobSource):

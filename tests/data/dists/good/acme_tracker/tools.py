@@ -8,7 +8,8 @@ from typing import Annotated
 import anyio
 from pydantic import BaseModel, Field
 
-from deepwork.api import ToolCall, ToolError
+from deepwork.api import ToolCall
+from deepwork.errors import ToolError
 
 
 class Greeting(BaseModel):
@@ -19,24 +20,24 @@ class Greeting(BaseModel):
 
 def greeter(greeting):
     async def greet(name: Annotated[str, Field(description="Whom to greet")], call: ToolCall) -> Greeting:
-        """Greet somebody."""
+        """Greet a person."""
         return Greeting(text=f"{greeting} {name}", principal=call.principal)
 
     return greet
 
 
 def where(call: ToolCall) -> dict[str, str]:
-    """Say in which thread this runs, and for whom."""
+    """Return the thread that this runs in, and its principal."""
     return {"thread": threading.current_thread().name, "principal": call.principal}
 
 
 def text() -> str:
-    """Give text."""
+    """Return text."""
     return "plain text"
 
 
 async def nothing() -> list[str]:
-    """Give an empty list."""
+    """Return an empty list."""
     return []
 
 
@@ -50,7 +51,7 @@ def job_counter(engine):
 
 def gate_reader(engine):
     def gate() -> dict[str, int | bool] | None:
-        """Tell how the quality gate is set; null where there is none."""
+        """Tell how the quality gate is set; null without a gate."""
         gate = engine.gate
         if gate is None:
             return None
@@ -75,7 +76,7 @@ def crash() -> str:
 
 
 async def wait(path: str) -> str:
-    """Say by a named pipe that the call has arrived, then wait for ever."""
+    """Report by a named pipe that the call has arrived, then wait for ever."""
     await anyio.Path(path).write_text("arrived")
     await anyio.sleep_forever()
     return "never"

@@ -1,4 +1,4 @@
-"""Its hook gives something that is no record."""
+"""Its hook returns something other than a record."""
 
 from deepwork import hookimpl
 

@@ -1,4 +1,4 @@
-"""Starts a thread at import that nobody ends."""
+"""Starts a thread at import and never ends it."""
 
 import threading
 

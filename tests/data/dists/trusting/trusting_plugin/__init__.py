@@ -17,7 +17,7 @@ def deepwork_tool_sets(context):
     url = context.settings(Settings).url
 
     def where() -> str:
-        """Say where it looks."""
+        """Return where it looks."""
         return url
 
     yield ToolSet("trusting", [ToolSpec("where", where, title="Where", output="text")], prefix="trusting_")

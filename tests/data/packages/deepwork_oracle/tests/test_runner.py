@@ -39,7 +39,7 @@ class TestOracleRunner(ReviewRunnerContract):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_what_it_passes_completes_a_step(
+async def test_work_that_the_reviewer_passes_completes_a_step(
     project: DeepworkProject, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)

@@ -1,7 +1,8 @@
-// Answering what waits for a person, wherever it is shown: in the inbox, on a run, in the overview.
+// Answering what waits for a person, wherever it is shown: in the inbox, on a session, in the overview.
 
 import {html, nothing} from '../vendor/lit-html/lit-html.js';
 import {act, isPerson} from './api.js';
+import {fileItem} from './files.js';
 import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
 import {words} from './format.js';
@@ -13,16 +14,14 @@ const KINDS = {
   'no-verdict': ['Review without a verdict', 'alert', 'warn'],
   runner: ['Reviewer unavailable', 'alert', 'warn'],
   override: ['Wish for an override', 'hand', 'warn'],
-  'damaged-session': ['Damaged run', 'alert', 'bad'],
+  'damaged-session': ['Damaged session', 'alert', 'bad'],
   blocker: ['Blocker', 'alert', 'warn'],
   'plan-stuck': ['Stuck plan', 'alert', 'warn'],
   'human-task': ['Task for a person', 'hand', 'run'],
   message: ['Message', 'messages', 'run'],
 };
-// Actions that end something. They look like it, and are never the first that is offered.
+// Actions that end something, and look like it.
 const ENDING = ['abort', 'delete', 'remove', 'skip'];
-// Letting work pass that has failed its review is possible, but is not what is suggested.
-const UNSUGGESTED = [...ENDING, 'override'];
 
 export function kindWords(kind) {
   return KINDS[kind]?.[0] ?? words(kind.replaceAll('-', ' '));
@@ -53,7 +52,7 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
         >${item.who ? html`<span class="inbox-who">${item.who}</span>` : nothing}${item.since ? html`<span>waits for ${time(item.since, {focusable: true, age: true})}</span>` : nothing}
       </p>
       ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
-      ${prose(item.text)}
+      ${prose(item.text)} ${level === 2 ? basis(item) : nothing}
       <div class="actions">
         ${isPerson() ? buttons(item, action, open) : nothing}
         ${
@@ -76,12 +75,36 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
   </article>`;
 }
 
+// What there is to decide about, and by which questions it was judged. On the overview an item is a few lines.
+function basis({files = [], criteria = [], reference}) {
+  return html`${
+    files.length
+      ? html`<section class="basis" aria-label="Files">
+          <p class="basis-head">Files</p>
+          <ul class="plain">
+            ${files.map((path) => (reference.kind === 'session' ? fileItem({session: reference.id, step: reference.step_id, path}) : html`<li><code class="path">${path}</code></li>`))}
+          </ul>
+        </section>`
+      : nothing
+  }
+  ${
+    criteria.length
+      ? html`<section class="basis" aria-label="Criteria">
+          <p class="basis-head">Criteria</p>
+          <ul class="bullets">
+            ${criteria.map((criterion) => html`<li>${criterion}</li>`)}
+          </ul>
+        </section>`
+      : nothing
+  }`;
+}
+
 function buttons(item, action, open) {
   return item.actions.map(
     (offered) =>
       html` <button
         type="button"
-        class=${buttonClass(offered, item, open)}
+        class=${buttonClass(offered, open)}
         aria-expanded=${String(offered === action)}
         ?disabled=${Boolean(open?.busy)}
         @click=${() => choose(item, offered)}
@@ -101,10 +124,10 @@ export function waitingFor(thing) {
     : nothing;
 }
 
-function buttonClass(action, item, open) {
+function buttonClass(action, open) {
   if (open?.action === action.name) return 'button is-open';
   if (isEnding(action)) return 'button dangerous';
-  return action === item.actions.find(({name}) => !UNSUGGESTED.includes(name)) ? 'button primary' : 'button';
+  return action.suggested ? 'button primary' : 'button';
 }
 
 function isEnding({name}) {
@@ -120,7 +143,9 @@ function choose(item, action) {
 
 function open(item, action) {
   setNote(openKey(item), {action: action.name});
-  requestAnimationFrame(() => requestAnimationFrame(() => formOf(item)?.querySelector('select, textarea, button')?.focus()));
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => formOf(item)?.querySelector('select, textarea, button')?.focus()),
+  );
 }
 
 function formOf(item) {
@@ -187,14 +212,20 @@ async function send(item, action, text) {
   const shownAction = text === null && action.tasks.length < 2 ? undefined : action.name;
   setNote(openKey(item), {action: shownAction, busy: true});
   try {
-    const {done} = await act('api/inbox/answer', {id: item.id, action: action.name, text, state: item.state, task: chosenTask(item, action)});
+    const {done} = await act('api/inbox/answer', {
+      id: item.id,
+      action: action.name,
+      text,
+      state: item.state,
+      task: chosenTask(item, action),
+    });
     setNote(textKey(item, action), undefined);
     setNote(openKey(item), undefined);
     told(done);
   } catch (error) {
     setNote(openKey(item), {action: shownAction, error});
   }
-  invalidate((path) => /^api\/(inbox|overview|runs|plans|tasks|work|messages)/.test(path));
+  invalidate((path) => /^api\/(inbox|overview|sessions|plans|tasks|work|messages)/.test(path));
 }
 
 // What was done is shown for a while, and told to readers of the screen.

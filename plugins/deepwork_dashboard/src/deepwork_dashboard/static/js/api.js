@@ -18,6 +18,7 @@ export class SignedOut extends ApiError {}
 
 let csrf = '';
 let isOfPerson = false;
+let pages = {};
 let onSignedOut = () => {};
 
 export function whenSignedOut(callback) {
@@ -53,10 +54,18 @@ export function isPerson() {
   return isOfPerson;
 }
 
-export async function session() {
+// The kind of a thing such as `session:ID`, its id, and the page that shows it, which is its folder in the API too.
+export function parseThing(thing) {
+  const [kind, ...rest] = String(thing ?? '').split(':');
+  return {kind, id: rest.join(':'), page: pages[kind]};
+}
+
+// Who is logged in, and what there is to see.
+export async function readViewer() {
   const answer = await read('api/session');
   csrf = answer.csrf;
   isOfPerson = answer.person;
+  pages = answer.pages;
   setServerClock(toMilliseconds(answer.now));
   return answer;
 }

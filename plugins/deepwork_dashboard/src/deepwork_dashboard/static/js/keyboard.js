@@ -9,8 +9,8 @@ const SEQUENCE_MS = 1200;
 let goPressedAt = -Infinity;
 let offered = () => [];
 
-export function startKeys(viewsOfSession) {
-  offered = viewsOfSession;
+export function startKeys(viewsOfViewer) {
+  offered = viewsOfViewer;
   addEventListener('keydown', onKey);
 }
 

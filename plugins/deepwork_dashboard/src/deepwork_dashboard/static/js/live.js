@@ -1,6 +1,6 @@
 // The connection by which the server tells what has changed. It resumes where it was cut, so nothing is missed.
 
-import {liveAddress, session} from './api.js';
+import {liveAddress, parseThing, readViewer} from './api.js';
 import {announce, redraw} from './page.js';
 import {invalidate, invalidateAll, invalidateFailed} from './resources.js';
 
@@ -68,7 +68,7 @@ function lose(code) {
     connection.since = Date.now();
   }
   redraw();
-  if (code === LOGIN_AGAIN) session().catch(() => {});
+  if (code === LOGIN_AGAIN) readViewer().catch(() => {});
   else retry = setTimeout(reconnect, wait());
 }
 
@@ -81,7 +81,7 @@ function wait() {
 // A refused WebSocket does not say why, so a plain request asks first whether we are still logged in.
 async function reconnect() {
   try {
-    await session();
+    await readViewer();
   } catch (error) {
     if (error.status !== 401) retry = setTimeout(reconnect, wait());
     return;
@@ -116,31 +116,23 @@ document.addEventListener('visibilitychange', () => {
   reconnectNow();
 });
 
-// Which paths of the API show a thing.
-const SHOWN = {
-  inbox: ['api/inbox', 'api/overview'],
-  runs: ['api/runs?', 'api/overview'],
-  plans: ['api/plans?', 'api/overview'],
-  work: ['api/work?', 'api/overview'],
-  agents: ['api/agents', 'api/overview'],
-  messages: ['api/messages'],
-  reviews: ['api/reviews'],
-  events: ['api/events'],
-};
-const FOLDERS = {run: 'runs', plan: 'plans', task: 'tasks', work: 'work', agent: 'agents'};
+// Of these lists the things are told besides, one by one.
+const TOLD_ONE_BY_ONE = ['sessions', 'plans', 'work'];
 
 function apply(things) {
   const prefixes = things.flatMap(shownBy);
   invalidate((path) => prefixes.some((prefix) => covers(prefix, path)));
 }
 
+// The paths of the API that show a thing, or a list.
 function shownBy(thing) {
-  const [kind, ...rest] = thing.split(':');
-  if (!rest.length) return SHOWN[kind] ?? [];
-  return FOLDERS[kind] ? [`api/${FOLDERS[kind]}/${encodeURIComponent(rest.join(':'))}`] : [];
+  const {kind, id, page} = parseThing(thing);
+  if (id) return page ? [`api/${page}/${encodeURIComponent(id)}`] : [];
+  return [TOLD_ONE_BY_ONE.includes(kind) ? `api/${kind}?` : `api/${kind}`, 'api/overview'];
 }
 
-// `api/runs?` is the list with any parameters; `api/runs/1` is that run and what is below it, and not `api/runs/12`.
+// `api/sessions?` is the list with any parameters; `api/sessions/1` is that session and what is below it, and not
+// `api/sessions/12`.
 function covers(prefix, path) {
   const [start, query] = path.split('?', 2);
   if (prefix.endsWith('?')) return start === prefix.slice(0, -1);

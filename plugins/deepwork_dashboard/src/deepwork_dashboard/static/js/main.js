@@ -3,13 +3,13 @@
 import {html, nothing, render} from '../vendor/lit-html/lit-html.js';
 import {keyed} from '../vendor/lit-html/directives/keyed.js';
 import {doneNotice} from './answers.js';
-import {login, logout, session, whenSignedOut} from './api.js';
+import {login, logout, readViewer, whenSignedOut} from './api.js';
 import {icon} from './icons.js';
 import {startKeys, helpDialog} from './keyboard.js';
 import {connectionMark, staleNotice, startLive, stopLive} from './live_marks.js';
 import {announced, redraw, setDraw} from './page.js';
 import {beginDrawing, endDrawing, invalidateAll, useList} from './resources.js';
-import {current, go, href} from './router.js';
+import {current, go, href, renameFormer} from './router.js';
 import {signIn} from './sign_in.js';
 import {applyTheme, setTheme, theme, THEMES} from './theme.js';
 import {NAVIGATION, viewOf} from './views.js';
@@ -19,30 +19,30 @@ const TICK_MS = 10_000;
 const HEADING_ATTEMPTS = 120;
 
 // Null until the server has answered; `signedOut` says why there is none.
-const page = {session: null, signedOut: null, menuOpen: false};
+const page = {viewer: null, signedOut: null, menuOpen: false};
 
 function draw() {
   beginDrawing();
   render(
-    page.session && !page.signedOut ? frame() : page.signedOut ? signIn(page.signedOut, enter) : nothing,
+    page.viewer && !page.signedOut ? frame() : page.signedOut ? signIn(page.signedOut, enter) : nothing,
     document.getElementById('app'),
   );
-  if (page.session && !page.signedOut) nameTab();
+  if (page.viewer && !page.signedOut) nameTab();
   endDrawing();
 }
 
 // A tab in the background says how much waits, and what it shows: a session, for instance.
 function nameTab() {
-  const view = viewOf(current().parts, page.session);
+  const view = viewOf(current().parts, page.viewer);
   const inbox = useList('api/inbox');
   const waiting = inbox.total ?? inbox.items.length;
   const heading = view.key.includes('/') && document.querySelector('#main h1')?.textContent.trim();
-  document.title = `${waiting ? `(${waiting}) ` : ''}${heading || view.title} · ${page.session.project} · deepwork`;
+  document.title = `${waiting ? `(${waiting}) ` : ''}${heading || view.title} · ${page.viewer.project} · deepwork`;
 }
 
 function frame() {
   const {parts, query} = current();
-  const view = viewOf(parts, page.session);
+  const view = viewOf(parts, page.viewer);
   const inbox = useList('api/inbox');
   const waiting = inbox.total ?? inbox.items.length;
   return html` <button class="skip" type="button" @click=${() => document.getElementById('main').focus()}>
@@ -53,7 +53,7 @@ function frame() {
       <div class="stage">
         ${topbar(query)} ${staleNotice()}
         <main id="main" tabindex="-1">
-          ${keyed(view.key, html`<div class="view view-${view.name}">${view.draw({parts, query, session: page.session})}</div>`)}
+          ${keyed(view.key, html`<div class="view view-${view.name}">${view.draw({parts, query, viewer: page.viewer})}</div>`)}
         </main>
       </div>
     </div>
@@ -62,16 +62,16 @@ function frame() {
 }
 
 function sidebar(parts, waiting) {
-  const links = NAVIGATION.filter(({name}) => page.session.views.includes(name));
+  const links = NAVIGATION.filter(({name}) => page.viewer.views.includes(name));
   const chosen = parts[0] === 'tasks' ? 'plans' : parts[0] === 'messages' ? 'agents' : parts[0] || 'inbox';
   return html`<aside class=${page.menuOpen ? 'sidebar is-open' : 'sidebar'} aria-label="Sidebar">
-      <a class="brand" href="#/overview" title=${page.session.project}>
+      <a class="brand" href="#/overview" title=${page.viewer.project}>
         <svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
           <rect width="32" height="32" rx="8" />
           <path d="M9 10h8a6 6 0 0 1 0 12H9z" />
           <circle cx="25" cy="9" r="3" />
         </svg>
-        <span class="brand-words"><strong>deepwork</strong><span class="quiet">${page.session.project}</span></span></a
+        <span class="brand-words"><strong>deepwork</strong><span class="quiet">${page.viewer.project}</span></span></a
       >
       <nav aria-label="Views" @click=${closeMenu}>
         ${links.map(
@@ -92,7 +92,7 @@ function sidebar(parts, waiting) {
           ${icon('keyboard')}<span>Shortcuts</span><kbd>?</kbd>
         </button>
         <button type="button" class="nav-link" @click=${leave}>${icon('cross')}<span>Log out</span></button>
-        <p class="quiet version">${page.session.version} · ${page.session.principal}</p>
+        <p class="quiet version">${page.viewer.version} · ${page.viewer.principal}</p>
       </div>
     </aside>
     ${page.menuOpen ? html`<button class="veil" type="button" aria-label="Close the menu" @click=${closeMenu}></button>` : nothing}`;
@@ -163,26 +163,26 @@ function openHelp() {
 async function enter(token) {
   try {
     if (token) await login(token);
-    page.session = await session();
+    page.viewer = await readViewer();
     page.signedOut = null;
     invalidateAll();
     startLive();
   } catch (error) {
-    page.signedOut = {error: error.status === 401 && !token ? null : error, hadSession: Boolean(page.session)};
+    page.signedOut = {error: error.status === 401 && !token ? null : error, wasLoggedIn: Boolean(page.viewer)};
   }
   redraw();
 }
 
 // Any site can link to this page with a token of its owner. It must not take the place of the user's own login.
 async function enterByAddress(token) {
-  if (!page.session || page.signedOut) await enter('');
+  if (!page.viewer || page.signedOut) await enter('');
   if (token && page.signedOut) await enter(token);
 }
 
 async function leave() {
   await logout().catch(() => {});
   stopLive();
-  page.signedOut = {error: null, hadSession: false};
+  page.signedOut = {error: null, wasLoggedIn: false};
   redraw();
 }
 
@@ -207,6 +207,7 @@ function focusHeading(place, attempt = 0) {
 function onAddress() {
   const token = takeToken();
   if (token) enterByAddress(token);
+  renameFormer();
   const {parts} = current();
   const place = parts.join('/');
   if (place !== lastView) {
@@ -219,15 +220,16 @@ function onAddress() {
 
 whenSignedOut(() => {
   stopLive();
-  page.signedOut = {error: null, hadSession: Boolean(page.session)};
+  page.signedOut = {error: null, wasLoggedIn: Boolean(page.viewer)};
   redraw();
 });
 
 applyTheme();
 setDraw(draw);
-startKeys(() => page.session?.views ?? []);
+startKeys(() => page.viewer?.views ?? []);
 addEventListener('hashchange', onAddress);
 setInterval(() => document.visibilityState === 'visible' && redraw(), TICK_MS);
 const firstToken = takeToken();
+renameFormer();
 lastView = current().parts.join('/');
 enterByAddress(firstToken);

@@ -2,6 +2,7 @@
 
 import {html, nothing, svg} from '../vendor/lit-html/lit-html.js';
 import {repeat} from '../vendor/lit-html/directives/repeat.js';
+import {parseThing} from './api.js';
 import {clock, duration, exact, isoTime, number, plural, relative, shortId, words} from './format.js';
 import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
@@ -251,7 +252,7 @@ export function progressBar(counts, total) {
 
 export {ORDER as TASK_ORDER};
 
-// How far a run is: a part for each step.
+// How far a session is: a part for each step.
 export function stepBar([position, count], {waits = false} = {}) {
   const steps = Math.max(1, count);
   const parts = Array.from({length: steps}, (_, index) => {
@@ -270,12 +271,10 @@ export function stepBar([position, count], {waits = false} = {}) {
   </svg>`;
 }
 
-const VIEWS = {run: 'runs', plan: 'plans', task: 'tasks', work: 'work', agent: 'agents', inbox: 'inbox'};
-
-// The address of a thing of the API: `run:ID`.
+// The address of a thing of the API: `session:ID`.
 export function thingHref(thing) {
-  const [kind, ...rest] = String(thing ?? '').split(':');
-  return VIEWS[kind] && rest.length ? href([VIEWS[kind], rest.join(':')]) : null;
+  const {id, page} = parseThing(thing);
+  return page && id ? href([page, id]) : null;
 }
 
 export function thingLink(thing, text, fallback = '–') {

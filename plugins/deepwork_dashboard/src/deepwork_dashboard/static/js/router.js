@@ -1,4 +1,4 @@
-// The address is the state of the page: `#/runs/ID?step=draft`. Whatever is chosen stands in it, so it can be shared.
+// The address is the state of the page: `#/sessions/ID?step=draft`. Whatever is chosen stands in it, so it can be shared.
 
 export function parse(hash) {
   const [path, query = ''] = hash.replace(/^#?\/?/, '').split('?', 2);
@@ -19,6 +19,15 @@ export function href(parts, query = {}) {
   const chosen = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const text = new URLSearchParams(chosen.map(([key, value]) => [key, String(value)])).toString();
   return `#/${path}${text ? `?${text}` : ''}`;
+}
+
+// What a page was called in the release before; bookmarks and messages still lead there.
+const FORMER = {runs: 'sessions'};
+
+export function renameFormer() {
+  const {parts, query} = current();
+  if (FORMER[parts[0]])
+    history.replaceState(null, '', href([FORMER[parts[0]], ...parts.slice(1)], Object.fromEntries(query)));
 }
 
 export function current() {

@@ -3,7 +3,7 @@
 import {html, nothing} from '../vendor/lit-html/lit-html.js';
 import {copyable} from './parts.js';
 
-export function signIn({error, hadSession}, enter) {
+export function signIn({error, wasLoggedIn}, enter) {
   const submit = (event) => {
     event.preventDefault();
     const field = event.target.elements.token;
@@ -20,14 +20,15 @@ export function signIn({error, hadSession}, enter) {
         <path d="M9 10h8a6 6 0 0 1 0 12H9z" />
         <circle cx="25" cy="9" r="3" />
       </svg>
-      <h1>${isAway ? 'The server does not answer' : hadSession ? 'Your login has ended' : 'Log in'}</h1>
+      <h1>${isAway ? 'The server does not answer' : wasLoggedIn ? 'Your login has ended' : 'Log in'}</h1>
       ${error ? html`<p class="notice tone-bad" role="alert">${error.message}${error.hint ? html` ${error.hint}` : nothing}</p>` : nothing}
       ${
         isAway
           ? html`<p><button type="button" class="button primary" @click=${() => enter('')}>Try again</button></p>`
           : html` <p>
-                ${hadSession ? 'The dashboard was started anew, or was not used for 12 hours. ' : ''}Open the address that
-                the terminal shows when the dashboard starts: it has a token in it. Or let the dashboard open the browser:
+                ${wasLoggedIn ? 'The dashboard was started anew, or was not used for 12 hours. ' : ''}Open the address
+                that the terminal shows when the dashboard starts: it has a token in it. Or let the dashboard open the
+                browser:
               </p>
               <p>${copyable('deepwork dashboard --open', {label: 'Copy the command'})}</p>
               <form @submit=${submit}>

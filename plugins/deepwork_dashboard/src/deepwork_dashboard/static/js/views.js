@@ -7,7 +7,7 @@ import {inboxView} from './views/inbox.js';
 import {overviewView} from './views/overview.js';
 import {planView, plansView, taskView} from './views/plans.js';
 import {reviewsView} from './views/reviews.js';
-import {runsView, runView} from './views/runs.js';
+import {sessionsView, sessionView} from './views/sessions.js';
 import {searchView} from './views/search.js';
 import {unknownView} from './views/unknown.js';
 import {workflowsView, workflowView} from './views/work.js';
@@ -16,7 +16,7 @@ import {workflowsView, workflowView} from './views/work.js';
 export const NAVIGATION = [
   {name: 'inbox', text: 'Inbox', shape: 'inbox', key: 'i'},
   {name: 'overview', text: 'Overview', shape: 'overview', key: 'o'},
-  {name: 'runs', text: 'Runs', shape: 'run', key: 'r'},
+  {name: 'sessions', text: 'Sessions', shape: 'run', key: 's'},
   {name: 'plans', text: 'Plans', shape: 'plan', key: 'p'},
   {name: 'work', text: 'Tracked work', shape: 'tracked', key: 't'},
   {name: 'agents', text: 'Agents', shape: 'agents', key: 'a'},
@@ -24,11 +24,11 @@ export const NAVIGATION = [
   {name: 'events', text: 'Events', shape: 'events', key: 'e'},
 ];
 
-// One item of a view has an address of two parts: `#/runs/ID`.
+// One item of a view has an address of two parts: `#/sessions/ID`.
 const VIEWS = {
   inbox: [inboxView, inboxView],
   overview: [overviewView],
-  runs: [runsView, runView],
+  sessions: [sessionsView, sessionView],
   plans: [plansView, planView],
   tasks: [null, taskView],
   work: [workflowsView, workflowView],
@@ -40,11 +40,11 @@ const VIEWS = {
 };
 const NEEDS = {tasks: 'plans', messages: 'agents'};
 
-export function viewOf(parts, session) {
+export function viewOf(parts, viewer) {
   const [name = 'inbox', id] = parts;
   const draw = VIEWS[name]?.[id === undefined ? 0 : 1];
   const needed = NEEDS[name] ?? name;
-  if (!draw || (name !== 'search' && !session.views.includes(needed)))
+  if (!draw || (name !== 'search' && !viewer.views.includes(needed)))
     return {name: 'unknown', key: 'unknown', title: 'Not found', draw: unknownView};
   const title = NAVIGATION.find((entry) => entry.name === name)?.text ?? words(name);
   return {name, key: id === undefined || name === 'inbox' ? name : `${name}/${id}`, title, draw};

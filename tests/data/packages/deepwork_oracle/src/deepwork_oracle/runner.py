@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from deepwork.api import (
-    BadVerdict,
     NeedsTrust,
     NeedsWork,
     Passed,
     ReviewRequest,
     ReviewRunner,
-    RunnerError,
     allowed_environment,
     read_verdict,
     run_program,
     verdict_schema,
 )
+from deepwork.errors import BadVerdict, RunnerError
 from pydantic import BaseModel
 
 

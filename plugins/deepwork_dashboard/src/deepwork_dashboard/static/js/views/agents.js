@@ -117,9 +117,7 @@ export function agentView({parts, query}) {
             <div>
               <h1 tabindex="-1">${agent.name}</h1>
               <p class="meta">
-                ${pill(agent.status)}${idMark(agent.id)}<span class="quiet"
-                  >${kindOf(agent)} · ${agent.role}</span
-                >
+                ${pill(agent.status)}${idMark(agent.id)}<span class="quiet">${kindOf(agent)} · ${agent.role}</span>
               </p>
             </div>
           </header>

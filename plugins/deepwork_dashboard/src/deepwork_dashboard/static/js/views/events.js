@@ -5,13 +5,13 @@ import {apiPath} from '../api.js';
 import '../elements/virtual_rows.js';
 import {exact, number} from '../format.js';
 import {icon} from '../icons.js';
-import {choices, empty, filterBox, json, shown, thingHref, time} from '../parts.js';
+import {choices, empty, filterBox, json, shown, thingHref, thingLink, time} from '../parts.js';
 import {useList} from '../resources.js';
 import {setQuery, withQuery} from '../router.js';
 
 const SOURCES = [
   ['', 'All'],
-  ['core', 'Runs'],
+  ['core', 'Sessions'],
   ['orchestration', 'Plans'],
   ['tracking', 'Tracked work'],
 ];
@@ -21,7 +21,7 @@ const PAGE = 200;
 const isNarrow = matchMedia('(max-width: 820px)');
 const HEADS = ['When', 'Event', 'Of', 'By'];
 
-export function eventsView({query, session}) {
+export function eventsView({query, viewer}) {
   const path = apiPath(['events'], {
     source: query.get('source'),
     event: query.get('event'),
@@ -29,8 +29,8 @@ export function eventsView({query, session}) {
     q: query.get('q'),
   });
   const list = useList(path, {pageSize: PAGE, onlyGrows: true});
-  const sources = SOURCES.filter(([value]) => value !== 'orchestration' || session.views.includes('plans')).filter(
-    ([value]) => value !== 'tracking' || session.views.includes('work'),
+  const sources = SOURCES.filter(([value]) => value !== 'orchestration' || viewer.views.includes('plans')).filter(
+    ([value]) => value !== 'tracking' || viewer.views.includes('work'),
   );
   return html` <header class="head">
       <div>
@@ -93,11 +93,11 @@ function cells(event, query) {
         class="stretched"
         href=${withQuery({id: event.id})}
         aria-current=${query.get('id') === event.id ? 'true' : nothing}
-        >${icon(SHAPES[event.source] ?? 'events')} <code>${event.event}</code></a
+        >${icon(SHAPES[event.source] ?? 'events')} ${event.what}</a
       ></span
     >
     <span role="cell" class="cut">${event.title ?? html`<span class="quiet">–</span>`}</span
-    ><span role="cell" class="cut quiet">${event.principal ?? ''}</span>`;
+    ><span role="cell" class="cut quiet">${event.by?.name ?? '–'}</span>`;
 }
 
 function panel(event) {
@@ -106,21 +106,17 @@ function panel(event) {
     <button type="button" class="icon-button close" aria-label="Close the event" @click=${() => setQuery({id: ''})}>
       ${icon('cross')}
     </button>
-    <h2><code>${event.event}</code></h2>
+    <h2>${event.what}</h2>
     <dl class="facts">
       <div>
         <dt>When</dt>
         <dd>${exact(event.at)}</dd>
       </div>
-      <div>
-        <dt>Source</dt>
-        <dd>${event.source}</dd>
-      </div>
       ${
-        event.principal
+        event.by
           ? html`<div>
               <dt>By</dt>
-              <dd class="cut">${event.principal}</dd>
+              <dd class="cut">${thingLink(event.by.thing, event.by.name)}</dd>
             </div>`
           : nothing
       }
@@ -132,6 +128,10 @@ function panel(event) {
             </div>`
           : nothing
       }
+      <div>
+        <dt>Event</dt>
+        <dd><code>${event.event}</code> of ${event.source}</dd>
+      </div>
       <div>
         <dt>Id</dt>
         <dd><code>${event.id}</code></dd>

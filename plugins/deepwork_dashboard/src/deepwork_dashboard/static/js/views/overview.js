@@ -9,29 +9,29 @@ import {use, useList} from '../resources.js';
 import {href} from '../router.js';
 import {agentCard} from './agents.js';
 import {planRow} from './plans.js';
-import {hasNoAgent, runRow} from './runs.js';
+import {hasNoAgent, sessionRow} from './sessions.js';
 import {workRow} from './work.js';
 
 const WAITING_SHOWN = 3;
 const AGENTS_SHOWN = 6;
 
-export function overviewView({session}) {
+export function overviewView({viewer}) {
   return html`<header class="head">
       <div>
         <h1 tabindex="-1">Overview</h1>
         <p class="quiet">What runs, what is stuck, and what it costs.</p>
       </div>
     </header>
-    ${session.database?.problem ? html`<p class="notice tone-warn">${icon('alert')}<span>${session.database.problem}</span></p>` : nothing}
+    ${viewer.database?.problem ? html`<p class="notice tone-warn">${icon('alert')}<span>${viewer.database.problem}</span></p>` : nothing}
     ${shown(use('api/overview'), (overview) => html`${tiles(overview)}${isIdle(overview) ? first() : board(overview)}`)}`;
 }
 
-function isIdle({runs, plans = [], work = [], counts}) {
+function isIdle({sessions, plans = [], work = [], counts}) {
   return (
-    !runs.length &&
+    !sessions.length &&
     !plans.length &&
     !work.length &&
-    !sum(counts.runs) &&
+    !sum(counts.sessions) &&
     !sum(counts.plans ?? {}) &&
     !sum(counts.work ?? {})
   );
@@ -51,13 +51,13 @@ function first() {
 }
 
 function tiles({counts, spent}) {
-  const {runs, agents, tasks} = counts;
+  const {sessions, agents, tasks} = counts;
   return html`<ul class="tiles">
     ${tile('Waits for you', counts.inbox, counts.inbox ? 'answer in the inbox' : 'nothing', '#/inbox', counts.inbox ? 'warn' : '')}
-    ${tile('Active runs', runs.active, runs.damaged ? `${number(runs.damaged)} damaged` : `${number(runs.completed)} completed`, href(['runs'], {status: 'active'}), runs.damaged ? 'bad' : '')}
+    ${tile('Active sessions', sessions.active, sessions.damaged ? `${number(sessions.damaged)} damaged` : `${number(sessions.completed)} completed`, href(['sessions'], {status: 'active'}), sessions.damaged ? 'bad' : '')}
     ${tasks ? tile('Tasks in progress', tasks.in_progress ?? 0, `${short(tasks.pending ?? 0)} free, ${short(tasks.blocked ?? 0)} blocked${tasks.failed ? `, ${short(tasks.failed)} failed` : ''}`, '#/plans', tasks.failed ? 'bad' : '') : nothing}
     ${agents ? tile('Agents at work', agents.busy ?? 0, `${number(agents.online ?? 0)} more online`, '#/agents') : nothing}
-    ${spent ? tile('Spent on reviews', money(spent.cost_usd), `${short(spent.input_tokens + spent.output_tokens)} tokens in ${countOf(spent.verdicts, 'verdict')}`, '#/runs') : nothing}
+    ${spent ? tile('Spent on reviews', money(spent.cost_usd), `${short(spent.input_tokens + spent.output_tokens)} tokens in ${countOf(spent.verdicts, 'verdict')}`, '#/sessions') : nothing}
   </ul>`;
 }
 
@@ -71,9 +71,9 @@ function tile(text, value, detail, address, colour = '') {
   </li>`;
 }
 
-function board({runs, plans, work, agents, spent}) {
+function board({sessions, plans, work, agents, spent}) {
   const waiting = useList('api/inbox');
-  const running = runs.filter((run) => !hasNoAgent(run));
+  const running = sessions.filter((session) => !hasNoAgent(session));
   return html`<div class="board">
     <div class="board-main">
       ${
@@ -92,17 +92,20 @@ function board({runs, plans, work, agents, spent}) {
         ${
           running.length
             ? html`<ul class="rows">
-                ${running.map(runRow)}
+                ${running.map(sessionRow)}
               </ul>`
-            : html`<p class="quiet">${runs.length ? 'No agent is at work.' : 'No run is active.'} <a href="#/runs">All runs</a></p>`
+            : html`<p class="quiet">
+                ${sessions.length ? 'No agent is at work.' : 'No session is active.'}
+                <a href="#/sessions">All sessions</a>
+              </p>`
         }
       </section>
       ${
-        running.length < runs.length
+        running.length < sessions.length
           ? html`<section aria-labelledby="left">
               <h2 id="left">Without an agent</h2>
               <ul class="rows">
-                ${runs.filter(hasNoAgent).map(runRow)}
+                ${sessions.filter(hasNoAgent).map(sessionRow)}
               </ul>
             </section>`
           : nothing
@@ -161,7 +164,7 @@ function spending(spent) {
     <div class="card">
       <p class="spent-sum">
         <strong>${money(spent.cost_usd)}</strong>
-        <span class="quiet">for ${countOf(spent.verdicts, 'verdict')} in ${countOf(spent.runs, 'run')}</span>
+        <span class="quiet">for ${countOf(spent.verdicts, 'verdict')} in ${countOf(spent.sessions, 'session')}</span>
       </p>
       ${days(spent.by_day)}
       <dl class="facts">
@@ -193,7 +196,7 @@ function spending(spent) {
             </div>`,
         )}
       </dl>
-      ${spent.complete ? nothing : html`<p class="quiet">Older runs are still being added up.</p>`}
+      ${spent.complete ? nothing : html`<p class="quiet">Older sessions are still being added up.</p>`}
     </div>
   </section>`;
 }

@@ -293,7 +293,14 @@ function taskDetail(task) {
       task.error
         ? html`<div class="notice tone-bad">
             ${icon('cross')}
-            <div class="prose">${task.error}</div>
+            <div>
+              <p>
+                <b>Failed</b
+                >${task.ended_by ? html`, reported by ${thingLink(task.ended_by.thing, task.ended_by.name)}` : nothing},
+                ${time(task.updated_at, {focusable: true})}
+              </p>
+              ${prose(task.error)}
+            </div>
           </div>`
         : nothing
     }
@@ -309,6 +316,7 @@ function taskDetail(task) {
     ${
       task.outcome
         ? html`<h3>Outcome</h3>
+            ${task.ended_by ? html`<p class="quiet">by ${thingLink(task.ended_by.thing, task.ended_by.name)}</p>` : nothing}
             ${prose(task.outcome)}${isEmpty(task.outcome_detail) ? nothing : fold('Details of the outcome', task.outcome_detail)}`
         : nothing
     }

@@ -5,13 +5,13 @@ import {apiPath} from '../api.js';
 import {countOf, empty, shown, thingHref, time} from '../parts.js';
 import {use} from '../resources.js';
 
-const KINDS = {run: 'Runs', plan: 'Plans', task: 'Tasks', work: 'Tracked work', agent: 'Agents'};
+const KINDS = {session: 'Sessions', plan: 'Plans', task: 'Tasks', work: 'Tracked work', agent: 'Agents'};
 
 export function searchView({query}) {
   const text = query.get('q') ?? '';
   if (!text)
     return html`<h1 tabindex="-1">Search</h1>
-      ${empty({shape: 'search', title: 'Type what you look for into the field above.', text: 'Runs, plans, tasks, tracked work and agents are found by name, goal or id.'})}`;
+      ${empty({shape: 'search', title: 'Type what you look for into the field above.', text: 'Sessions, plans, tasks, tracked work and agents are found by name, goal or id.'})}`;
   return html`<header class="head">
       <div>
         <h1 tabindex="-1">Search</h1>

@@ -1,0 +1,122 @@
+"""Codex, headless: `codex exec --json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any
+
+from deepwork.api import PluginContext
+from deepwork.errors import ProgramMissing
+from deepwork.ports.agent import Agent, AgentEvent, AgentTask, Called, Ended, Failed, Said, Spent
+from deepwork_run.agents.program import AgentProgram, count, json_lines, mapping, said_on_stderr
+from deepwork_run.agents.refusals import Words, refusal
+from deepwork_run.settings import RunSettings
+
+ENVIRONMENT = ("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*")
+CALLS = ("mcp_tool_call", "command_execution", "file_change", "web_search")
+
+# Messages of 0.125 to 0.169, which have no other mark.
+WORDS = Words(
+    context=r"context window|context_length_exceeded",
+    usage=r"hit your usage limit|usage limit has been reached|\b429\b|rate limit reached",
+    login=r"\b40[13] (unauthorized|forbidden)|not logged in|log ?in again|codex login|missing environment variable|"
+    r"quota exceeded|insufficient_quota|invalid_api_key",
+    network=r"stream disconnected|error sending request|connection (refused|reset|failed|closed)|timed out|\bdns\b",
+    overload=r"at capacity|overloaded|high demand|status:? 5\d\d|\b5\d\d (internal|bad|service|gateway)",
+)
+
+
+class CodexAgent(Agent):
+    """Runs Codex with our server, in its sandbox, and without any configuration of the project."""
+
+    def __init__(self, context: PluginContext, settings: RunSettings) -> None:
+        self._program = AgentProgram(context, settings, settings.codex, ENVIRONMENT)
+
+    async def available(self) -> str | None:
+        """Look for the program."""
+        return await self._program.missing()
+
+    async def start(self, task: AgentTask) -> AsyncGenerator[AgentEvent, None]:
+        """Run it once."""
+        stream = _Stream()
+        try:
+            async with self._program.running(task, _arguments(task), task.server_environment) as program:
+                async for message in json_lines(program, task):
+                    for event in stream.events(message):
+                        yield event
+                code = await program.ended()
+                if not stream.has_ended and not task.stop.is_set():
+                    text = said_on_stderr(program, code)
+                    yield refusal(text, WORDS) if code else Failed(f"Codex {text}")
+        except ProgramMissing as error:
+            yield Failed(error.message)
+            code = 127
+        yield Ended(code)
+
+
+class _Stream:
+    """What one process has printed so far."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self._thread = ""
+        self._turns = 0
+
+    def events(self, message: dict[str, Any]) -> Iterator[AgentEvent]:
+        """Return what a message tells."""
+        item = mapping(message.get("item"))
+        match message.get("type"):
+            case "thread.started":
+                self._thread = str(message.get("thread_id"))
+            case "item.started" if item.get("type") in CALLS:
+                yield Called(str(item.get("tool") or item["type"]), str(item.get("id")))
+            case "item.completed" if item.get("type") in CALLS:
+                yield Called(str(item.get("tool") or item["type"]), str(item.get("id")), is_done=True)
+            case "item.completed" if item.get("type") == "agent_message":
+                yield Said(str(item.get("text")))
+            case "turn.completed" | "turn.failed" as kind:
+                self.has_ended = True
+                self._turns += 1
+                usage = mapping(message.get("usage"))
+                if usage:
+                    used = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+                    yield Spent(f"{self._thread}:{self._turns}", *used)
+                if kind == "turn.failed":
+                    yield refusal(str(mapping(message.get("error")).get("message")), WORDS)
+
+
+def _arguments(task: AgentTask) -> list[str]:
+    """Return everything as options. Values of variables go into its environment: others can read the arguments."""
+    server = {
+        "command": task.server[0],
+        "args": [*task.server[1:]],
+        "env_vars": [*task.server_environment],
+        "required": True,
+        "startup_timeout_sec": 60,
+        "tool_timeout_sec": 600,
+        "default_tools_approval_mode": "approve",
+    }
+    options = {
+        "approval_policy": "never",
+        "sandbox_workspace_write.network_access": task.allows("network"),
+        "shell_environment_policy.inherit": "core",
+        "project_doc_max_bytes": 0,
+        "web_search": "live" if task.allows("network") else "disabled",
+        "features.hooks": False,
+        "mcp_servers.deepwork": server,
+        "projects": {str(task.project_root): {"trust_level": "untrusted"}},
+    }
+    return [
+        *("exec", "--json", "--ephemeral", "--skip-git-repo-check"),
+        *("--sandbox", "danger-full-access" if "all" in task.allow else "workspace-write"),
+        *(word for name, value in options.items() for word in ("-c", f"{name}={_toml(value)}")),
+        "-",
+    ]
+
+
+def _toml(value: Any) -> str:
+    """Write a value as TOML on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value)

@@ -1,0 +1,61 @@
+"""What people see of a run: one live line in a terminal, and a line for each thing that happens."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+import click
+
+from deepwork.api import Session
+from deepwork.sessions.standing import standing_of
+from deepwork.text import visible
+from deepwork_run.record import Run
+
+
+class Display:
+    """Writes to stderr; stdout is for the result.
+
+    Attributes:
+        session: The session as it was read last.
+        is_live: Whether there is a live line.
+    """
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.is_live = sys.stderr.isatty()
+        self._is_drawn = False
+
+    def log(self, text: str) -> None:
+        """Write a line."""
+        self.clear()
+        click.echo(visible(text), err=True)
+
+    def draw(self, run: Run, agent: str | None, elapsed: float) -> None:
+        """Draw the live line anew: `step 3 of 7, claude, 4:10, $0.42, waits until 15:40`."""
+        if not self.is_live or self.session is None:
+            return
+        click.echo(f"\r{visible(live_line(self.session, run, agent, elapsed))}\x1b[K", nl=False, err=True)
+        self._is_drawn = True
+
+    def clear(self) -> None:
+        """Take the live line away."""
+        if self._is_drawn:
+            click.echo("\r\x1b[K", nl=False, err=True)
+            self._is_drawn = False
+
+
+def live_line(session: Session, run: Run, agent: str | None, elapsed: float) -> str:
+    """Return what a run does now, in a line."""
+    standing = standing_of(session)
+    cost = run.totals()["cost_usd"]
+    parts = [standing.position, agent or "", f"{int(elapsed) // 60}:{int(elapsed) % 60:02}"]
+    parts.append(f"${cost:.2f}" if cost is not None else "")
+    if standing.waits:
+        parts.append("waits for a person")
+    elif run.pause and not run.pause.answer:
+        parts.append(f"waits for a person: {run.pause.kind}")
+    elif standing.pause and not agent:
+        until = datetime.fromisoformat(standing.pause.until)
+        parts.append(f"waits until {until.astimezone():%H:%M}" if until > datetime.now(UTC) else "")
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,82 @@
+"""What runs ask people: whether to go on after their budget, their time, or without progress."""
+
+from __future__ import annotations
+
+from anyio import to_thread
+
+from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext
+from deepwork.errors import UnknownItem
+from deepwork_run.record import CONTINUE, STOP, Record, Run, records
+
+ACTIONS = (InboxAction(name=CONTINUE, label="Go on"), InboxAction(name=STOP, label="Stop the run"))
+
+
+class RunInbox(InboxSource):
+    """The runs of one project.
+
+    Args:
+        context: That of the plugin.
+    """
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+        self._known: dict[str, tuple[tuple[int, int], list[InboxItem]]] = {}
+
+    async def items(self) -> list[InboxItem]:
+        """Read the runs that have changed."""
+        return await to_thread.run_sync(self._items)
+
+    def _items(self) -> list[InboxItem]:
+        known = {}
+        for record in records(self._context.workspace):
+            stamp, items = self._known.get(record.session_id, ((0, 0), []))
+            if stamp != record.stamp():
+                stamp, items = record.stamp(), _items_of(record.read())
+            known[record.session_id] = stamp, items
+        self._known = known
+        return [item for _, items in known.values() for item in items]
+
+    async def answer(self, item_id: str, action: str, _text: str | None, _by: Answerer) -> str:
+        """Write the answer down; the runner looks for it, and so does the next start of the run."""
+        record = Record(self._context.workspace, item_id.partition(".")[0])
+
+        def write() -> int | None:
+            pause = record.read().pause
+            if pause is None or pause.answer:
+                raise UnknownItem("The run has been answered meanwhile; nothing was changed")
+            record.add("answered", action=action)
+            return record.runner()
+
+        runner = await to_thread.run_sync(write)
+        if action == STOP:
+            return "The run stops"
+        return "The run goes on" if runner else f"To go on: deepwork run --continue {record.session_id}"
+
+
+def _items_of(run: Run) -> list[InboxItem]:
+    pause = run.pause
+    about = {"kind": "session", "id": run.session_id}
+    if pause and not pause.answer:
+        item = InboxItem(
+            id=f"{run.session_id}.{pause.kind}",
+            kind=f"run-{pause.kind}",
+            who=f"session {run.session_id[:8]}",
+            what=pause.what,
+            since=pause.since,
+            state=f"{pause.kind} {pause.since}",
+            reference=about,
+            actions=ACTIONS,
+        )
+        return [item]
+    if run.notice:
+        item = InboxItem(
+            id=f"{run.session_id}.notice",
+            kind="run-notice",
+            who=f"session {run.session_id[:8]}",
+            what=run.notice,
+            since=run.notice_at,
+            state=run.notice_at,
+            reference=about,
+        )
+        return [item]
+    return []

@@ -1,0 +1,266 @@
+"""What is known of the run of a session: a file of events, one a line, beside transcripts and the lock of the runner.
+
+It is in the state folder of the project. Nothing in it makes anybody start or kill a program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from deepwork.api import Folder, Workspace
+from deepwork.errors import DeepWorkError, StorageError
+
+if os.name == "posix":
+    import fcntl
+
+RUNS = "runs"
+EVENTS = "events.jsonl"
+LOCK = "lock"
+SPENT = ("id", "worker", "agent", "step_id", "input_tokens", "output_tokens", "cost_usd")
+CONTINUE, STOP = "continue", "stop"
+MAX_TRANSCRIPT = 32 * 1024 * 1024
+TRANSCRIPT_DAYS = 30
+
+
+@dataclass
+class Worker:
+    """One process of an agent."""
+
+    number: int
+    agent: str
+    started_at: str
+    hooks: bool = False
+    step_id: str = ""
+    ended_at: str | None = None
+    end: str = ""
+    calls: int = 0
+
+
+@dataclass
+class Pause:
+    """Why a run waits for a person: `budget`, `time`, `no-progress` or `login`; and what they have answered."""
+
+    kind: str
+    what: str
+    since: str
+    answer: str | None = None
+
+
+@dataclass
+class Run:
+    """What the events of a run come to."""
+
+    session_id: str
+    workers: list[Worker] = field(default_factory=list)
+    spent: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    pause: Pause | None = None
+    notice: str = ""
+    notice_at: str = ""
+    # How often a person has given the whole budget once more.
+    grants: int = 0
+    exit_code: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    at: str = ""
+
+    def totals(self, agent: str | None = None) -> dict[str, Any]:
+        """Add up what was spent, by one agent or by all; dollars are null if they are unknown."""
+        records = [record for (owner, _), record in self.spent.items() if agent in (None, owner)]
+        costs = [record["cost_usd"] for record in records if record["cost_usd"] is not None]
+        return {
+            "input_tokens": sum(record["input_tokens"] for record in records),
+            "output_tokens": sum(record["output_tokens"] for record in records),
+            "cost_usd": round(sum(costs), 9) if costs else None,
+        }
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Add an event."""
+        kind, self.at = event["kind"], event["at"]
+        match kind:
+            case "run":
+                self.options, self.exit_code = {**event["options"]}, None
+                self.pause = None
+            case "worker":
+                names = ("agent", "hooks", "step_id")
+                more = {name: event[name] for name in names}
+                self.workers.append(Worker(int(event["number"]), started_at=self.at, **more))
+            case "worker_ended":
+                for worker in self.workers:
+                    if worker.number == event["number"]:
+                        worker.ended_at, worker.end, worker.calls = self.at, event["end"], event["calls"]
+            case "spent" if all(isinstance(event[name], int) for name in ("worker", "input_tokens", "output_tokens")):
+                cost = None if event["cost_usd"] is None else float(event["cost_usd"])
+                self.spent[event["agent"], event["id"]] = {name: event[name] for name in SPENT} | {"cost_usd": cost}
+            case "paused":
+                self.pause = Pause(event["cause"], event["what"], self.at)
+            case "answered":
+                if self.pause:
+                    self.pause.answer = event["action"]
+                    self.grants += self.pause.kind == "budget" and event["action"] == CONTINUE
+            case "notice":
+                self.notice, self.notice_at = event["what"], self.at
+            case "ended":
+                self.exit_code, self.notice = event["exit_code"], ""
+
+
+class Record:
+    """The files of the run of one session.
+
+    Args:
+        workspace: The places of the project.
+        session_id: The session.
+    """
+
+    def __init__(self, workspace: Workspace, session_id: str) -> None:
+        self._workspace = workspace
+        self.session_id = session_id
+
+    def read(self) -> Run:
+        """Read the record; a line that was cut off, or is not ours, counts as nothing."""
+        run = Run(self.session_id)
+        with suppress(FileNotFoundError), self.folder() as folder:
+            for line in (folder.read(EVENTS) or b"").splitlines():
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
+                    run.take(json.loads(line))
+        return run
+
+    def stamp(self) -> tuple[int, int]:
+        """Return what differs after every event."""
+        with suppress(OSError), self.folder() as folder:
+            status = folder.status(EVENTS)
+            return status.st_size, status.st_mtime_ns
+        return 0, 0
+
+    def add(self, kind: str, **event: Any) -> None:
+        """Add an event durably."""
+        line = json.dumps({"at": now(), "kind": kind, **event}).encode()
+        with self.folder(create=True) as folder, _appended(folder, EVENTS) as descriptor:
+            # A process may have died within the line before.
+            os.write(descriptor, b"\n" + line + b"\n")
+            os.fsync(descriptor)
+
+    @contextmanager
+    def transcript(self, number: int) -> Iterator[_Transcript]:
+        """Open the transcript of a worker."""
+        with self.folder(create=True) as folder, _appended(folder, f"worker-{number}.jsonl") as descriptor:
+            yield _Transcript(descriptor)
+
+    def transcript_of(self, number: int) -> bytes | None:
+        """Return the transcript of a worker; None if it is gone."""
+        with suppress(FileNotFoundError), self.folder() as folder:
+            return folder.read(f"worker-{number}.jsonl", limit=2 * MAX_TRANSCRIPT)
+        return None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the one runner of this session on this machine.
+
+        Raises:
+            DeepWorkError: Another process is.
+        """
+        with self.folder(create=True) as folder, _appended(folder, LOCK) as descriptor:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DeepWorkError(
+                    f"process {self.runner()} runs session {self.session_id} already; nothing was started",
+                    hint=f"deepwork runs stop {self.session_id} ends it.",
+                ) from None
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+            yield
+            os.ftruncate(descriptor, 0)
+
+    def runner(self) -> int | None:
+        """Return the process that runs this session; None if none does."""
+        with suppress(OSError), self.folder() as folder, folder.open_file(LOCK) as file:
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # The process that has just taken the lock writes its id a moment later.
+                for _ in range(100):
+                    if text := os.pread(file.fileno(), 20, 0).strip():
+                        return int(text)
+                    time.sleep(0.01)
+        return None
+
+    def folder(self, *, create: bool = False) -> Folder:
+        """Open the folder of this session.
+
+        Raises:
+            FileNotFoundError: It does not exist, and is not to be made.
+        """
+        if create:
+            self._workspace.prepare_state_dir()
+        with _runs(self._workspace, create=create) as folder:
+            return _below(folder, self.session_id, create=create)
+
+
+class _Transcript:
+    """An open transcript, which takes lines until it is full."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._room = MAX_TRANSCRIPT
+
+    def keep(self, line: bytes) -> None:
+        """Take a line."""
+        if self._room > 0:
+            self._room -= len(line) + 1
+            text = line if self._room >= 0 else b'{"deepwork": "the transcript is full: what follows is not kept"}'
+            with suppress(OSError):
+                os.write(self._descriptor, text + b"\n")
+
+
+def records(workspace: Workspace) -> list[Record]:
+    """Return the runs that are known, the last changed first."""
+    with suppress(OSError, DeepWorkError), _runs(workspace) as folder:
+        found = [Record(workspace, name) for name in folder.names()]
+        return sorted(found, key=lambda record: record.stamp()[1], reverse=True)
+    return []
+
+
+def remove_old_transcripts(workspace: Workspace) -> None:
+    """Remove what was kept for thirty days."""
+    limit = time.time() - TRANSCRIPT_DAYS * 86400
+    for record in records(workspace):
+        with suppress(OSError, DeepWorkError), record.folder() as folder:
+            for name in folder.names():
+                if name.startswith("worker-") and folder.status(name).st_mtime < limit:
+                    folder.remove(name)
+
+
+def now() -> str:
+    """Return the time, as events have it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _runs(workspace: Workspace, *, create: bool = False) -> Folder:
+    with Folder.open(workspace.state_dir, inside=workspace.root) as state:
+        return _below(state, RUNS, create=create)
+
+
+def _below(folder: Folder, name: str, *, create: bool) -> Folder:
+    """Open a folder in another one, through no link: what is written and removed in it must be of this project."""
+    if not create:
+        folder.status(name)
+    return folder.subfolder(name)
+
+
+@contextmanager
+def _appended(folder: Folder, name: str) -> Iterator[int]:
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        descriptor = os.open(name, flags, 0o600, dir_fd=folder.descriptor)
+    except OSError as error:
+        raise StorageError(f"the file {name!r} of a run cannot be opened: {error.strerror}") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

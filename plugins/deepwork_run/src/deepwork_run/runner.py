@@ -1,0 +1,505 @@
+"""The runner: starts one agent after the other until the session says that it is complete.
+
+The only truth about the work is the session. What an agent says of itself decides nothing; how its program ends only
+says whether to wait before the next one is started.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+
+import anyio
+from anyio import to_thread
+
+from deepwork.api import Session, SessionStatus, ToolCall, history
+from deepwork.errors import DeepWorkError, StateError, UnknownSession
+from deepwork.ports.agent import (
+    Agent,
+    AgentEvent,
+    AgentSpec,
+    AgentTask,
+    Called,
+    Ended,
+    Failed,
+    FailureKind,
+    Limited,
+    Spent,
+)
+from deepwork.programs.processes import end_marked
+from deepwork.project.opened import OpenedProject
+from deepwork.sessions.standing import calls_of, standing_of, waits_of
+from deepwork.text import one_line
+from deepwork_run.display import Display
+from deepwork_run.options import OnLimit, Options
+from deepwork_run.prompts import prompt_of
+from deepwork_run.record import CONTINUE, Record, remove_old_transcripts
+
+MARK = "DEEPWORK_WORKER"
+# So many agents of one kind in a row that change nothing.
+MAX_IDLE = 3
+FIRST_WAIT = timedelta(minutes=15)
+LONGEST_WAIT = timedelta(hours=5)
+# Limits of a week are the longest; a time beyond that was misread.
+LATEST_RESET = timedelta(days=8)
+FORCE_SECONDS = 10.0
+LOOK_SECONDS = 2.0
+# A clock may be set, and a machine may sleep, so hours are not waited for in one piece.
+LONG_LOOK_SECONDS = 30.0
+TICK_SECONDS = 1.0
+NEAR = 0.8
+
+
+class Exit(IntEnum):
+    """How a run has ended."""
+
+    COMPLETE = 0
+    ERROR = 1
+    PERSON = 4
+    BUDGET = 5
+    NO_PROGRESS = 6
+    LIMIT = 7
+    INTERRUPTED = 130
+
+
+_EXITS = {"budget": Exit.BUDGET, "time": Exit.BUDGET, "no-progress": Exit.NO_PROGRESS, "login": Exit.PERSON}
+
+
+@dataclass
+class _Worker:
+    """The agent that runs, and what it has told."""
+
+    number: int
+    name: str
+    scope: anyio.CancelScope
+    task: AgentTask
+    step_id: str
+    open_calls: set[str] = field(default_factory=set)
+    limit: Limited | None = None
+    failure: Failed | None = None
+    exit_code: int | None = None
+    end: str = ""
+    is_ending: bool = False
+
+
+class Runner:
+    """Goes on with one session.
+
+    Args:
+        project: The project.
+        session_id: The session.
+        agents: The agents that may work on it, by name, in the order in which they are chosen.
+        options: How the run goes.
+        record: What is known of the run.
+        display: What people see.
+    """
+
+    def __init__(
+        self,
+        project: OpenedProject,
+        session_id: str,
+        agents: Mapping[str, tuple[AgentSpec, Agent]],
+        options: Options,
+        record: Record,
+        display: Display,
+    ) -> None:
+        self._project = project
+        self._session_id = session_id
+        self._agents = agents
+        self._options = options
+        self._record = record
+        self._display = display
+        self._run = record.read()
+        self._current = next(iter(agents))
+        self._without_login: set[str] = set()
+        self._idle: dict[str, int] = {}
+        self._worker: _Worker | None = None
+        self._interrupted = anyio.Event()
+        self._started = time.monotonic()
+        self._time_grants = 0
+        self._told: set[str] = set()
+        self._stamp = (0, 0)
+
+    async def run(self) -> int:
+        """Go on until the session is complete, or nothing more can be done, and return the exit code.
+
+        Raises:
+            DeepWorkError: Another process runs this session, or the store fails.
+        """
+        with self._record.locked():
+            await to_thread.run_sync(remove_old_transcripts, self._project.context.workspace)
+            self._add("run", options=self._written_options())
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._hear_signals)
+                    tasks.start_soon(self._watch)
+                    tasks.start_soon(self._notify)
+                    code = await self._work()
+                    tasks.cancel_scope.cancel()
+            except* DeepWorkError as errors:
+                self._add("ended", exit_code=int(Exit.ERROR))
+                raise errors.exceptions[0] from None
+            finally:
+                self._display.clear()
+            self._add("ended", exit_code=int(code))
+            return int(code)
+
+    # The loop
+
+    async def _work(self) -> Exit:
+        while True:
+            session = await self._session()
+            if session.status is SessionStatus.COMPLETED:
+                return Exit.COMPLETE
+            if not session.is_active:
+                self._display.log(f"The session was aborted: {one_line(session.abort_reason or '')}")
+                return Exit.ERROR
+            if self._interrupted.is_set():
+                return Exit.INTERRUPTED
+            if standing_of(session).waits:
+                waits = ", ".join(wait.step_id for wait in standing_of(session).waits)
+                self._tell(f"Step {waits} waits for a person: `deepwork inbox` shows why.")
+                if not self._options.waits:
+                    return Exit.PERSON
+                await self._pause(LOOK_SECONDS)
+                continue
+            if self._run.pause and self._run.pause.answer is None:
+                code = await self._asked()
+            elif cause := self._exhausted():
+                code = self._ask(*cause)
+            else:
+                code = await self._go_on(session)
+            if code is not None:
+                return code
+
+    async def _go_on(self, session: Session) -> Exit | None:
+        """Start the next agent, or wait for the first that may be started again."""
+        usable = [name for name in self._agents if name not in self._without_login]
+        if not usable:
+            names = " and ".join(self._agents)
+            return self._ask("login", f"{names} cannot work: no login, or no credit. Log in, then let the run go on.")
+        moving = [name for name in usable if self._idle.get(name, 0) < MAX_IDLE]
+        if not moving:
+            return self._ask(
+                "no-progress",
+                f"{MAX_IDLE} agents in a row have ended without a call that changed anything, of {', '.join(usable)}.",
+            )
+        if self._current not in moving:
+            self._current = moving[0]
+        limits = limits_of(session)
+        if self._current in limits and self._options.on_limit is OnLimit.SWITCH:
+            self._current = min(moving, key=lambda name: limits.get(name, datetime.min.replace(tzinfo=UTC)))
+        until = limits.get(self._current)
+        if until is None:
+            await self._work_once(session)
+            return None
+        if not self._options.waits or self._options.on_limit is OnLimit.RELEASE:
+            return Exit.LIMIT
+        self._tell(f"{self._current} may go on at {_shown(until)}.")
+        left = self._max_seconds - (time.monotonic() - self._started)
+        await self._pause(min(LONG_LOOK_SECONDS, left, (until - datetime.now(UTC)).total_seconds()))
+        return None
+
+    async def _work_once(self, session: Session) -> None:
+        """Have one agent work, and take down what comes of it."""
+        name, before = self._current, calls_of(session)
+        await to_thread.run_sync(end_marked, MARK, self._session_id)
+        spec, agent = self._agents[name]
+        number = max((worker.number for worker in self._run.workers), default=0) + 1
+        with self._record.transcript(number) as transcript:
+            task = await self._task(session, name, transcript.keep)
+            worker = _Worker(number, name, anyio.CancelScope(), task, session.current_step_id)
+            self._add("worker", number=number, agent=name, hooks=spec.has_hooks, step_id=session.current_step_id)
+            self._display.log(f"{name} works on step {session.current_step_id!r}")
+            self._worker = worker
+            try:
+                with worker.scope:
+                    async with aclosing(agent.start(task)) as events:
+                        async for event in events:
+                            await self._take(worker, event)
+            except DeepWorkError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the agent is code of a plugin
+                worker.failure = Failed(f"{type(error).__name__}: {error}")
+            finally:
+                self._worker = None
+        await to_thread.run_sync(end_marked, MARK, self._session_id)
+        session = await self._session()
+        made = calls_of(session) - before
+        self._add("worker_ended", number=worker.number, end=_how_ended(worker), calls=made)
+        self._display.log(f"{name} has ended: {_how_ended(worker)}")
+        await self._judge(session, worker, made)
+
+    async def _judge(self, session: Session, worker: _Worker, made: int) -> None:
+        """Decide what follows for the next agent."""
+        if made:
+            self._idle[worker.name] = 0
+        if worker.limit and session.is_active:
+            await self._project.engine.wait(self._session_id, _waiting(session, worker.name, worker.limit))
+            return
+        if worker.failure and worker.failure.kind is FailureKind.LOGIN:
+            self._without_login.add(worker.name)
+        elif not made and not worker.is_ending:
+            self._idle[worker.name] = self._idle.get(worker.name, 0) + 1
+
+    async def _task(self, session: Session, name: str, keep: Callable[[bytes], None]) -> AgentTask:
+        """Return what the next agent has to know."""
+        call = ToolCall(principal=session.principal)
+        is_first = not self._run.workers and all(entry.kind in ("started", "step_begun") for entry in session.history)
+        resume = None if is_first else await self._project.engine.resume_text(call, self._session_id)
+        context = self._project.context
+        program = [sys.executable, "-P", "-m", "deepwork"]
+        root = str(context.project_root)
+        return AgentTask(
+            session_id=self._session_id,
+            prompt=prompt_of(self._session_id, resume),
+            project_root=context.project_root,
+            server=(*program, "serve", "--path", root),
+            hook=(*program, "hook", "--path", root),
+            environment=context.environment,
+            marks={MARK: self._session_id, "DEEPWORK_AGENT": name},
+            allow=self._options.allow,
+            budget_usd=self._left(),
+            keep=keep,
+        )
+
+    async def _take(self, worker: _Worker, event: AgentEvent) -> None:
+        match event:
+            case Called(call_id=call_id, is_done=is_done):
+                (worker.open_calls.discard if is_done else worker.open_calls.add)(call_id)
+                if is_done:
+                    with suppress(StateError):
+                        worker.step_id = (await self._session()).current_step_id
+                if self._interrupted.is_set() and not worker.open_calls:
+                    self._end(worker)
+            case Spent():
+                self._spend(worker, event)
+            case Limited():
+                worker.limit = event
+            case Failed():
+                worker.failure = event
+            case Ended(exit_code):
+                worker.exit_code = exit_code
+
+    # Money and time
+
+    def _spend(self, worker: _Worker, spent: Spent) -> None:
+        before = self._run.totals()["cost_usd"] or 0.0
+        key = (worker.name, spent.record_id)
+        known = self._run.spent.get(key)
+        values = (spent.input_tokens, spent.output_tokens, spent.cost_usd)
+        if known and (known["input_tokens"], known["output_tokens"], known["cost_usd"]) == values:
+            return
+        self._add(
+            "spent",
+            id=spent.record_id,
+            worker=known["worker"] if known else worker.number,
+            agent=worker.name,
+            step_id=known["step_id"] if known else worker.step_id,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=spent.cost_usd,
+        )
+        limit = self._budget
+        cost = self._run.totals()["cost_usd"] or 0.0
+        if limit is not None and cost >= limit:
+            worker.is_ending = True
+            worker.end = "the budget is spent"
+            worker.scope.cancel()
+        elif limit is not None and before < NEAR * limit <= cost:
+            self._near(f"${cost:.2f} of ${limit:.2f} are spent")
+
+    @property
+    def _budget(self) -> float | None:
+        limit = self._options.budget_usd
+        return None if limit is None else limit * (1 + self._run.grants)
+
+    @property
+    def _max_seconds(self) -> float:
+        return (self._options.max_seconds or math.inf) * (1 + self._time_grants)
+
+    def _left(self) -> float | None:
+        """Return what the next agent may spend."""
+        limit = self._budget
+        return None if limit is None else max(0.0, limit - (self._run.totals()["cost_usd"] or 0.0))
+
+    def _exhausted(self) -> tuple[str, str] | None:
+        cost, limit = self._run.totals()["cost_usd"] or 0.0, self._budget
+        if limit is not None and cost >= limit:
+            return "budget", f"The session has cost ${cost:.2f}; the budget is ${limit:.2f}."
+        if time.monotonic() - self._started >= self._max_seconds:
+            return "time", f"The run has taken {_duration(self._max_seconds)}, which is all that it may take."
+        return None
+
+    def _near(self, what: str) -> None:
+        self._add("notice", what=what)
+        self._display.log(what)
+
+    # People
+
+    def _ask(self, kind: str, what: str) -> Exit | None:
+        """Ask a person whether to go on; None if they are waited for."""
+        self._add("paused", cause=kind, what=what)
+        self._stamp = self._record.stamp()
+        self._display.log(f"{what} `deepwork inbox` lets it go on.")
+        return None if self._options.waits else _EXITS[kind]
+
+    async def _asked(self) -> Exit | None:
+        """Look for the answer of a person."""
+        await self._pause(LOOK_SECONDS)
+        if self._stamp == self._record.stamp():
+            return None
+        self._stamp = self._record.stamp()
+        self._run = self._record.read()
+        pause = self._run.pause
+        if pause is None or pause.answer is None:
+            return None
+        if pause.answer != CONTINUE:
+            return _EXITS[pause.kind]
+        self._time_grants += pause.kind == "time"
+        self._without_login.clear()
+        self._idle.clear()
+        return None
+
+    # What happens besides
+
+    async def _hear_signals(self) -> None:
+        """Let the agent finish its call at the first signal, and end it at the second."""
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                worker = self._worker
+                if self._interrupted.is_set():
+                    if worker:
+                        worker.is_ending = True
+                        worker.scope.cancel()
+                    continue
+                self._interrupted.set()
+                if worker:
+                    worker.is_ending = True
+                    if worker.open_calls:
+                        self._display.log("The agent finishes its call; interrupt again to end it at once.")
+                    else:
+                        self._end(worker)
+
+    def _end(self, worker: _Worker) -> None:
+        """Ask the agent to come to an end, and end it by force after ten seconds."""
+        worker.is_ending = True
+        if not worker.task.stop.is_set():
+            worker.task.stop.set()
+            worker.scope.deadline = anyio.current_time() + FORCE_SECONDS
+
+    async def _watch(self) -> None:
+        """Look at the clock, and draw the live line."""
+        is_near = False
+        while True:
+            elapsed = time.monotonic() - self._started
+            if elapsed >= self._max_seconds and self._worker and not self._worker.task.stop.is_set():
+                self._worker.end = "the time is over"
+                self._end(self._worker)
+            if not is_near and elapsed >= NEAR * self._max_seconds:
+                is_near = True
+                self._near(f"{_duration(elapsed)} of {_duration(self._max_seconds)} are over")
+            self._display.draw(self._run, self._worker.name if self._worker else None, elapsed)
+            due = min(self._max_seconds, NEAR * self._max_seconds if not is_near else math.inf) - elapsed
+            usual = TICK_SECONDS if self._display.is_live else 10 * TICK_SECONDS
+            await anyio.sleep(min(usual, max(0.05, due)))
+
+    async def _notify(self) -> None:
+        """Send the notifications that the user has configured."""
+        try:
+            await self._project.context.inbox().notify()
+        except DeepWorkError as error:
+            self._display.log(f"No notifications are sent: {error.message}")
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not longer than until an interruption."""
+        with anyio.move_on_after(seconds):
+            await self._interrupted.wait()
+
+    async def _session(self) -> Session:
+        """Read the session.
+
+        Raises:
+            UnknownSession: It has gone.
+        """
+        session = await (await self._project.engine.sessions.store()).load(self._session_id)
+        if session is None:
+            raise UnknownSession(f"Session {self._session_id!r} has gone while it was worked on")
+        self._display.session = session
+        return session
+
+    def _add(self, kind: str, **event: object) -> None:
+        self._record.add(kind, **event)
+        self._run = self._record.read() if kind == "run" else self._run
+        if kind != "run":
+            self._run.take({"kind": kind, "at": datetime.now(UTC).isoformat(timespec="microseconds"), **event})
+
+    def _tell(self, text: str) -> None:
+        """Tell something once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._display.log(text)
+
+    def _written_options(self) -> dict[str, object]:
+        options = self._options
+        return {
+            "with": [*options.agents],
+            "allow": sorted(options.allow),
+            "max_seconds": options.max_seconds,
+            "budget_usd": options.budget_usd,
+            "on_limit": options.on_limit.value,
+            "pid": os.getpid(),
+        }
+
+
+def limits_of(session: Session) -> dict[str, datetime]:
+    """Return until when agents have to wait, as the session knows it; what is over is left out."""
+    limits: dict[str, datetime] = {}
+    for entry in session.history:
+        if isinstance(entry.detail, history.Waiting) and entry.detail.agent:
+            with suppress(ValueError):
+                limits[entry.detail.agent] = datetime.fromisoformat(entry.detail.until).astimezone(UTC)
+    present = datetime.now(UTC)
+    return {name: until for name, until in limits.items() if until > present}
+
+
+def _waiting(session: Session, agent: str, limit: Limited) -> history.Waiting:
+    """Return the entry of a limit; without a time each such wait is twice as long as the one before."""
+    present = datetime.now(UTC)
+    until = limit.until.astimezone(UTC) if limit.until else None
+    is_guess = until is None or not present < until <= present + LATEST_RESET
+    if until is None or is_guess:
+        guesses = sum(wait.agent == agent and wait.is_guess for wait in waits_of(session))
+        until = present + min(FIRST_WAIT * 2 ** min(guesses, 10), LONGEST_WAIT)
+    text = until.isoformat(timespec="microseconds")
+    return history.Waiting(until=text, cause=limit.cause.value, agent=agent, is_guess=is_guess)
+
+
+def _how_ended(worker: _Worker) -> str:
+    if worker.end:
+        return worker.end
+    if worker.limit:
+        return f"{worker.limit.cause}: {one_line(worker.limit.text)}".rstrip(": ")
+    if worker.failure:
+        return f"{worker.failure.kind} failure: {one_line(worker.failure.text)}"
+    if worker.is_ending:
+        return "interrupted"
+    return f"code {worker.exit_code}" if worker.exit_code else "done"
+
+
+def _shown(moment: datetime) -> str:
+    local = moment.astimezone()
+    return f"{local:%H:%M}" if local.date() == datetime.now().astimezone().date() else f"{local:%Y-%m-%d %H:%M}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

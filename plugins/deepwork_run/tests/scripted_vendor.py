@@ -1,0 +1,137 @@
+"""Models on loopback for the real Claude Code and Codex: they report the open step, and keep books.
+
+The conversation says what is open: the prompt names the session, and the last reply of the server the step.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import uuid
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Vendor:
+    """Answers the requests of one program.
+
+    Attributes:
+        url: Where it listens.
+        requests: When each request of a conversation came, and what was spent by it: read and written.
+        steps: How many steps one conversation reports; then it ends.
+        refuses: The answer to every request: status, headers and JSON; None if it works.
+    """
+
+    def __init__(self, steps=99):
+        self.steps, self.refuses = steps, None
+        self.requests = []
+        vendor = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_HEAD(self):
+                self.send_response(200)
+                self.end_headers()
+
+            def do_GET(self):
+                self.send_response(404)
+                self.end_headers()
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if vendor.refuses:
+                    vendor.requests.append((0, 0))
+                    status, headers, document = vendor.refuses
+                    content = json.dumps(document).encode()
+                    self.send_response(status)
+                    for name, value in {"content-length": str(len(content)), **headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(content)
+                    return
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.end_headers()
+                number = len(vendor.requests)
+                spent = (100 + number, 10 + number)
+                vendor.requests.append(spent)
+                events = _claude(body, vendor.steps, spent) if "messages" in body else _codex(body, vendor.steps, spent)
+                with suppress(ConnectionError):
+                    for event in events:
+                        self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def books(self):
+        """What was read and written in all requests."""
+        return tuple(sum(spent[index] for spent in self.requests) for index in (0, 1))
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def _next(text, results, steps):
+    """Return the arguments of the next call; None if the conversation ends."""
+    session_id = re.search(r'session_id=\\?"(\w+)\\?"', text)[1]
+    if not results:
+        return {"session_id": session_id, "step_id": "?", "outputs": {}}
+    last = results[-1]
+    step = re.search(r'\\?"step_id\\?":\s*\\?"(\w+)\\?"', last)
+    if "workflow_complete" in last or len(results) > steps or not step:
+        return None
+    return {"session_id": session_id, "step_id": step[1], "outputs": {f"{step[1]}.md": f"{step[1]}.md"}}
+
+
+def _claude(body, steps, spent):
+    blocks = [
+        block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]
+    ]
+    texts = [json.dumps(message["content"]) for message in body["messages"] if message["role"] == "user"]
+    results = [json.dumps(block["content"]) for block in blocks if block["type"] == "tool_result"]
+    arguments = _next(" ".join(texts), results, steps) if body.get("tools") else None
+    usage = {"input_tokens": spent[0], "output_tokens": 1}
+    about = {
+        "id": f"msg_{uuid.uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [],
+    }
+    yield {"type": "message_start", "message": {**about, "content": [], "usage": usage, "stop_reason": None}}
+    if arguments is None:
+        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "The end"}
+    else:
+        name = "mcp__deepwork__finished_step"
+        block = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    stop = {"stop_reason": "end_turn" if arguments is None else "tool_use", "stop_sequence": None}
+    yield {"type": "message_delta", "delta": stop, "usage": {**usage, "output_tokens": spent[1]}}
+    yield {"type": "message_stop"}
+
+
+def _codex(body, steps, spent):
+    results = [json.dumps(item["output"]) for item in body["input"] if item.get("type") == "function_call_output"]
+    arguments = _next(json.dumps(body["input"]), results, steps)
+    if arguments is None:
+        content = [{"type": "output_text", "text": "The end"}]
+        item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
+    else:
+        call = {"type": "function_call", "id": f"fc_{uuid.uuid4().hex}", "call_id": f"call_{uuid.uuid4().hex}"}
+        item = {**call, "arguments": json.dumps(arguments), "namespace": "mcp__deepwork", "name": "finished_step"}
+    usage = {"input_tokens": spent[0], "output_tokens": spent[1], "total_tokens": sum(spent)}
+    details = {"input_tokens_details": None, "output_tokens_details": None}
+    response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, **details}}
+    yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
+    yield {"type": "response.completed", "response": {**response, "status": "completed", "output": [item]}}

@@ -1,0 +1,82 @@
+"""The record of a run is in the project, so anything may stand in it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from deepwork.api import Workspace
+from deepwork_run.record import MAX_TRANSCRIPT, Record, records, remove_old_transcripts
+
+
+@pytest.fixture
+def record(project):
+    return Record(Workspace(project.root), "s1")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "null",
+        "[]",
+        "7",
+        '"text"',
+        '{"kind": "spent"}',
+        '{"kind": "run", "at": "x", "options": 7}',
+        '{"kind": "worker", "at": "x", "number": "many", "agent": "a", "hooks": 1, "step_id": "b"}',
+        json.dumps({"kind": "spent", "at": "x", "id": "a", "worker": 1, "agent": "a", "step_id": "b"}),
+        json.dumps(
+            {"kind": "spent", "at": "x", "id": "a", "worker": 1, "agent": "a", "step_id": "b", "input_tokens": 1}
+            | {"output_tokens": 1, "cost_usd": "much"}
+        ),
+        json.dumps(
+            {"kind": "spent", "at": "x", "id": ["a"], "worker": 1, "agent": "a", "step_id": "b", "input_tokens": 1}
+            | {"output_tokens": 1, "cost_usd": 1}
+        ),
+        '{"kind": "worker_ended", "at": "x", "number": 5, "end": "", "calls": 0}',
+        "[" * 100_000,
+        "\x00\xff",
+    ],
+)
+def test_a_line_that_is_none_of_ours_counts_as_nothing(record, line):
+    record.add("worker", number=1, agent="one", hooks=False, step_id="a")
+    with (record._workspace.state_dir / "runs" / "s1" / "events.jsonl").open("ab") as events:
+        events.write(line.encode("latin-1") + b"\n")
+    record.add("ended", exit_code=0)
+    run = record.read()
+    assert (len(run.workers), run.exit_code) == (1, 0)
+    assert run.totals() == {"input_tokens": 0, "output_tokens": 0, "cost_usd": None}
+
+
+def test_nothing_is_read_or_removed_through_a_link(project, tmp_path):
+    workspace = Workspace(project.root)
+    foreign = project.root / "mine"
+    foreign.mkdir()
+    (foreign / "worker-1.jsonl").write_text("mine")
+    os.utime(foreign / "worker-1.jsonl", (0, 0))
+    (project.state / "runs").mkdir(parents=True)
+    (project.state / "runs" / "s1").symlink_to(foreign)
+    remove_old_transcripts(workspace)
+    assert (foreign / "worker-1.jsonl").read_text() == "mine"
+    assert Record(workspace, "s1").stamp() == (0, 0)
+
+
+def test_a_transcript_is_bounded_and_private(record):
+    with record.transcript(1) as transcript:
+        transcript.keep(b"x" * (MAX_TRANSCRIPT - 10))
+        transcript.keep(b"y" * 100)
+        transcript.keep(b"z")
+    content = record.transcript_of(1)
+    assert b"the transcript is full" in content
+    assert b"yyy" not in content
+    assert b"z" not in content.replace(b"deepwork", b"")
+    path = record._workspace.state_dir / "runs" / "s1" / "worker-1.jsonl"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_any_run_there_is_none(project):
+    assert records(Workspace(project.root)) == []
+    assert Record(Workspace(project.root), "s1").read().workers == []
+    assert Record(Workspace(project.root), "s1").runner() is None

@@ -1,0 +1,206 @@
+"""What can be seen in the words of criteria and instructions, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TOOLS = ("get_workflows", "start_workflow", "finished_step", "abort_workflow")
+
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1
+    )
+}
+_FILLERS = _words_of(
+    """
+    a an the is are was were be been being do does did it its this that these those there here of in on at to for
+    with and or any each every all has have had can could should would must will shall may by as from than so such
+    very really quite overall sufficiently enough
+    """
+)
+_NEGATIONS = _words_of(
+    """
+    not no never without none nothing nowhere
+    """
+)
+# Words of praise say what a reviewer should feel, not what there is to see.
+_PRAISE = _words_of(
+    """
+    good great nice well fine excellent perfect ok okay high low quality proper properly appropriate appropriately
+    suitable adequate adequately decent acceptable satisfactory solid reasonable reasonably professional polished
+    look looks feel feels seem seems nicely great best better todo tbd fixme done made written work works
+    """
+)
+_SUBJECTS = _words_of(
+    """
+    work output outputs result results file files document text report step job task content
+    """
+)
+_OPPOSITES = [
+    frozenset(pair.split("/"))
+    for pair in _words_of(
+        """
+        short/long brief/detailed formal/informal before/after include/exclude includes/excludes british/american
+        past/present ascending/descending public/private first/last singular/plural light/dark upper/lower
+        sync/async synchronous/asynchronous simple/complex
+        """
+    )
+]
+
+_NUMBER = rf"(\d[\d,]*|{'|'.join(_NUMBERS)})"
+_UPPER = r"at most|no more than|not more than|up to|a maximum of|maximum|not exceeding|not exceed|within"
+_BELOW = r"fewer than|less than|under|below"
+_LOWER = r"at least|no fewer than|no less than|not less than|not fewer than|a minimum of|minimum"
+_ABOVE = r"more than|over|above"
+_BOUND = re.compile(rf"\b(?:({_UPPER})|({_BELOW})|({_LOWER})|({_ABOVE})|(exactly))\s+{_NUMBER}\s*(%|[a-z]+)", re.ASCII)
+
+
+class Bound(NamedTuple):
+    """How many of something a criterion allows, and what else it speaks of."""
+
+    unit: str
+    lowest: float
+    highest: float
+    about: frozenset[str]
+
+
+def words(text: str) -> list[str]:
+    """Split a sentence into its words, in lower case; `n't` counts as `not`."""
+    return re.findall(r"[\w%]+", re.sub(r"n['\u2019]t\b", " not", text.lower()))
+
+
+def is_unobservable(question: str) -> bool:
+    """True if nothing but praise is left of a question without the words that carry no meaning."""
+    rest = [word for word in words(question) if word not in _FILLERS | _SUBJECTS]
+    return all(word in _PRAISE for word in rest)
+
+
+def same_question(first: str, second: str) -> bool:
+    """True if two questions have the same words."""
+    return words(first) == words(second)
+
+
+def contradiction(first: str, second: str) -> str | None:
+    """Return why two questions cannot both be answered with yes; None if nothing speaks against it."""
+    first_words, second_words = frozenset(_content(first)), frozenset(_content(second))
+    if first_words and first_words == second_words and _is_negated(first) != _is_negated(second):
+        return "one asks for the opposite of the other"
+    if frozenset(first_words ^ second_words) in _OPPOSITES and first_words & second_words:
+        return f"{' and '.join(repr(word) for word in sorted(first_words ^ second_words))} exclude each other"
+    for one in _bounds(first):
+        for two in _bounds(second):
+            if one.unit == two.unit and max(one.lowest, two.lowest) > min(one.highest, two.highest):
+                is_of_same = not one.about or not two.about or one.about & two.about
+                if is_of_same:
+                    return f"no number of {one.unit} fits both"
+    return None
+
+
+def _content(text: str) -> tuple[str, ...]:
+    return tuple(_singular(word) for word in words(text) if word not in _FILLERS | _NEGATIONS)
+
+
+def _is_negated(text: str) -> bool:
+    return sum(word in _NEGATIONS for word in words(text)) % 2 == 1
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _bounds(text: str) -> Iterator[Bound]:
+    lowered = text.lower()
+    for match in _BOUND.finditer(lowered):
+        upper, below, lower, above, exactly, number, unit = match.groups()
+        count = float(_NUMBERS[number] if number in _NUMBERS else number.replace(",", ""))
+        rest = lowered[: match.start()] + lowered[match.end() :]
+        about = frozenset(_content(rest)) - _SUBJECTS
+        lowest = count if lower or exactly else count + 1 if above else 0.0
+        highest = count if upper or exactly else count - 1 if below else float("inf")
+        yield Bound(_singular(unit), lowest, highest, about)
+
+
+_WAVED = r"(?:the |this |that |these |any |all |every |its |our |your |their )?(?:quality |external |self[- ])?"
+_REVIEW = r"(?:reviews?|reviewers?|(?:quality )?gates?|(?:deepwork )?server|deepwork)\b"
+_TOOL = r"`?(?:finished_step|start_workflow|the server|deepwork)`?"
+_AROUND = [
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?:skip|bypass|circumvent|evade|disregard|get around|work around|go around|go past)\b {_WAVED}{_REVIEW}",
+        rf"\bignore {_WAVED}{_REVIEW}",
+        r"\bquality_review_override_reason\b",
+        rf"\bwithout (?:calling|reporting to|using|waiting for|telling) (?:{_TOOL}|{_WAVED}{_REVIEW})",
+        rf"\bno need to (?:call|use|report to|wait for) (?:{_TOOL}|{_WAVED}{_REVIEW})",
+        r"\b(?:edit|change|modify|write to|write into|delete|remove|overwrite|patch)\b.{0,30}"
+        r"(?:\.deepwork/tmp|session_\w+\.json|the session file|the review file)",
+        r"\b(?:pretend|claim|say|report)\b.{0,30}\b(?:was|were|has|have|is|are)\b.{0,20}\b(?:passed|reviewed|approved)\b"
+        r".{0,20}\b(?:even if|anyway|regardless|although|whether or not)\b",
+        r"\bpretend\b.{0,40}\b(?:review|passed|approved|done|finished)\b",
+        r"\b(?:tell|ask|instruct) the reviewers? to (?:pass|approve|accept|say yes)",
+        r"\b(?:always|just|simply) (?:pass|approve|accept|answer (?:with )?yes|say yes)\b",
+    )
+]
+_NOT_CALLED = re.compile(
+    rf"\b(?:do not|don't|never) (?:call|use|report to|wait for) (?:{_TOOL}|{_WAVED}{_REVIEW})"
+    r"(?!.{0,40}\b(?:until|before|unless|without|yet|twice|again|if|while|when|as long|more than)\b)"
+)
+_REFUSED_BEFORE = re.compile(
+    r"\b(?:not|never|don't|cannot|can't|nobody|no one|without|instead of|must not|forbidden to|rather than)\b.{0,25}$"
+)
+_LEFT_TO_PEOPLE = re.compile(r"\bonly\b|\bperson\b|\buser\b|\bhuman\b|\bunless\b")
+_CALL = re.compile(r"`([a-z]+(?:_[a-z]+)+)`|\b([a-z]+(?:_[a-z]+)+)\(")
+_NAMED_OUTPUT = re.compile(r"\boutputs?\s+(?:is |are |named |called )?[`\"“]([\w./-]+)[`\"”](?! of\b)")
+_QUOTED = re.compile(r"`([^`\s]{3,80})`")
+_REPORTED = re.compile(r"\boutputs\s*[=:]\s*\{([^}\n]*)\}")
+_KEY = re.compile(r"[\"'`]([^\"'`]+)[\"'`]\s*:")
+
+
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences of a text with the line on which each begins; a line in a list is one of its own."""
+    for match in re.finditer(r"(?:[^.!?;\n]|[.!?;](?!\s|$)|\n(?![ \t]*(?:\n|[-*#\d>])))+", text):
+        start = match.start() + len(match[0]) - len(match[0].lstrip())
+        yield text.count("\n", 0, start) + 1, " ".join(match[0].split())
+
+
+def ways_around(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences that tell to go past the server or the review, with their lines."""
+    for line, sentence in sentences(text):
+        lowered = sentence.lower().replace("\u2019", "'")
+        if _NOT_CALLED.search(lowered):
+            yield line, sentence
+            continue
+        for pattern in _AROUND:
+            match = pattern.search(lowered)
+            if match and not _REFUSED_BEFORE.search(lowered[: match.start()]) and not _LEFT_TO_PEOPLE.search(lowered):
+                yield line, sentence
+                break
+
+
+def called_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the names in a text that look like those of tools, with their lines."""
+    for match in _CALL.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match[1] or match[2]
+
+
+def named_outputs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the names that a text itself calls outputs, with their lines."""
+    for match in _NAMED_OUTPUT.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match[1]
+    for match in _REPORTED.finditer(text):
+        for key in _KEY.finditer(match[1]):
+            yield text.count("\n", 0, match.start()) + 1, key[1]
+
+
+def quoted_names(text: str, without: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Yield other names that a text has between backquotes, with their lines."""
+    for match in _QUOTED.finditer(text):
+        if match[1] not in without:
+            yield text.count("\n", 0, match.start()) + 1, match[1]

@@ -1,0 +1,63 @@
+"""What `deepwork doctor` says of clients: which of them start deepwork, and whether it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from deepwork.builtin.clients.claude_plugin import installed_entries
+from deepwork.builtin.clients.entries import added_keys, is_own_start
+from deepwork.builtin.clients.installed import installed_command
+from deepwork.builtin.clients.overview import ClientState, overview
+from deepwork.builtin.clients.places import Place
+from deepwork.builtin.clients.table import CLIENTS, HERE, claude_folder
+from deepwork.builtin.clients.verification import verify
+from deepwork.errors import ConfigError
+from deepwork.ports.records import Finding, Level
+
+
+def check_clients(root: Path) -> Iterator[Finding]:
+    """Start the server of every entry as its client would, and list its tools: our own command, and no other."""
+    states = [state for state in overview(root, os.environ) if state.place]
+    for state in states:
+        yield _client(state, state.place or Place(state.client, root, "user", os.environ))
+    yield from _plugins_of_claude()
+    if not states:
+        yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
+
+
+def _plugins_of_claude() -> Iterator[Finding]:
+    """Compare the entry of an installed plugin with that of connect: Claude Code joins two servers that are equal."""
+    entries = installed_entries(claude_folder(os.environ))
+    with suppress(ConfigError):
+        ours = CLIENTS["claude"].entry([installed_command(os.environ), "serve", "--path", HERE])
+        for file, entry in entries.items():
+            if entry == ours:
+                yield Finding(Level.OK, f"Claude Code: the plugin in {file.parent} starts the same command")
+            else:
+                text = f"Claude Code: the plugin in {file.parent} starts another command than `deepwork connect claude`"
+                yield Finding(Level.WARNING, text, "deepwork connect claude --plugin FOLDER, then install it again")
+
+
+def _client(state: ClientState, place: Place) -> Finding:
+    text, cure = f"{state.client.title}: {state.detail}", f"deepwork connect {state.client.name}"
+    if state.word == "broken":
+        return Finding(Level.WARNING, text, cure)
+    if state.entry is None:
+        return Finding(Level.INFO, text)
+    try:
+        if not is_own_start(place, installed_command(os.environ), state.entry):
+            # A repository may have written the entry, and doctor starts nothing for a repository.
+            added = ", ".join(added_keys(state.client, state.entry))
+            reason = "not tried, because it is not what `deepwork connect` writes" + (f": {added}" if added else "")
+            return Finding(Level.INFO, f"{text}: {reason}", cure)
+        verified = verify(place, state.entry)
+    except ConfigError as error:
+        return Finding(Level.WARNING, f"{text}: {error.message}", cure)
+    return Finding(
+        Level.OK,
+        f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
+        f"{verified.without}",
+    )

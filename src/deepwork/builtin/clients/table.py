@@ -1,0 +1,248 @@
+"""The clients that `deepwork connect` knows: where their files are, and how they write an entry and hooks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deepwork.builtin.clients.json_text import LENIENT, STRICT, WITH_COMMENTS, JsonSyntax
+from deepwork.builtin.clients.text_edits import Document, Syntax
+from deepwork.builtin.clients.toml_text import TomlSyntax
+from deepwork.paths.user_folders import user_config_dir
+
+NAME = "deepwork"
+HERE = "."
+WORKSPACE_FOLDER = "${workspaceFolder}"
+
+Environment = Mapping[str, str]
+
+
+def _stdio(command: list[str]) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(command)}
+
+
+def _plain(command: list[str]) -> dict[str, Any]:
+    return {"command": command[0], "args": command[1:]}
+
+
+def _one_list(command: list[str]) -> dict[str, Any]:
+    return {"type": "local", "command": command}
+
+
+@dataclass(frozen=True)
+class HookEvent:
+    """An event of a client at which it runs a command of ours; `matcher` says for which tools."""
+
+    name: str
+    matcher: str | None = None
+
+
+@dataclass(frozen=True)
+class HookFiles:
+    """Where a client has its hooks, and its words for the events.
+
+    Attributes:
+        timeout: What the client is told, in its own unit.
+    """
+
+    project_file: str
+    user_file: Callable[[Environment], Path]
+    events: tuple[HookEvent, ...]
+    timeout: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """A client.
+
+    Attributes:
+        project_files: Where its file is in a project; the first is made where none exists.
+        user_files: The same for all projects of the user.
+        keys: The keys under which servers stand.
+        entry: Writes a command in its form.
+        extras: What a new entry has besides; a user may change it later.
+        folder: What its file says for the project's folder; None if that must be the full path.
+        programs: Its command, whose presence shows that it is installed.
+        note: What a user has to know after connecting.
+        project_note: The same, for an entry in a project's file.
+        hooks_note: The same, for hooks.
+    """
+
+    name: str
+    title: str
+    syntax: Syntax[Document]
+    keys: tuple[str, ...] = ("mcpServers",)
+    entry: Callable[[list[str]], dict[str, Any]] = _plain
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    project_files: tuple[str, ...] = ()
+    user_files: Callable[[Environment], tuple[Path, ...]]
+    folder: str | None = None
+    programs: tuple[str, ...] = ()
+    hooks: HookFiles | None = None
+    note: str = ""
+    project_note: str = ""
+    hooks_note: str = ""
+
+    @property
+    def keys_of_entry(self) -> tuple[str, ...]:
+        """Where our entry stands."""
+        return (*self.keys, NAME)
+
+    def command_of(self, entry: Any) -> list[str] | None:
+        """Read the command of an entry; None if it starts no program."""
+        if not isinstance(entry, dict):
+            return None
+        command, args = entry.get("command"), entry.get("args", [])
+        parts = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else [])]
+        return parts if parts and all(isinstance(part, str) for part in parts) else None
+
+
+def _home() -> Path:
+    return Path(os.path.expanduser("~"))
+
+
+def claude_folder(environment: Environment) -> Path:
+    """Return the folder of Claude Code's settings and plugins."""
+    return Path(environment.get("CLAUDE_CONFIG_DIR") or _home() / ".claude")
+
+
+def _claude_file(environment: Environment) -> tuple[Path, ...]:
+    folder = environment.get("CLAUDE_CONFIG_DIR")
+    return ((Path(folder) if folder else _home()) / ".claude.json",)
+
+
+def _codex_folder(environment: Environment) -> Path:
+    return Path(environment.get("CODEX_HOME") or _home() / ".codex")
+
+
+def _application_folder(environment: Environment) -> Path:
+    """Return the folder where desktop programs keep their settings."""
+    return _home() / "Library" / "Application Support" if sys.platform == "darwin" else user_config_dir(environment)
+
+
+_TOOLS = "mcp__(plugin_deepwork_)?deepwork__.*"
+_EVENTS = (
+    HookEvent("SessionStart"),
+    HookEvent("UserPromptSubmit"),
+    HookEvent("PreCompact"),
+    HookEvent("PostToolUse", _TOOLS),
+    HookEvent("Stop"),
+)
+_GEMINI_EVENTS = (
+    HookEvent("SessionStart"),
+    HookEvent("PreCompress"),
+    HookEvent("AfterTool", "mcp_deepwork_.*"),
+    HookEvent("AfterAgent"),
+)
+HOOK_SYNTAX: JsonSyntax = WITH_COMMENTS
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        Client(
+            name="claude",
+            title="Claude Code",
+            syntax=STRICT,
+            entry=_stdio,
+            project_files=(".mcp.json",),
+            user_files=_claude_file,
+            folder=HERE,
+            programs=("claude",),
+            hooks=HookFiles(
+                ".claude/settings.local.json", lambda env: claude_folder(env) / "settings.json", _EVENTS, 10
+            ),
+            project_note="Run `claude` in the project once: it asks for your approval of the server.",
+        ),
+        Client(
+            name="claude-desktop",
+            title="Claude Desktop",
+            syntax=STRICT,
+            user_files=lambda env: (_application_folder(env) / "Claude" / "claude_desktop_config.json",),
+            note="Quit Claude Desktop and start it again.",
+        ),
+        Client(
+            name="cursor",
+            title="Cursor",
+            syntax=LENIENT,
+            entry=_stdio,
+            project_files=(".cursor/mcp.json",),
+            user_files=lambda _: (_home() / ".cursor" / "mcp.json",),
+            folder=WORKSPACE_FOLDER,
+            programs=("cursor", "cursor-agent"),
+        ),
+        Client(
+            name="vscode",
+            title="VS Code",
+            syntax=LENIENT,
+            keys=("servers",),
+            entry=_stdio,
+            project_files=(".vscode/mcp.json",),
+            user_files=lambda env: (_application_folder(env) / "Code" / "User" / "mcp.json",),
+            folder=WORKSPACE_FOLDER,
+            programs=("code",),
+        ),
+        Client(
+            name="codex",
+            title="Codex",
+            syntax=TomlSyntax(),
+            keys=("mcp_servers",),
+            extras={"startup_timeout_sec": 30, "tool_timeout_sec": 600},
+            project_files=(".codex/config.toml",),
+            user_files=lambda env: (_codex_folder(env) / "config.toml",),
+            folder=HERE,
+            programs=("codex",),
+            hooks=HookFiles(".codex/hooks.json", lambda env: _codex_folder(env) / "hooks.json", _EVENTS, 10),
+            project_note=(
+                "Codex reads a project's file only after you have trusted the project: run `codex` there once."
+            ),
+            hooks_note="Codex runs hooks only after you have looked at them: it asks when `codex` starts.",
+        ),
+        Client(
+            name="gemini",
+            title="Gemini CLI",
+            syntax=WITH_COMMENTS,
+            project_files=(".gemini/settings.json",),
+            user_files=lambda _: (_home() / ".gemini" / "settings.json",),
+            folder=HERE,
+            programs=("gemini",),
+            hooks=HookFiles(
+                ".gemini/settings.json", lambda _: _home() / ".gemini" / "settings.json", _GEMINI_EVENTS, 10_000
+            ),
+            note="Gemini CLI starts no server in a folder that you have not trusted: run `gemini` there once.",
+        ),
+        Client(
+            name="opencode",
+            title="opencode",
+            syntax=LENIENT,
+            keys=("mcp",),
+            entry=_one_list,
+            project_files=("opencode.json", "opencode.jsonc"),
+            user_files=lambda env: (
+                user_config_dir(env) / "opencode" / "opencode.json",
+                user_config_dir(env) / "opencode" / "opencode.jsonc",
+            ),
+            folder=HERE,
+            programs=("opencode",),
+        ),
+        Client(
+            name="zed",
+            title="Zed",
+            syntax=LENIENT,
+            keys=("context_servers",),
+            project_files=(".zed/settings.json",),
+            user_files=lambda env: (user_config_dir(env) / "zed" / "settings.json",),
+            programs=("zed", "zeditor"),
+        ),
+        Client(
+            name="windsurf",
+            title="Windsurf",
+            syntax=LENIENT,
+            user_files=lambda _: (_home() / ".codeium" / "windsurf" / "mcp_config.json",),
+            programs=("windsurf",),
+        ),
+    )
+}

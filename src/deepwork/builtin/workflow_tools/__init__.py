@@ -1,0 +1,1 @@
+"""The feature `workflow_tools`: the four tools, and a prompt for each workflow."""

@@ -1,0 +1,1 @@
+"""What the commands of the kernel, of features and of plugins share."""

@@ -1,1 +1,0 @@
-"""Files and programs: safe paths, durable writes, locks and bounded processes; nothing about workflows."""

@@ -1,1 +1,0 @@
-"""What of the core waits for a person, and who is told of what waits."""

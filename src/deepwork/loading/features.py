@@ -1,0 +1,16 @@
+"""The features that ship with the kernel. Nothing of them is imported here."""
+
+from __future__ import annotations
+
+# The module with the hooks of each. `deepwork doctor` shows their checks in this order.
+FEATURES = {
+    "json_store": "deepwork.builtin.json_store",
+    "memory_store": "deepwork.builtin.memory_store",
+    "local_jobs": "deepwork.builtin.local_jobs",
+    "reviewers": "deepwork.builtin.reviewers.plugin",
+    "workflow_tools": "deepwork.builtin.workflow_tools.plugin",
+    "authoring": "deepwork.builtin.authoring",
+    "http": "deepwork.builtin.http.plugin",
+    "people": "deepwork.builtin.people.plugin",
+    "clients": "deepwork.builtin.clients.plugin",
+}

@@ -1,0 +1,1 @@
+"""Processes, their supervisor, private copies of programs, git, and threads."""

@@ -1,0 +1,176 @@
+"""What features and plugins may use of a project: `deepwork.api.Project`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from deepwork.engine.interventions import Interventions
+    from deepwork.errors import RunnerUnavailable
+    from deepwork.gate.gate import QualityGate
+    from deepwork.jobs.catalogue import Catalogue
+    from deepwork.loading.manager import Answers
+    from deepwork.models.config import Section
+    from deepwork.models.sessions import Session
+    from deepwork.paths.workspace import Workspace
+    from deepwork.ports.inbox import Inbox
+    from deepwork.ports.records import AgentMail, ReviewRunnerSpec
+    from deepwork.project.config import Config
+    from deepwork.project.heads import FileHeads, StoreHeads
+    from deepwork.sessions.manager import StateManager
+
+SectionT = TypeVar("SectionT", bound="Section")
+
+
+class OpenedProject(Protocol):
+    """What is needed of the project that servers and commands open."""
+
+    config: Config
+    ignored: tuple[str, ...]
+    workspace: Workspace
+
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def agent_mail(self) -> Answers[AgentMail]: ...
+    @property
+    def review_runners(self) -> Answers[ReviewRunnerSpec]: ...
+    @property
+    def catalogue(self) -> Catalogue: ...
+    def gate(self, *, workspace: Workspace | None = None) -> QualityGate: ...
+    def sessions(self) -> StateManager: ...
+    def interventions(self) -> Interventions: ...
+    def upgraded(self, session: Session) -> Session: ...
+    def untrusted(self) -> list[str]: ...
+    async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]: ...
+    async def close(self) -> None: ...
+
+
+class Project:
+    """One project, for commands and hooks of features and plugins: hooks get it, and `project_at` makes it.
+
+    Nothing is read before it is asked for, and plugins are loaded by what needs them alone: hooks of clients run often.
+
+    Args:
+        root: The project's folder.
+        open_project: Opens the project, with its plugins.
+    """
+
+    def __init__(self, root: str | Path, open_project: Callable[[], OpenedProject]) -> None:
+        self._given_root = root
+        self._open_project = open_project
+        self._opened: OpenedProject | None = None
+
+    @property
+    def root(self) -> Path:
+        """The project's folder, absolute and free of links.
+
+        Raises:
+            ConfigError: There is no such folder.
+        """
+        from deepwork.project.config import resolve_root
+
+        return resolve_root(self._given_root)
+
+    def config(self, section: type[SectionT]) -> SectionT:
+        """Return a section of the configuration, by its model. No plugin is loaded.
+
+        Raises:
+            ConfigError: The configuration cannot be used.
+        """
+        from deepwork.project.config import load_config
+
+        config = self._opened.config if self._opened else load_config(self.root, os.environ).config
+        return next(value for _, value in config if isinstance(value, section))
+
+    def notices(self) -> Sequence[str]:
+        """Return what of the configuration never has an effect."""
+        return self._open().ignored
+
+    def standings(self) -> FileHeads | StoreHeads:
+        """Return the reader of where the open sessions stand. It never raises before it reads."""
+        from deepwork.project.heads import heads_of
+
+        return heads_of(Path(os.path.realpath(self._given_root)), self)
+
+    def resume_text(self, session_id: str) -> str:
+        """Return what an agent needs to go on with a session.
+
+        Raises:
+            DeepWorkError: There is no such session, or it cannot go on.
+        """
+        from deepwork.project.heads import resume_text
+
+        text = resume_text(Path(os.path.realpath(self._given_root)), session_id)
+        return self._resume_text(session_id) if text is None else text
+
+    def _resume_text(self, session_id: str) -> str:
+        from deepwork.engine.resume import resume_text
+        from deepwork.project.session_access import read_session
+
+        project = self._open()
+        return resume_text(project.upgraded(read_session(project, session_id)), project.workspace)
+
+    def sessions(self) -> StateManager:
+        """Return the sessions in the project's store."""
+        return self._open().sessions()
+
+    def interventions(self) -> Interventions:
+        """Return what a person does to sessions."""
+        return self._open().interventions()
+
+    def inbox(self) -> Inbox:
+        """Return what waits for people, of all features and plugins."""
+        return self._open().inbox
+
+    def catalogue(self) -> Catalogue:
+        """Return the jobs of all sources."""
+        return self._open().catalogue
+
+    def has_gate(self) -> bool:
+        """True if the configuration has reviews held."""
+        return self._open().config.quality_gate.enabled
+
+    def gate(self, *, workspace: Workspace | None = None) -> QualityGate:
+        """Return the quality gate as the configuration has it.
+
+        Args:
+            workspace: Where the judged files are, if not in the project.
+
+        Raises:
+            PluginError: No plugin offers a reviewer that the configuration names.
+        """
+        return self._open().gate(workspace=workspace)
+
+    def review_commands(self) -> list[str]:
+        """Return the names of the programs that the configuration has review."""
+        return [*self._open().config.quality_gate.commands]
+
+    def reviewer_names(self) -> list[str]:
+        """Return the names of all runners that the configuration can choose."""
+        return sorted(provided.item.name for provided in self._open().review_runners.items)
+
+    def agent_mail(self) -> list[AgentMail]:
+        """Return the messages to agents, of all plugins that could be asked."""
+        return [provided.item for provided in self._open().agent_mail.items]
+
+    async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
+        """Return why reviewers cannot work now, by their names."""
+        return await self._open().broken_reviewers()
+
+    def untrusted(self) -> list[str]:
+        """Name what has no effect until the user trusts it. It reads files, and is called outside of an event loop."""
+        return self._open().untrusted()
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        if self._opened:
+            await self._opened.close()
+
+    def _open(self) -> OpenedProject:
+        if self._opened is None:
+            self._opened = self._open_project()
+        return self._opened

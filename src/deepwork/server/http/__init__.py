@@ -1,1 +1,0 @@
-"""MCP over HTTP: who may call, what a request may cost, and what FastMCP serves."""

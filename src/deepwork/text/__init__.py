@@ -1,1 +1,0 @@
-"""Text for people and agents: escaping, shortening and did-you-mean, one recipe each."""

@@ -1,0 +1,320 @@
+"""`deepwork jobs lsp`: the language server, started as editors start it and spoken to over its pipes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deepwork.builtin.authoring.lint import lint
+from deepwork.builtin.authoring.new import EXAMPLE_NAMES, EXAMPLES
+from deepwork.testing import review, step
+
+pytest.importorskip("pygls")
+
+SEVERITY = {"error": 1, "warning": 2, "info": 3}
+
+
+TEST = """\
+version: 1
+job: demo
+steps:
+  - step: collect
+    outputs: {collect.md: {a.md: x}}
+    verdicts: {collect.md: {Good: pass}}
+expect: {steps: [collect], outputs: {collect.md: a.md}}
+"""
+
+
+class Editor:
+    """An editor: sends messages, and keeps the diagnostics that it was sent last."""
+
+    def __init__(self, process):
+        self.process = process
+        self.number = 0
+        self.diagnostics = {}
+
+    def send(self, method, parameters, *, is_request=False):
+        message = {"jsonrpc": "2.0", "method": method, "params": parameters}
+        if is_request:
+            self.number += 1
+            message["id"] = self.number
+        content = json.dumps(message).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
+        self.process.stdin.flush()
+
+    def receive(self):
+        length = 0
+        while (line := self.process.stdout.readline().strip()) != b"":
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        message = json.loads(self.process.stdout.read(length))
+        if message.get("method") == "textDocument/publishDiagnostics":
+            self.diagnostics[message["params"]["uri"]] = message["params"]
+        return message
+
+    def request(self, method, parameters):
+        self.send(method, parameters, is_request=True)
+        while (message := self.receive()).get("id") != self.number or "method" in message:
+            pass
+        return message
+
+    def open(self, path, text=None):
+        document = {"uri": path.as_uri(), "languageId": "yaml", "version": 1, "text": text or path.read_text()}
+        self.send("textDocument/didOpen", {"textDocument": document})
+        return self.await_version(path.as_uri(), 1)
+
+    def change(self, path, version, *changes):
+        document = {"uri": path.as_uri(), "version": version}
+        self.send("textDocument/didChange", {"textDocument": document, "contentChanges": list(changes)})
+
+    def await_version(self, uri, version):
+        while self.diagnostics.get(uri, {}).get("version") != version:
+            self.receive()
+        return self.diagnostics[uri]["diagnostics"]
+
+    def at(self, path, text, offset=0):
+        """Return the parameters for the place of a text in a file."""
+        whole = path.read_text()
+        before = whole[: whole.index(text) + offset]
+        line = before.count("\n")
+        position = {"line": line, "character": len(before) - before.rfind("\n") - 1}
+        return {"textDocument": {"uri": path.as_uri()}, "position": position}
+
+
+@contextmanager
+def editing(root, *arguments):
+    """Start the server in a project, and end it as editors do."""
+    command = [sys.executable, "-m", "deepwork", *(arguments or ("jobs", "lsp"))]
+    with subprocess.Popen(
+        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        editor = Editor(process)
+        editor.request("initialize", {"processId": None, "rootUri": root.as_uri(), "capabilities": {}})
+        editor.send("initialized", {})
+        yield editor
+        editor.request("shutdown", None)
+        editor.send("exit", None)
+        assert process.wait(30) == 0
+
+
+@pytest.fixture
+def demo(project):
+    """A job of three steps with a test, and a route of the configuration to it."""
+    steps = [
+        step("collect", reviews=[review("collect.md", quality_criteria={"Good": "Has it ten lines?"})]),
+        step("write", dependencies=["collect"], inputs=[{"file": "collect.md", "from_step": "collect"}]),
+        step("send"),
+    ]
+    project.write_job("demo", steps, {"main": ["collect", ["write", "send"]]})
+    project.write(".deepwork/jobs/demo/main.test.yml", TEST)
+    routes = [
+        {"job": "demo", "step": "collect", "review": "collect.md", "runner": "self"},
+        {"job": "other", "step": "collect", "runner": "self"},
+    ]
+    project.write(".deepwork/config.yml", yaml.safe_dump({"quality_gate": {"runners": routes}}))
+    return project
+
+
+@pytest.fixture
+def file(demo):
+    return demo.jobs / "demo" / "job.yml"
+
+
+def test_diagnostics_are_the_findings_of_the_checker_with_the_version_of_the_document(demo, file):
+    broken = (
+        file.read_text()
+        .replace("from_step: collect", "from_step: colect")
+        .replace("id: send", "id: send\n  hidden: true")
+    )
+    with editing(demo.root) as editor:
+        assert editor.open(file) == []
+        editor.change(file, 2, {"text": broken})
+        shown = editor.await_version(file.as_uri(), 2)
+        expected = [finding for finding in lint(file.parent, {file: broken}) if finding.file == file]
+        assert [(one["code"], one["severity"], one["message"], one["range"]["start"]["line"] + 1) for one in shown] == [
+            (finding.rule, SEVERITY[finding.level], finding.message, finding.line) for finding in expected
+        ]
+        assert len(shown) == 1
+        odd = file.read_text().replace("id: send", "id: send\n  hidden: true\n  dependencies: [write]")
+        editor.change(file, 3, {"text": odd})
+        shown = editor.await_version(file.as_uri(), 3)
+        assert {(one["code"], one["severity"]) for one in shown} == {("order", 2), ("no-effect", 3)}
+        editor.change(file, 4, {"text": file.read_text()})
+        assert editor.await_version(file.as_uri(), 4) == []
+
+
+def test_an_instructions_file_and_a_test_have_their_own_diagnostics(demo, file):
+    instructions = file.parent / "steps/collect.md"
+    test = file.parent / "main.test.yml"
+    with editing(demo.root) as editor:
+        [one] = editor.open(instructions, "Collect.\n\nSkip the review.\n")
+        assert (one["code"], one["range"]["start"]["line"]) == ("bypass", 2)
+        assert editor.open(test) == []
+        editor.change(test, 2, {"text": test.read_text().replace("Good", "God")})
+        [one] = editor.await_version(test.as_uri(), 2)
+        assert "has no criterion 'God'; did you mean 'Good'?" in one["message"]
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ("    from_step: ", {"collect", "write", "send"}),
+        ("  dependencies: [", {"collect", "write", "send"}),
+        ("  dependencies:\n  - ", {"collect", "write", "send"}),
+        ("  reviews:\n  - run_each: ", {"step", "send.md"}),
+        ("  inputs:\n  - file: ", {"collect.md", "write.md"}),
+    ],
+)
+def test_ids_and_outputs_are_completed_while_the_file_is_being_written(line, labels, demo, file):
+    text = file.read_text() + line
+    with editing(demo.root) as editor:
+        editor.open(file)
+        editor.change(file, 2, {"text": text})
+        last = text.splitlines()
+        position = {"line": len(last) - 1, "character": len(last[-1])}
+        reply = editor.request(
+            "textDocument/completion", {"textDocument": {"uri": file.as_uri()}, "position": position}
+        )
+        assert {item["label"] for item in reply["result"]["items"]} == labels
+
+
+def test_runners_are_completed_in_the_configuration(demo):
+    config = demo.root / ".deepwork/config.yml"
+    with editing(demo.root) as editor:
+        text = "quality_gate:\n  runner: "
+        document = {"uri": config.as_uri(), "languageId": "yaml", "version": 1, "text": text}
+        editor.send("textDocument/didOpen", {"textDocument": document})
+        place = {"textDocument": {"uri": config.as_uri()}, "position": {"line": 1, "character": 10}}
+        labels = [item["label"] for item in editor.request("textDocument/completion", place)["result"]["items"]]
+        assert "self" in labels
+
+
+def test_hover_shows_what_the_agent_reads_and_definition_leads_there(demo, file):
+    with editing(demo.root) as editor:
+        editor.open(file)
+        hover = editor.request("textDocument/hover", editor.at(file, "from_step: collect", 13))["result"]
+        for text in ("Instructions for collect", "`collect.md` (file)", "**Good** Has it ten lines?", "About demo"):
+            assert text in hover["contents"]["value"]
+        made = editor.request("textDocument/definition", editor.at(file, "from_step: collect", 13))["result"]
+        lines = file.read_text().splitlines()
+        assert lines[made["range"]["start"]["line"]] == "- id: collect"
+        instructions = editor.request("textDocument/definition", editor.at(file, "steps/write.md", 3))["result"]
+        assert instructions["uri"] == (file.parent / "steps/write.md").as_uri()
+
+
+def test_hover_reads_nothing_outside_of_the_job(demo, file):
+    demo.write("secret.md", "a secret")
+    text = file.read_text().replace("steps/collect.md", str(demo.root / "secret.md"))
+    with editing(demo.root) as editor:
+        file.write_text(text)
+        editor.open(file)
+        hover = editor.request("textDocument/hover", editor.at(file, "from_step: collect", 13))["result"]
+        assert "a secret" not in hover["contents"]["value"]
+
+
+def applied(text, edits):
+    """Return a text after edits of one line each, the last first."""
+    lines = text.splitlines(keepends=True)
+    for edit in sorted(
+        edits, key=lambda edit: (edit["range"]["start"]["line"], edit["range"]["start"]["character"]), reverse=True
+    ):
+        start, end = edit["range"]["start"], edit["range"]["end"]
+        line = lines[start["line"]]
+        lines[start["line"]] = line[: start["character"]] + edit["newText"] + line[end["character"] :]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(("name", "new"), [("collect", "gather"), ("collect.md", "all: of it.md")])
+def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, here):
+    with editing(demo.root) as editor:
+        editor.open(file)
+        place = editor.at(file, f"    {name}:\n" if "." in name else "id: collect", 4)
+        changes = editor.request("textDocument/rename", {**place, "newName": new})["result"]["changes"]
+    paths = {path.as_uri(): path for path in demo.root.rglob("*.yml")}
+    for uri, edits in changes.items():
+        paths[uri].write_text(applied(paths[uri].read_text(), edits))
+    assert {paths[uri].name for uri in changes} == {"job.yml", "main.test.yml", "config.yml"}
+    assert here("jobs", "check").code == 0
+    assert here("jobs", "test").code == 0
+    routes = yaml.safe_load((demo.root / ".deepwork/config.yml").read_text())["quality_gate"]["runners"]
+    assert new in routes[0].values()
+    assert routes[1]["step"] == "collect"
+
+
+@pytest.mark.parametrize(
+    ("new", "says"), [("write", "'write' is taken"), ("With Space", "is no id of a step"), ("", "is no id")]
+)
+def test_a_name_that_is_taken_or_invalid_is_refused(new, says, demo, file):
+    with editing(demo.root) as editor:
+        editor.open(file)
+        reply = editor.request("textDocument/rename", {**editor.at(file, "id: collect", 4), "newName": new})
+        assert says in reply["error"]["message"]
+
+
+def test_random_edits_neither_end_the_server_nor_leave_a_stale_answer(project):
+    """Each example is edited at random; after the last edit the diagnostics are those of the checker."""
+    generator = random.Random(35)
+    pieces = ["\n", " ", "- ", ": ", "[", "]", "{", "}", '"', "#", "x", "\t", "ü😀", "steps:", "&a ", "*a", "!!int "]
+    with editing(project.root) as editor:
+        for example in EXAMPLE_NAMES:
+            path = EXAMPLES / example / "job.yml"
+            text, version = path.read_text(), 1
+            editor.open(path, text)
+            for _ in range(60):
+                start = generator.randrange(len(text) + 1)
+                end = min(len(text), start + generator.choice([0, 0, 1, 5, 40]))
+                text = text[:start] + generator.choice(pieces) + text[end:]
+                version += 1
+                editor.change(path, version, {"text": text})
+            shown = editor.await_version(path.as_uri(), version)
+            expected = [finding for finding in lint(path.parent, {path: text}) if finding.file == path]
+            assert [one["message"] for one in shown] == [finding.message for finding in expected]
+
+
+def test_without_its_library_the_command_says_what_to_install(here, monkeypatch):
+    monkeypatch.delitem(sys.modules, "deepwork.builtin.authoring.lsp", raising=False)
+    monkeypatch.setitem(sys.modules, "pygls.exceptions", None)
+    ended = here("jobs", "lsp")
+    assert ended.code == 1
+    assert "the language server needs" in ended.err
+
+
+def test_a_large_file_is_checked_while_one_types(project):
+    """600 lines take so little of the processor that an editor shows the findings after a keystroke."""
+    steps = [step(f"s{number}", reviews=[review(f"s{number}.md")]) for number in range(60)]
+    folder = project.write_job("large", steps)
+    text = (folder / "job.yml").read_text()
+    assert len(text.splitlines()) > 600
+    lint(folder)
+    begin = time.thread_time()
+    for _ in range(10):
+        lint(folder, {folder / "job.yml": text + "\n"})
+    assert (time.thread_time() - begin) / 10 < 0.25
+
+
+@pytest.mark.parametrize("language", ["json", "lua", "toml"])
+def test_the_entries_of_the_page_start_the_server(language, demo, file):
+    """Each entry names the command and its arguments, with which the server answers."""
+    page = (Path(__file__).parents[3] / "docs/how-to/edit-jobs.md").read_text()
+    entries = re.findall(rf"<!-- entry -->\n```{language}\n(.*?)```", page, re.DOTALL)
+    assert len(entries) == (2 if language == "json" else 1)
+    for entry in entries:
+        if language == "json":
+            json.loads(entry)
+        if language == "toml":
+            tomllib.loads(entry)
+        words = re.findall(r'"([\w.]+)"', entry)
+        start = words.index("jobs")
+        assert "deepwork" in words[:start]
+        with editing(demo.root, *words[start : start + 2]) as editor:
+            assert editor.open(file) == []

@@ -1,0 +1,174 @@
+"""`deepwork jobs new`, `show` and `graph`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from deepwork.builtin.authoring.new import EXAMPLE_NAMES
+from deepwork.testing import review, step
+
+LIST = """# Onboard: a "colleague"
+
+Some text.
+
+- Create accounts: mail & chat
+- [ ] Invite to 'standup' {soon}
+1. 3 days later, ask #how it goes
+- Create accounts: again
+"""
+
+
+@pytest.fixture
+def made(project, here):
+    """Make a job, and see that it is clean, can be tried, and has a green test."""
+
+    def made(name, *options):
+        code, out, err = here("jobs", "new", name, *options)
+        assert (code, err) == (0, f"Next: deepwork jobs try {name}, deepwork jobs test {name}\n")
+        assert out.startswith(f"Created {project.jobs}/{name}: ")
+        report = json.loads(here("jobs", "check", name, "--json").out)
+        assert (report["errors"], report["findings"]) == ([], [])
+        assert here("jobs", "try", name, "--yes").code == 0
+        ended = here("jobs", "test", name)
+        assert (ended.code, ended.err) == (0, "1 test, all green.\n")
+        return ended.out
+
+    return made
+
+
+@pytest.mark.parametrize("example", EXAMPLE_NAMES)
+def test_each_example_is_clean_can_be_tried_and_its_test_reaches_all_of_it(example, made):
+    reached = made("mine", "--from", example)
+    counts = re.findall(r"(\d+) of (\d+)", reached)
+    assert len(counts) == 4
+    assert all(of == there for of, there in counts)
+
+
+def test_a_job_of_named_steps_is_clean_can_be_tried_and_tested(made, here):
+    made("weekly", "--summary", 'Report: the "week"', "--step", "draft:report.md", "--step", "send:sent: to all")
+    assert "input   report.md  of draft" in here("jobs", "show", "weekly").out
+
+
+def test_the_items_of_a_list_become_steps(project, made, here):
+    project.write("steps.md", LIST)
+    made("onboard", "--from", "steps.md")
+    out = here("jobs", "show", "onboard").out
+    assert out.startswith('onboard 1.0.0  Onboard: a "colleague"\n')
+    assert [line.split()[1] for line in out.splitlines() if re.match(r"    \d\.", line)] == [
+        "create_accounts_mail",
+        "invite_to_standup",
+        "step_3_days_later",
+        "create_accounts_again",
+    ]
+
+
+def test_at_a_terminal_it_asks(project, here):
+    answers = "nothing\nReport the week\ndraft:report.md\nsend:sent.md\n\n"
+    assert here("jobs", "new", "weekly", answer=answers).code == 0
+    assert "1. draft" in here("jobs", "show", "weekly").out
+    assert here("jobs", "new", "fix", answer="bug_fix\n").code == 0
+    assert "reproduce" in here("jobs", "show", "fix").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["With Space", "--from", "release"], "is no name: lower-case letters"),
+        (["mine", "--summary", "x"], "Give --from, or --summary and at least one --step"),
+        (["mine", "--summary", "x", "--step", "draft"], "'draft' is not ID:OUTPUT"),
+        (["mine", "--summary", "x", "--step", "a:x", "--step", "a:y"], "a step id is used twice: a, a"),
+    ],
+)
+def test_wrong_usage_creates_nothing(arguments, says, run, project):
+    ended = run("jobs", "new", *arguments)
+    assert ended.returncode == 2
+    assert says in re.sub(r"\s+", " ", ended.stderr)
+    assert not project.jobs.exists()
+
+
+def test_a_job_that_is_there_is_not_touched(project, here):
+    folder = project.write_job("mine")
+    before = (folder / "job.yml").read_text()
+    ended = here("jobs", "new", "mine", "--from", "release")
+    assert ended.code == 1
+    assert f"there is a job 'mine' already: {folder}" in ended.err
+    assert (folder / "job.yml").read_text() == before
+
+
+@pytest.mark.parametrize(("name", "says"), [("nowhere.md", "nowhere.md"), ("empty.md", "has no list items")])
+def test_a_file_that_gives_no_steps_is_an_error(name, says, project, here):
+    project.write("empty.md", "# Nothing\n")
+    ended = here("jobs", "new", "mine", "--from", name)
+    assert ended.code == 1
+    assert says in ended.err
+
+
+def test_show_names_inputs_outputs_reviews_and_who_reviews(project, here):
+    project.write_job(
+        "demo",
+        [
+            step("a", inputs=[{"name": "topic", "description": "What about"}], reviews=[review("a.md")]),
+            step("b", dependencies=["a"], inputs=[{"file": "a.md", "from_step": "a"}]),
+            step("c"),
+        ],
+        {"main": [["a", "b"]]},
+    )
+    assert here("jobs", "show", "demo").out.splitlines() == [
+        "demo 1.0.0  Job demo",
+        "  workflow main  Does main",
+        "    1. at the same time:",
+        "       - a  A",
+        "         input   topic  from the user: What about",
+        "         output  a.md  (file) A file",
+        "         review  a.md  by self: Good",
+        "       - b  B",
+        "         input   a.md  of a",
+        "         output  b.md  (file) A file",
+        "  in no workflow",
+        "    - c  C",
+        "      output  c.md  (file) A file",
+    ]
+    project.write(
+        ".deepwork/config.yml",
+        "quality_gate: {commands: {tests: {run: [true]}}, runner: tests}\n".replace("true", "'true'"),
+    )
+    assert "by tests: Good" in here("jobs", "show", "demo").out
+    project.write(".deepwork/config.yml", "quality_gate: {enabled: false}\n")
+    project.trust()
+    assert "by nobody: the quality gate is off: Good" in here("jobs", "show", "demo").out
+
+
+@pytest.fixture
+def large(project):
+    """A job of forty steps with long names, some of them in groups."""
+    steps = [step(f"step_{number}", name=f"{number} " + "very long name " * 9) for number in range(40)]
+    ids = [item["id"] for item in steps]
+    project.write_job("large", steps, {"main": [ids[0], ids[1:4], *ids[4:38], ids[38:]]})
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_the_graph_fits_the_terminal(columns, large, here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = here("jobs", "graph", "large").out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert sum("step_" in line for line in lines) == 40
+    assert [line[2] for line in lines[1:8]] == ["●", "│", "┌", "├", "└", "│", "●"]
+
+
+def test_mermaid_joins_each_entry_to_the_next_and_no_members_of_a_group(large, here):
+    out = here("jobs", "graph", "large", "--mermaid").out
+    edges = {tuple(edge) for edge in re.findall(r"w0_(\w+) --> w0_(\w+)", out)}
+    assert {("step_0", f"step_{number}") for number in (1, 2, 3)} <= edges
+    assert {(f"step_{number}", "step_4") for number in (1, 2, 3)} <= edges
+    assert ("step_1", "step_2") not in edges
+    assert len(edges) == 3 + 3 + 33 + 2
+    assert out.count('["step_') == 40
+
+
+def test_a_name_in_mermaid_ends_no_label(project, here):
+    project.write_job("demo", [step("a", name='x"] --> y["#quot;')])
+    out = here("jobs", "graph", "demo", "--mermaid").out
+    assert re.search(r'^    w0_a\["a: [\w #;-]*"\]$', out, re.MULTILINE)

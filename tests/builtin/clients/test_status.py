@@ -1,0 +1,55 @@
+"""`deepwork status`: what is open, for people, programs and status lines."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_open_is_shown_with_step_position_and_goal(project, run):
+    project.write_job("notes")
+    assert (run("status").stdout, run("status").stderr) == ("", "Nothing is open.\n")
+    assert run("status", "--statusline").stdout == ""
+    async with project.agent() as agent:
+        first = await agent.start("notes")
+        second = await agent.start("notes")
+    sessions = json.loads(run("status", "--json").stdout)["sessions"]
+    assert [session["session_id"] for session in sessions] == [second["session_id"], first["session_id"]]
+    assert sessions[0]["position"].startswith("step 1 of ")
+    assert sessions[0]["waits_for_person"] is False
+    line = run("status", "--statusline").stdout
+    assert line == f"notes/main @ {second['step_id']} +1\n"
+    assert run("status").stdout.startswith(f"{second['session_id']}  notes/main at {second['step_id']} (step 1 of")
+
+
+async def test_a_session_that_no_agent_has_called_for_says_so(project, run):
+    project.write_job("notes")
+    async with project.agent() as agent:
+        begun = await agent.start("notes")
+    file = project.state / f"session_{begun['session_id']}.json"
+    session = json.loads(file.read_text())
+    [shown] = json.loads(run("status", "--json").stdout)["sessions"]
+    assert shown["last_call_at"] == session["history"][-1]["at"]
+    assert "no agent" not in run("status").stdout + run("sessions", "list").stdout
+    called_at = (datetime.now(UTC) - timedelta(minutes=14, seconds=1)).isoformat()
+    calls = [{**entry, "at": called_at} for entry in session["history"]]
+    # An answer of a person is not an agent's call.
+    answer = {"at": datetime.now(UTC).isoformat(), "kind": "override", "step_id": begun["step_id"]}
+    calls.append({**answer, "detail": {"by": "person", "reason": "fine"}})
+    file.write_text(json.dumps({**session, "history": calls, "standing": None}, indent=2) + "\n")
+    assert "(step 1 of 2)  no agent since 14 min: " in run("status").stdout
+    assert "step 1 of 2  no agent since 14 min: " in run("sessions", "list").stdout
+    assert "(no agent since 14 min)" in run("status", "--statusline").stdout
+
+
+@pytest.mark.parametrize("config", ["nonsense: 1\n", "tools: [\n"])
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_broken_configuration_is_an_error(project, here, config, options):
+    file = project.write(".deepwork/config.yml", config)
+    result = here("status", *options)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"Error: {file}:")
