@@ -134,8 +134,15 @@ class Dashboard:
         page.get_by_role("button", name="Log in").click()
 
     def open(self, page, address):
+        """Go to a view, and wait until the page shows it and has read what belongs to it."""
         page.goto(f"{self.url}{address}")
+        if address:
+            self.shows(page, address)
         page.locator("main h1").first.wait_for()
+
+    @staticmethod
+    def shows(page, address):
+        page.locator(f"main[data-address='{address}'][aria-busy=false]").wait_for()
 
 
 @pytest.fixture(scope="module")

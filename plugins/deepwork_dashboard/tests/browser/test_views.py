@@ -73,8 +73,7 @@ def addresses(story, dashboard, browser):
 
 
 def settled(page):
-    """Wait until nothing is being read any more."""
-    page.locator(".loading").first.wait_for(state="detached")
+    """Wait until nothing moves any more."""
     page.evaluate(ANIMATED)
 
 
@@ -201,21 +200,22 @@ def test_a_search_leads_to_sessions_and_tasks(dashboard, page):
 def test_filters_stand_in_the_address(dashboard, page):
     dashboard.enter(page, "#/sessions")
     page.get_by_role("button", name="Aborted").click()
-    page.wait_for_url("**/#/sessions?status=aborted")
+    dashboard.shows(page, "#/sessions?status=aborted")
     page.get_by_role("link", name="Compare our prices").wait_for()
     assert page.locator(".item").count() == 1
     assert page.locator(".item").get_by_text("aborted", exact=True).is_visible()
     page.reload()
-    page.get_by_role("link", name="Compare our prices").wait_for()
+    dashboard.shows(page, "#/sessions?status=aborted")
     assert page.locator(".item").count() == 1
 
 
 def test_a_former_address_of_sessions_leads_to_what_it_showed(dashboard, addresses, page):
     """Bookmarks and messages call sessions runs, as the pages did before."""
-    dashboard.enter(page, addresses["a session"].replace("sessions", "runs"))
+    dashboard.enter(page)
+    page.goto(f"{dashboard.url}{addresses['a session'].replace('sessions', 'runs')}")
     page.get_by_role("heading", name="Explain the growth of storage costs").wait_for()
     assert page.url.endswith(addresses["a session"])
-    dashboard.open(page, "#/runs?status=aborted")
+    page.goto(f"{dashboard.url}#/runs?status=aborted")
     page.get_by_role("link", name="Compare our prices").wait_for()
     assert page.url.endswith("#/sessions?status=aborted")
 

@@ -8,7 +8,7 @@ import {icon} from './icons.js';
 import {startKeys, helpDialog} from './keyboard.js';
 import {connectionMark, staleNotice, startLive, stopLive} from './live_marks.js';
 import {announced, redraw, setDraw} from './page.js';
-import {beginDrawing, endDrawing, invalidateAll, useList} from './resources.js';
+import {beginDrawing, endDrawing, invalidateAll, isFilling, useList} from './resources.js';
 import {current, go, href, renameFormer} from './router.js';
 import {signIn} from './sign_in.js';
 import {applyTheme, setTheme, theme, THEMES} from './theme.js';
@@ -45,6 +45,7 @@ function frame() {
   const view = viewOf(parts, page.viewer);
   const inbox = useList('api/inbox');
   const waiting = inbox.total ?? inbox.items.length;
+  const content = view.draw({parts, query, viewer: page.viewer});
   return html` <button class="skip" type="button" @click=${() => document.getElementById('main').focus()}>
       Skip to the content
     </button>
@@ -52,8 +53,8 @@ function frame() {
       ${sidebar(parts, waiting)}
       <div class="stage">
         ${topbar(query)} ${staleNotice()}
-        <main id="main" tabindex="-1">
-          ${keyed(view.key, html`<div class="view view-${view.name}">${view.draw({parts, query, viewer: page.viewer})}</div>`)}
+        <main id="main" tabindex="-1" aria-busy=${String(isFilling())} data-address=${location.hash}>
+          ${keyed(view.key, html`<div class="view view-${view.name}">${content}</div>`)}
         </main>
       </div>
     </div>

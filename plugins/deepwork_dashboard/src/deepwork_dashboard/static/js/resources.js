@@ -187,6 +187,13 @@ export function beginDrawing() {
   drawing += 1;
 }
 
+// Whether something that this drawing shows is being read for the first time.
+export function isFilling() {
+  return [...resources.values()].some(
+    (resource) => resource.drawing === drawing && resource.data === undefined && !resource.error,
+  );
+}
+
 export function endDrawing() {
   const unused = [...resources].filter(([, resource]) => resource.drawing !== drawing);
   for (const [key, resource] of unused.slice(0, Math.max(0, unused.length - KEPT))) {
