@@ -55,9 +55,10 @@ types: $(READY)  ## Types
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures.py
 
-reference: $(READY)  ## Write signatures and the rules for jobs into docs/reference
+reference: $(READY)  ## Write what is derived: signatures and rules into docs/reference, the extras of the core
 	$(BIN)/python tools/signatures.py
 	$(BIN)/python tools/job_rules.py
+	$(BIN)/python tools/distribution.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md
