@@ -186,7 +186,7 @@ READERS_OF_HISTORY = {
     "cli/gate.py",
     "deepwork_dashboard/entries.py",
     "deepwork_dashboard/spending.py",
-    "deepwork_run/runner.py",
+    "deepwork_run/limits.py",
     "engine/engine.py",
     "engine/verification.py",
     "gate/history.py",

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import aclosing
 
+import anyio
 import pytest
 
 from deepwork import api
@@ -110,6 +112,19 @@ class TestRunningPrograms:
                 assert await anext(lines) == b"a"
             assert end_marked("MARK", "m1")
             assert await program.ended() == -9
+
+    async def test_a_program_of_a_process_in_the_background_hears_an_interruption(self, python):
+        """What a shell starts with `&` ignores SIGINT, and so does all that it starts itself."""
+        former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            code = "print('a', flush=True)\nimport time; time.sleep(600)"
+            async with python(code) as program, aclosing(program.lines()) as lines:
+                assert await anext(lines) == b"a"
+                program.interrupt()
+                with anyio.fail_after(30):
+                    assert await program.ended() in (1, -signal.SIGINT)
+        finally:
+            signal.signal(signal.SIGINT, former)
 
     async def test_this_process_and_those_above_it_are_spared(self, monkeypatch):
         name, value = next(iter(os.environ.items()))

@@ -18,6 +18,7 @@ from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
 from deepwork_run import runner as runner_module
 from deepwork_run.inbox import RunInbox
+from deepwork_run.limits import waiting
 from deepwork_run.options import OnLimit
 
 pytestmark = pytest.mark.anyio
@@ -160,9 +161,9 @@ async def test_nothing_is_called_before_the_end_of_a_limit(runs):
     assert run.code == 0
     workers = run.record.read().workers
     assert datetime.fromisoformat(workers[1].started_at) >= until
-    [waiting] = run.history("waiting")
-    assert datetime.fromisoformat(waiting["until"]) == until
-    assert (waiting["cause"], waiting["agent"], waiting["is_guess"]) == ("usage limit", "one", False)
+    [entry] = run.history("waiting")
+    assert datetime.fromisoformat(entry["until"]) == until
+    assert (entry["cause"], entry["agent"], entry["is_guess"]) == ("usage limit", "one", False)
 
 
 async def test_the_next_vendor_goes_on_at_once(runs):
@@ -204,20 +205,20 @@ async def test_every_limit_without_a_time_is_twice_as_long_as_the_last(runs, cau
     lengths = []
     for _ in range(6):
         session = run.session
-        waiting = runner_module._waiting(session, "one", Limited(None, cause))
-        lengths.append((datetime.fromisoformat(waiting.until) - datetime.now(UTC)).total_seconds() / 60)
-        entry = HistoryEntry.of(waiting, datetime.now(UTC).isoformat())
+        wait = waiting(session, "one", Limited(None, cause))
+        lengths.append((datetime.fromisoformat(wait.until) - datetime.now(UTC)).total_seconds() / 60)
+        entry = HistoryEntry.of(wait, datetime.now(UTC).isoformat())
         run.session = session.model_copy(update={"history": [*session.history, entry]})
     assert [round(length) for length in lengths] == [30, 60, 120, 240, 300, 300]
-    assert waiting.cause == cause.value
+    assert wait.cause == cause.value
 
 
 @pytest.mark.parametrize("until", [soon(days=-1), soon(days=4000)])
 async def test_a_time_that_cannot_be_is_none(runs, until):
     run = await runs.run({"one": [works(1, Limited(until))]}, waits=False)
-    [waiting] = run.history("waiting")
-    assert waiting["is_guess"]
-    assert datetime.fromisoformat(waiting["until"]) < soon(minutes=16)
+    [entry] = run.history("waiting")
+    assert entry["is_guess"]
+    assert datetime.fromisoformat(entry["until"]) < soon(minutes=16)
 
 
 async def test_list_and_inbox_show_a_limit(runs, project):

@@ -1,4 +1,4 @@
-"""The only module that starts programs: bounded ones that never outlive the call, and the user's browser."""
+"""The only module that starts programs: bounded ones that never outlive the call, and those that users start apart."""
 
 from __future__ import annotations
 
@@ -201,6 +201,21 @@ def end_marked(name: str, value: str) -> list[int]:
     return killed
 
 
+def start_apart(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], output: int) -> Popen[bytes]:
+    """Start a program, by its absolute path, that goes on when this process ends. It prints to the descriptor `output`.
+
+    Raises:
+        ProgramMissing: It cannot be started.
+    """
+    pipes: dict[str, Any] = {"stdin": DEVNULL, "stdout": output, "stderr": output}
+    try:
+        process = Popen(arguments, **pipes, cwd=cwd, env=environment, start_new_session=True)
+    except (OSError, ValueError) as error:
+        raise _not_started(arguments[0], error) from error
+    Thread(target=process.wait, daemon=True).start()  # reaps it whenever it ends
+    return process
+
+
 def open_browser(address: str, *, project: Path, environment: Mapping[str, str]) -> bool:
     """Open an address in the user's browser, which runs on by itself; False if none can be started.
 
@@ -220,9 +235,7 @@ def open_browser(address: str, *, project: Path, environment: Mapping[str, str])
         arguments += [] if arguments != words else [address]
         with suppress(ProgramMissing, OSError, ValueError):
             command = [find_program(arguments[0], environment, project), *arguments[1:]]
-            pipes: dict[str, Any] = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": DEVNULL}
-            browser = Popen(command, **pipes, cwd="/", env=variables, start_new_session=True)
-            Thread(target=browser.wait, daemon=True).start()  # reaps it whenever it ends
+            start_apart(command, cwd=Path("/"), environment=variables, output=DEVNULL)
             return True
     return False
 

@@ -32,8 +32,8 @@ def main(status: int, parent: int, command: list[str]) -> None:
     os.set_inheritable(status, False)  # noqa: FBT003 - it has no name
     if os.getppid() != parent:  # it has died before we asked to be told
         return
-    # Python ignores these signals, and a program would inherit that.
-    defaults = [signal.SIGPIPE, signal.SIGXFSZ]
+    # Python ignores the first two, and what a shell starts in its background the last; a program would inherit that.
+    defaults = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT]
     try:
         pid = os.posix_spawn(command[0], command, environment(), setpgroup=0, setsigmask=[], setsigdef=defaults)
     except OSError as error:

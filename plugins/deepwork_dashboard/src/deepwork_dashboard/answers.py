@@ -75,6 +75,21 @@ def endpoint(view: View) -> Callable[[Request], Awaitable[Response]]:
 # Parameters
 
 
+async def json_body(request: Request) -> Mapped:
+    """Read the object that is the body of a request.
+
+    Raises:
+        ArgumentError: It is something else.
+    """
+    try:
+        body = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise ArgumentError("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise ArgumentError("the body is not an object")
+    return body
+
+
 def limit_of(request: Request) -> int:
     """Read the length of a page.
 

@@ -26,6 +26,7 @@ from deepwork_dashboard.overview import Overview
 from deepwork_dashboard.places import STATIC
 from deepwork_dashboard.plans import Plans
 from deepwork_dashboard.reviews import Reviews
+from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.search import Search
 from deepwork_dashboard.sessions import Sessions
 from deepwork_dashboard.work import LOGS, TrackedWork
@@ -36,7 +37,8 @@ _WORTH_PACKING = 1000
 def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
     """Make the application of a project."""
     dashboard = Dashboard(context, engine)
-    inbox, sessions = InboxPages(dashboard), Sessions(dashboard)
+    runs = Runs(dashboard)
+    inbox, sessions = InboxPages(dashboard), Sessions(dashboard, runs)
     plans, work, reviews = Plans(dashboard), TrackedWork(dashboard), Reviews(dashboard)
 
     of_sessions: dict[str, View] = {
@@ -68,7 +70,11 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         "/events": Events(dashboard, plans).listed,
         "/search": Search(dashboard, plans, work).found,
     }
-    routes = [*_readable(api), Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"])]
+    routes = [
+        *_readable(api),
+        Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"]),
+        Route("/sessions/{session}/run", endpoint(runs.act), methods=["POST"]),
+    ]
     # Programs that were written for the release before call sessions runs.
     former = _readable({f"/api/runs{path}": view for path, view in of_sessions.items()})
     return Starlette(
@@ -77,7 +83,7 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
             Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
             *former,
             Mount("/api", routes=routes),
-            WebSocketRoute("/live", Live(dashboard).serve),
+            WebSocketRoute("/live", Live(dashboard, runs).serve),
         ],
         middleware=[Middleware(SafeHeaders), Middleware(GZipMiddleware, minimum_size=_WORTH_PACKING, compresslevel=5)],
     )

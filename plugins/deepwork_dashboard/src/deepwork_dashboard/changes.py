@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 from deepwork.api import Answerer, SessionSummary, things
 from deepwork.errors import DeepWorkError
 from deepwork_dashboard.dashboard import Dashboard
+from deepwork_dashboard.runs import Runs
 
 if TYPE_CHECKING:
     from deepwork_sql import Event
@@ -104,8 +105,9 @@ class Page:
 class Watch:
     """Looks at the sessions every second, follows the feed of the database, and tells open pages."""
 
-    def __init__(self, dashboard: Dashboard, tasks: TaskGroup) -> None:
+    def __init__(self, dashboard: Dashboard, runs: Runs, tasks: TaskGroup) -> None:
         self._dashboard = dashboard
+        self._runs = runs
         self._tasks = tasks
         self._name = secrets.token_hex(4)
         self._number = 0
@@ -119,6 +121,7 @@ class Watch:
         self._owners: dict[str, str] = {}
         self._inboxes: dict[str, int] = {}
         self._reviews: int | None = None
+        self._run_stamps: Mapping[str, Hashable] | None = None
         self._changed = anyio.Event()
 
     @property
@@ -183,7 +186,7 @@ class Watch:
 
     async def _look(self) -> None:
         """Compare what has no feed with how it was the last time, and tell of what differs."""
-        self._tell([*await self._changed_sessions(), *await self._changed_reviews()])
+        self._tell([*await self._changed_sessions(), *await self._changed_runs(), *await self._changed_reviews()])
 
     async def _watch_inboxes(self) -> None:
         """Ask what waits once something has changed, at most once a second: some sources of the inbox are slow."""
@@ -236,6 +239,14 @@ class Watch:
             for summary in summaries:
                 if isinstance(summary, SessionSummary):
                     self._owners[summary.session_id] = summary.principal
+
+    async def _changed_runs(self) -> list[Change]:
+        """Return the sessions whose runs have changed: an agent has begun or ended, or has used something."""
+        before, self._run_stamps = self._run_stamps, await self._runs.stamps()
+        if before is None:
+            return []
+        changed = [session_id for session_id, stamp in self._run_stamps.items() if before.get(session_id) != stamp]
+        return await self._sessions(changed) if changed else []
 
     async def _changed_reviews(self) -> list[Change]:
         if not self._dashboard.context.has("review"):
@@ -323,8 +334,8 @@ def _of_event(event: Event) -> Iterable[Change]:
 
 
 @asynccontextmanager
-async def open_watch(dashboard: Dashboard) -> AsyncIterator[Watch]:
+async def open_watch(dashboard: Dashboard, runs: Runs) -> AsyncIterator[Watch]:
     """Make the watch of a server; what it does ends with it."""
     async with anyio.create_task_group() as tasks:
-        yield Watch(dashboard, tasks)
+        yield Watch(dashboard, runs, tasks)
         tasks.cancel_scope.cancel()

@@ -12,13 +12,15 @@ from deepwork_dashboard.answers import Mapped, iso_text
 
 
 def author_of(entry: HistoryEntry) -> str | None:
-    """Return the person who is named in an entry of a history; None if an agent has made it."""
+    """Return the person, or the agent of a run, who is named in an entry of a history; None if nobody is."""
     detail = entry.detail
     match detail:
         case history.Override():
             return detail.user or detail.principal
         case history.Note():
             return detail.by
+        case history.StepCompleted() | history.Waiting():
+            return detail.agent
     return None
 
 

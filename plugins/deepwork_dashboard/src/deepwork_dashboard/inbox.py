@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import json
-
 from starlette.requests import Request
 
 from deepwork.api import Answerer, InboxItem, things
 from deepwork.errors import ArgumentError, DeepWorkError, PersonNeeded, StorageError, UnknownItem
 from deepwork.ports.inbox import InboxContents
-from deepwork_dashboard.answers import Conflict, Mapped, NotThere, cut, iso_text, limit_of, matches, offset_of, words_of
+from deepwork_dashboard.answers import (
+    Conflict,
+    Mapped,
+    NotThere,
+    cut,
+    iso_text,
+    json_body,
+    limit_of,
+    matches,
+    offset_of,
+    words_of,
+)
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 
 # What ends something, or lets pass what has failed its review, can be chosen, and is never what is suggested.
@@ -61,12 +70,7 @@ class InboxPages:
 
 
 async def _body(request: Request) -> Mapped:
-    try:
-        body = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise ArgumentError("the body is not JSON") from None
-    if not isinstance(body, dict):
-        raise ArgumentError("the body is not an object")
+    body = await json_body(request)
     for name, is_required in (("id", True), ("action", True), ("text", False), ("state", False), ("task", False)):
         value = body.setdefault(name, None)
         if not isinstance(value, str) and (is_required or value is not None):

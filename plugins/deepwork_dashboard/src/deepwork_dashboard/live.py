@@ -13,6 +13,7 @@ from deepwork.errors import DeepWorkError
 from deepwork.ports.call import caller_of
 from deepwork_dashboard.changes import Page, Watch, open_watch
 from deepwork_dashboard.dashboard import Dashboard
+from deepwork_dashboard.runs import Runs
 
 PING_SECONDS = 15.0
 # What follows at once, such as the events of one transaction, is told together.
@@ -24,8 +25,9 @@ _TRY_AGAIN = 1013
 class Live:
     """The endpoint `live`."""
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Dashboard, runs: Runs) -> None:
         self._dashboard = dashboard
+        self._runs = runs
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one page until it goes."""
@@ -34,7 +36,7 @@ class Live:
         with suppress(WebSocketDisconnect, OSError):
             try:
                 watch = await self._dashboard.context.shared(
-                    "deepwork_dashboard.watch", lambda: open_watch(self._dashboard)
+                    "deepwork_dashboard.watch", lambda: open_watch(self._dashboard, self._runs)
                 )
                 async with watch.page(principal) as page, anyio.create_task_group() as tasks:
                     tasks.start_soon(_tell, socket, watch, page)

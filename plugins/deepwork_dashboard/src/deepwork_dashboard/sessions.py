@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from starlette.requests import Request
 
 from deepwork.api import Session, SessionSummary, standing_in
 from deepwork.errors import ArgumentError
 from deepwork.models.standing import Standing
-from deepwork.sessions.standing import standing_of, step_state
+from deepwork.sessions.standing import agent_of, standing_of, step_state
+from deepwork.text import is_past
 from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.entries import author_of, override_of, reviews_of
 from deepwork_dashboard.event_words import event_words
 from deepwork_dashboard.previews import preview
+from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.spending import Spent
 
 STATUSES = ("active", "completed", "aborted", "archived")
@@ -21,8 +25,9 @@ STATUSES = ("active", "completed", "aborted", "archived")
 class Sessions:
     """The endpoints below `api/sessions`."""
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Dashboard, runs: Runs) -> None:
         self._dashboard = dashboard
+        self._runs = runs
 
     async def listed(self, request: Request) -> Mapped:
         """List sessions, the last changed first."""
@@ -47,12 +52,13 @@ class Sessions:
         return rows
 
     async def rows(self, summaries: list[SessionSummary]) -> list[Mapped]:
-        """Show sessions in a list; active ones with how far they are, and whether they wait for a person."""
-        store = await self._dashboard.store()
-        return [
-            {**_head(summary), **_place(await standing_in(store, summary) if summary.is_active else None)}
-            for summary in summaries
-        ]
+        """Show sessions in a list; active ones with how far they are, what they wait for, and which agent works."""
+        store, rows = await self._dashboard.store(), []
+        for summary in summaries:
+            standing = await standing_in(store, summary) if summary.is_active else None
+            run = await self._runs.brief(summary, standing) if summary.is_active else None
+            rows.append({**_head(summary), **_place(standing), "run": run})
+        return rows
 
     async def one(self, request: Request) -> Mapped:
         """Show a session with its steps."""
@@ -84,6 +90,7 @@ class Sessions:
                 for parent in parents
                 if isinstance(parent, SessionSummary) and parent.principal == principal
             ],
+            "run": await self._runs.of(session),
             "steps": steps(session, self._dashboard.max_attempts),
             "history_total": len(session.history),
         }
@@ -119,8 +126,17 @@ def _place(standing: Standing | None) -> Mapped:
     return {
         "position": list(standing.place) if standing and standing.place else None,
         "waits": bool(standing and standing.waits),
+        "limit": _limit(standing),
         "last_call_at": iso_text(standing.last_call_at) if standing else None,
     }
+
+
+def _limit(standing: Standing | None) -> Mapped | None:
+    """Show until when a session waits by itself; None if it does not."""
+    pause = standing.pause if standing else None
+    if pause is None or is_past(pause.until, datetime.now(UTC)):
+        return None
+    return {"until": iso_text(pause.until), "cause": pause.cause}
 
 
 def position(session: Session) -> list[int] | None:
@@ -174,6 +190,7 @@ def _step(session: Session, step_id: str, number: int, entry: list[str], max_att
         "entry": number,
         "group": len(entry) > 1,
         "state": step_state(session, step_id).value,
+        "agent": agent_of(session, step_id),
         "started_at": iso_text(progress.started_at) if progress else None,
         "completed_at": iso_text(progress.completed_at) if progress else None,
         "attempts": progress.quality_attempts if progress else 0,

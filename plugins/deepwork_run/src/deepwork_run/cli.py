@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, TypeVar
 
 import anyio
@@ -16,17 +14,18 @@ import click
 from deepwork.api import Session, ToolCall, open_context, open_project
 from deepwork.errors import ConfigError, DeepWorkError, UnknownName, UnknownSession
 from deepwork.ports.agent import Agent, AgentSpec
+from deepwork.ports.call import LOCAL
 from deepwork.project.opened import OpenedProject
-from deepwork.sessions.standing import standing_of
 from deepwork.text import one_line, visible
+from deepwork_run.acts import stop_runner
 from deepwork_run.display import Display
 from deepwork_run.options import OnLimit, Options, seconds_of
 from deepwork_run.record import Record, Run, records
 from deepwork_run.runner import Runner
 from deepwork_run.settings import RunSettings
+from deepwork_run.shown import described
 from deepwork_run.units import units
 
-LOCAL = "local"
 PERMISSIONS = ("shell", "network", "all")
 # Without `--with`, the first of these that is installed.
 DEFAULTS = ("claude", "codex")
@@ -273,42 +272,6 @@ def _tell_end(session: Session, record: Record, code: int, *, as_json: bool) -> 
         click.echo(f"To go on: deepwork run --continue {session.session_id}", err=True)
 
 
-def described(session: Session | None, record: Record) -> dict[str, Any]:
-    """Return all that is known of a run, as `runs show --json` prints it."""
-    run = record.read()
-    runner = record.runner()
-    standing = standing_of(session) if session and session.is_active else None
-    running = next((worker for worker in run.workers if worker.ended_at is None), None) if runner else None
-    return {
-        "session_id": record.session_id,
-        "workflow": session.workflow if session else None,
-        "goal": session.goal if session else None,
-        "status": session.status.value if session else None,
-        "position": standing_of(session).position if session else "",
-        "step_id": session.current_step_id if session else None,
-        "state": _state(run, runner, standing is not None and bool(standing.waits), running is not None),
-        "runner": runner,
-        "agent": running.agent if running else None,
-        "since": running.started_at if running else None,
-        "waiting": asdict(standing.pause) if standing and standing.pause else None,
-        "paused": asdict(run.pause) if run.pause and not run.pause.answer else None,
-        "totals": run.totals(),
-        "agents": {name: run.totals(name) for name in sorted({worker.agent for worker in run.workers})},
-        "workers": [asdict(worker) for worker in run.workers],
-        "spent": [*run.spent.values()],
-        "options": run.options,
-        "exit_code": run.exit_code,
-    }
-
-
-def _state(run: Run, runner: int | None, waits: bool, works: bool) -> str:  # noqa: FBT001 - four facts
-    if runner is None:
-        return "ended" if run.exit_code is not None else "interrupted"
-    if works:
-        return "running"
-    return "paused" if waits or (run.pause and not run.pause.answer) else "waiting"
-
-
 @click.group(invoke_without_command=True, epilog="Example: deepwork runs log 3f2a  (the beginning of an id is enough)")
 @_path
 @_json
@@ -389,11 +352,7 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
 def stop(session_id: str, root: str) -> int:
     """Stop a run: its agent finishes the call that it makes."""
     record = _record(open_context("run", root), session_id)
-    pid = record.runner()
-    if pid is None:
-        raise DeepWorkError(f"Nobody runs session {record.session_id}; there is nothing to stop")
-    os.kill(pid, signal.SIGTERM)
-    click.echo(f"Process {pid} stops.")
+    click.echo(f"Process {stop_runner(record)} stops.")
     return 0
 
 

@@ -53,7 +53,7 @@ def live_line(session: Session, run: Run, agent: str | None, elapsed: float) -> 
     parts.append(f"${cost:.2f}" if cost is not None else "")
     if standing.waits:
         parts.append("waits for a person")
-    elif run.pause and not run.pause.answer:
+    elif run.is_asking and run.pause:
         parts.append(f"waits for a person: {run.pause.kind}")
     elif standing.pause and not agent:
         until = datetime.fromisoformat(standing.pause.until)

@@ -6,6 +6,8 @@ from anyio import to_thread
 
 from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginContext
 from deepwork.errors import UnknownItem
+from deepwork.ports.call import LOCAL
+from deepwork.text import one_line
 from deepwork_run.record import CONTINUE, STOP, Record, Run, records
 
 ACTIONS = (InboxAction(name=CONTINUE, label="Go on"), InboxAction(name=STOP, label="Stop the run"))
@@ -54,29 +56,35 @@ class RunInbox(InboxSource):
 
 
 def _items_of(run: Run) -> list[InboxItem]:
-    pause = run.pause
-    about = {"kind": "session", "id": run.session_id}
-    if pause and not pause.answer:
-        item = InboxItem(
-            id=f"{run.session_id}.{pause.kind}",
-            kind=f"run-{pause.kind}",
-            who=f"session {run.session_id[:8]}",
-            what=pause.what,
-            since=pause.since,
-            state=f"{pause.kind} {pause.since}",
-            reference=about,
-            actions=ACTIONS,
-        )
-        return [item]
-    if run.notice:
-        item = InboxItem(
-            id=f"{run.session_id}.notice",
-            kind="run-notice",
-            who=f"session {run.session_id[:8]}",
-            what=run.notice,
-            since=run.notice_at,
-            state=run.notice_at,
-            reference=about,
-        )
-        return [item]
-    return []
+    if run.pause and run.is_asking:
+        kind, what, since, actions = run.pause.kind, run.pause.what, run.pause.since, ACTIONS
+    elif run.notice:
+        kind, what, since, actions = "notice", run.notice, run.notice_at, ()
+    else:
+        return []
+    item = InboxItem(
+        id=f"{run.session_id}.{kind}",
+        kind=f"run-{kind}",
+        who=f"session {run.session_id[:8]}",
+        what=what,
+        detail=_used(run),
+        since=since,
+        state=f"{kind} {since}",
+        reference={"kind": "session", "id": run.session_id},
+        principal=LOCAL,
+        actions=actions,
+    )
+    return [item]
+
+
+def _used(run: Run) -> str:
+    """Return who has worked, and what that has cost, an agent a line."""
+    lines = []
+    for name in dict.fromkeys(worker.agent for worker in run.workers):
+        workers = [worker for worker in run.workers if worker.agent == name]
+        used = run.totals(name)
+        cost = "no dollars said" if used["cost_usd"] is None else f"${used['cost_usd']:.2f}"
+        tokens = f"{used['input_tokens']:,} tokens in, {used['output_tokens']:,} out"
+        end = workers[-1].end or f"works since {workers[-1].started_at}"
+        lines.append(f"{name}: started {len(workers)} times, {tokens}, {cost}; last: {one_line(end)}")
+    return "\n".join(lines)

@@ -23,6 +23,10 @@ if os.name == "posix":
 RUNS = "runs"
 EVENTS = "events.jsonl"
 LOCK = "lock"
+LOG = "runner.log"
+MAX_LOGGED = 1024 * 1024
+# A look at a lock, and the first line in it, take less than this.
+LOCK_SECONDS = 1.0
 SPENT = ("id", "worker", "agent", "step_id", "input_tokens", "output_tokens", "cost_usd")
 CONTINUE, STOP = "continue", "stop"
 MAX_TRANSCRIPT = 32 * 1024 * 1024
@@ -68,6 +72,11 @@ class Run:
     exit_code: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     at: str = ""
+
+    @property
+    def is_asking(self) -> bool:
+        """True if a person is asked, and has not answered."""
+        return self.pause is not None and self.pause.answer is None
 
     def totals(self, agent: str | None = None) -> dict[str, Any]:
         """Add up what was spent, by one agent or by all; dollars are null if they are unknown."""
@@ -137,6 +146,10 @@ class Record:
             return status.st_size, status.st_mtime_ns
         return 0, 0
 
+    def look(self) -> tuple[int, int, int | None]:
+        """Return what differs after every event, and once its runner begins or dies."""
+        return (*self.stamp(), self.runner())
+
     def add(self, kind: str, **event: Any) -> None:
         """Add an event durably."""
         line = json.dumps({"at": now(), "kind": kind, **event}).encode()
@@ -158,6 +171,19 @@ class Record:
         return None
 
     @contextmanager
+    def log(self) -> Iterator[int]:
+        """Open the file for what a runner without a terminal prints, and forget what the one before has printed."""
+        with self.folder(create=True) as folder, _appended(folder, LOG) as descriptor:
+            os.ftruncate(descriptor, 0)
+            yield descriptor
+
+    def logged(self) -> str:
+        """Return what a runner without a terminal has printed."""
+        with suppress(OSError), self.folder() as folder:
+            return (folder.read(LOG, limit=MAX_LOGGED) or b"").decode("utf-8", "replace")
+        return ""
+
+    @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the one runner of this session on this machine.
 
@@ -165,13 +191,17 @@ class Record:
             DeepWorkError: Another process is.
         """
         with self.folder(create=True) as folder, _appended(folder, LOCK) as descriptor:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DeepWorkError(
-                    f"process {self.runner()} runs session {self.session_id} already; nothing was started",
-                    hint=f"deepwork runs stop {self.session_id} ends it.",
-                ) from None
+            # Whoever looks for the runner shares the lock for a moment; a runner keeps it.
+            patience = time.monotonic() + LOCK_SECONDS
+            while not _take(descriptor, fcntl.LOCK_EX):
+                runner = self.runner()
+                if runner is not None or time.monotonic() > patience:
+                    raise DeepWorkError(
+                        f"process {runner or 'of an unknown id'} runs session {self.session_id} already; "
+                        "nothing was started",
+                        hint=f"deepwork runs stop {self.session_id} ends it.",
+                    )
+                time.sleep(0.001)
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
             yield
@@ -180,14 +210,12 @@ class Record:
     def runner(self) -> int | None:
         """Return the process that runs this session; None if none does."""
         with suppress(OSError), self.folder() as folder, folder.open_file(LOCK) as file:
-            try:
-                fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                # The process that has just taken the lock writes its id a moment later.
-                for _ in range(100):
-                    if text := os.pread(file.fileno(), 20, 0).strip():
-                        return int(text)
-                    time.sleep(0.01)
+            patience = time.monotonic() + LOCK_SECONDS
+            while not _take(file.fileno(), fcntl.LOCK_SH):
+                # A process that has just taken the lock writes its id a moment later.
+                if (pid := _holder(file.fileno())) or time.monotonic() > patience:
+                    return pid
+                time.sleep(0.01)
         return None
 
     def folder(self, *, create: bool = False) -> Folder:
@@ -234,6 +262,34 @@ def remove_old_transcripts(workspace: Workspace) -> None:
             for name in folder.names():
                 if name.startswith("worker-") and folder.status(name).st_mtime < limit:
                     folder.remove(name)
+
+
+def _take(descriptor: int, kind: int) -> bool:
+    """Take a lock; False if another process has one that excludes it."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> int | None:
+    """Return the process that holds a lock: by the kernel, and where it does not say, by what stands in the file.
+
+    The file is in the project, so what stands in it may be the id of any process.
+    """
+    with suppress(ValueError, OverflowError, OSError):
+        written = int(os.pread(descriptor, 20, 0))
+        with suppress(OSError), open("/proc/locks", encoding="ascii") as locks:
+            # `12: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; the device differs from that of `stat` on some systems
+            inode = f":{os.fstat(descriptor).st_ino}"
+            rows = [row.split() for row in locks]
+            holders = [int(row[4]) for row in rows if row[1] == "FLOCK" and row[5].endswith(inode)]
+            if holders:
+                return written if written in holders else None
+        os.kill(written, 0)
+        return max(written, 0) or None
+    return None
 
 
 def now() -> str:

@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import IntEnum
 
 import anyio
 from anyio import to_thread
 
-from deepwork.api import Session, SessionStatus, ToolCall, history
+from deepwork.api import Session, SessionStatus, ToolCall
 from deepwork.errors import DeepWorkError, StateError, UnknownSession
 from deepwork.ports.agent import (
     Agent,
@@ -36,20 +36,16 @@ from deepwork.ports.agent import (
 )
 from deepwork.programs.processes import end_marked
 from deepwork.project.opened import OpenedProject
-from deepwork.sessions.standing import calls_of, standing_of, waits_of
+from deepwork.sessions.standing import calls_of, standing_of
 from deepwork.text import one_line
 from deepwork_run.display import Display
-from deepwork_run.options import OnLimit, Options
+from deepwork_run.limits import limits_of, waiting
+from deepwork_run.options import AGENT, MARK, OnLimit, Options
 from deepwork_run.prompts import prompt_of
 from deepwork_run.record import CONTINUE, Record, remove_old_transcripts
 
-MARK = "DEEPWORK_WORKER"
 # So many agents of one kind in a row that change nothing.
 MAX_IDLE = 3
-FIRST_WAIT = timedelta(minutes=15)
-LONGEST_WAIT = timedelta(hours=5)
-# Limits of a week are the longest; a time beyond that was misread.
-LATEST_RESET = timedelta(days=8)
 FORCE_SECONDS = 10.0
 LOOK_SECONDS = 2.0
 # A clock may be set, and a machine may sleep, so hours are not waited for in one piece.
@@ -171,7 +167,7 @@ class Runner:
                     return Exit.PERSON
                 await self._pause(LOOK_SECONDS)
                 continue
-            if self._run.pause and self._run.pause.answer is None:
+            if self._run.is_asking:
                 code = await self._asked()
             elif cause := self._exhausted():
                 code = self._ask(*cause)
@@ -243,7 +239,7 @@ class Runner:
         if made:
             self._idle[worker.name] = 0
         if worker.limit and session.is_active:
-            await self._project.engine.wait(self._session_id, _waiting(session, worker.name, worker.limit))
+            await self._project.engine.wait(self._session_id, waiting(session, worker.name, worker.limit))
             return
         if worker.failure and worker.failure.kind is FailureKind.LOGIN:
             self._without_login.add(worker.name)
@@ -265,7 +261,7 @@ class Runner:
             server=(*program, "serve", "--path", root),
             hook=(*program, "hook", "--path", root),
             environment=context.environment,
-            marks={MARK: self._session_id, "DEEPWORK_AGENT": name},
+            marks={MARK: self._session_id, AGENT: name},
             allow=self._options.allow,
             budget_usd=self._left(),
             keep=keep,
@@ -458,29 +454,6 @@ class Runner:
             "on_limit": options.on_limit.value,
             "pid": os.getpid(),
         }
-
-
-def limits_of(session: Session) -> dict[str, datetime]:
-    """Return until when agents have to wait, as the session knows it; what is over is left out."""
-    limits: dict[str, datetime] = {}
-    for entry in session.history:
-        if isinstance(entry.detail, history.Waiting) and entry.detail.agent:
-            with suppress(ValueError):
-                limits[entry.detail.agent] = datetime.fromisoformat(entry.detail.until).astimezone(UTC)
-    present = datetime.now(UTC)
-    return {name: until for name, until in limits.items() if until > present}
-
-
-def _waiting(session: Session, agent: str, limit: Limited) -> history.Waiting:
-    """Return the entry of a limit; without a time each such wait is twice as long as the one before."""
-    present = datetime.now(UTC)
-    until = limit.until.astimezone(UTC) if limit.until else None
-    is_guess = until is None or not present < until <= present + LATEST_RESET
-    if until is None or is_guess:
-        guesses = sum(wait.agent == agent and wait.is_guess for wait in waits_of(session))
-        until = present + min(FIRST_WAIT * 2 ** min(guesses, 10), LONGEST_WAIT)
-    text = until.isoformat(timespec="microseconds")
-    return history.Waiting(until=text, cause=limit.cause.value, agent=agent, is_guess=is_guess)
 
 
 def _how_ended(worker: _Worker) -> str:

@@ -221,7 +221,7 @@ async function send(item, action, text) {
     });
     setNote(textKey(item, action), undefined);
     setNote(openKey(item), undefined);
-    told(done);
+    tellDone(done);
   } catch (error) {
     setNote(openKey(item), {action: shownAction, error});
   }
@@ -229,7 +229,7 @@ async function send(item, action, text) {
 }
 
 // What was done is shown for a while, and told to readers of the screen.
-function told(text) {
+export function tellDone(text) {
   announce(text);
   setNote('done', text);
   setTimeout(() => note('done') === text && setNote('done', undefined), 8000);

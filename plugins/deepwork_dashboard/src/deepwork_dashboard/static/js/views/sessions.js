@@ -26,6 +26,7 @@ import {
 } from '../parts.js';
 import {use, useList} from '../resources.js';
 import {href, withQuery} from '../router.js';
+import {isRunning, runPanel, runWords} from '../runs.js';
 
 const STATUSES = [
   ['', 'All'],
@@ -53,9 +54,10 @@ export function sessionsView({query}) {
   });
 }
 
-// What waits for a person needs no agent.
+// What waits for a person, or by itself, needs no agent.
 export function hasNoAgent(session) {
-  return session.status === 'active' && !session.waits && quietFor(session.last_call_at) !== '';
+  const isCaredFor = session.waits || session.limit || isRunning(session);
+  return session.status === 'active' && !isCaredFor && quietFor(session.last_call_at) !== '';
 }
 
 export function sessionRow(session) {
@@ -69,7 +71,8 @@ export function sessionRow(session) {
         <span class="cut">${session.job}/${session.workflow}</span
         >${session.status === 'active' ? html`<span class="cut">at <b>${session.step}</b></span>` : nothing}
         ${session.status === 'aborted' ? html`<span class="tone-bad">aborted</span>` : nothing}
-        ${session.waits ? html`<span class="tone-warn">waits for a person</span>` : hasNoAgent(session) ? html`<span>no agent since ${quietFor(session.last_call_at)}</span>` : nothing}
+        ${session.waits ? html`<span class="tone-warn">waits for a person</span>` : runWords(session)}
+        ${hasNoAgent(session) ? html`<span>no agent since ${quietFor(session.last_call_at)}</span>` : nothing}
       </p>
     </div>
     <div class="item-side">
@@ -84,7 +87,7 @@ export function sessionView({parts, query}) {
   return html`<a class="up" href="#/sessions">${icon('chevron')}Sessions</a> ${shown(
       use(apiPath(['sessions', id])),
       (session) =>
-        html`${sessionHead(session)} ${session.waits ? waitingFor(session.thing) : nothing}
+        html`${sessionHead(session)} ${runPanel(session)} ${session.waits || session.run?.asks ? waitingFor(session.thing) : nothing}
         ${tabs(
           [
             ['', 'Steps', session.steps.length],
@@ -264,6 +267,7 @@ function stepDetail(session, step) {
           >${step.id}</code
         >
         ${step.started_at ? html`<span class="quiet">began ${time(step.started_at, {focusable: true})}</span>` : nothing}
+        ${step.agent ? html`<span class="quiet">by ${step.agent}</span>` : nothing}
         ${stepLength(step) ? html`<span class="quiet">${step.completed_at ? 'took' : 'for'} ${stepLength(step)}</span>` : nothing}
         ${step.attempts ? html`<span class="quiet">${step.max_attempts ? `attempt ${step.attempts} of ${step.max_attempts}` : countOf(step.attempts, 'attempt')}</span>` : nothing}
         ${step.spent?.verdicts ? html`<span class="quiet">${money(step.spent.cost_usd)}, ${short(step.spent.input_tokens + step.spent.output_tokens)} tokens</span>` : nothing}
