@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -287,19 +286,6 @@ def test_without_its_library_the_command_says_what_to_install(here, monkeypatch)
     ended = here("jobs", "lsp")
     assert ended.code == 1
     assert "the language server needs" in ended.err
-
-
-def test_a_large_file_is_checked_while_one_types(project):
-    """600 lines take so little of the processor that an editor shows the findings after a keystroke."""
-    steps = [step(f"s{number}", reviews=[review(f"s{number}.md")]) for number in range(60)]
-    folder = project.write_job("large", steps)
-    text = (folder / "job.yml").read_text()
-    assert len(text.splitlines()) > 600
-    lint(folder)
-    begin = time.thread_time()
-    for _ in range(10):
-        lint(folder, {folder / "job.yml": text + "\n"})
-    assert (time.thread_time() - begin) / 10 < 0.25
 
 
 @pytest.mark.parametrize("language", ["json", "lua", "toml"])

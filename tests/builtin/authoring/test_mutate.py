@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,20 @@ def test_a_job_that_names_files_outside_of_its_folder_changes_none_of_them(proje
     ended = here("jobs", "mutate", "demo")
     assert ended.code == 0, ended.err
     assert {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()} == before
+
+
+def test_of_a_large_job_some_places_spread_over_it_are_changed_and_the_rest_is_counted(project, survey, monkeypatch):
+    monkeypatch.setattr("deepwork.builtin.authoring.mutate.MAX_OF_OPERATOR", 2)
+    project.write_job("demo", [step(f"s{number}") for number in range(5)])
+    found = survey("demo")
+    scores = [score for of_kind in found["operators"].values() for score in of_kind.values()]
+    assert max(score["mutants"] for score in scores) == 2
+    assert found["untried"] >= 3
+    assert {"'s0'", "'s3'"} <= set(re.findall(r"'s\d'", json.dumps(found["survivors"])))
+
+
+def test_a_job_that_is_too_large_is_refused_at_once(project, here):
+    project.write_job("demo", [step(f"s{number}", description="x" * 1000) for number in range(300)])
+    ended = here("jobs", "mutate", "demo")
+    assert ended.code == 1
+    assert "Error: the job 'demo' is too large to be changed in every way" in ended.err

@@ -172,3 +172,11 @@ def test_a_name_in_mermaid_ends_no_label(project, here):
     project.write_job("demo", [step("a", name='x"] --> y["#quot;')])
     out = here("jobs", "graph", "demo", "--mermaid").out
     assert re.search(r'^    w0_a\["a: [\w #;-]*"\]$', out, re.MULTILINE)
+
+
+def test_mermaid_of_two_large_groups_stays_small_enough_to_be_drawn(project, here):
+    steps = [step(f"s{number}") for number in range(120)]
+    ids = [item["id"] for item in steps]
+    project.write_job("demo", steps, {"main": [ids[:60], ids[60:]]})
+    edges = set(re.findall(r"w0_(\w+) --> w0_(\w+)", here("jobs", "graph", "demo", "--mermaid").out))
+    assert edges == {("s0", later) for later in ids[60:]} | {(former, "s60") for former in ids[:60]}

@@ -49,6 +49,7 @@ def addresses(story, dashboard, browser):
         "a session": f"#/sessions/{compared}?step=draft",
         "history": f"#/sessions/{compared}?tab=history",
         "about a session": f"#/sessions/{compared}?tab=about",
+        "graph of a session": f"#/sessions/{compared}?tab=graph",
         "plans": "#/plans",
         "a plan": f"#/plans/{plan}",
         "a task": f"#/plans/{plan}?task={tasks['Reconcile sums']}",
@@ -186,6 +187,21 @@ def test_tracked_work_shows_the_files_of_a_task_and_what_waits(dashboard, addres
     files.get_by_text("src/passkeys.py").wait_for()
     assert files.get_by_title("added").count() == 1
     assert files.get_by_title("deleted").count() == 1
+
+
+def test_the_graph_of_a_session_shows_its_steps_and_opens_one(dashboard, addresses, page):
+    dashboard.enter(page, addresses["graph of a session"])
+    steps = page.locator(".node")
+    names = [text.split(" (")[0] for text in steps.locator("title").all_text_contents()]
+    page.locator(".graph").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".node.is-chosen").wait_for()
+    chosen = page.locator(".node.is-chosen title").text_content().split(" (")[0]
+    page.get_by_role("heading", level=2, name=chosen).wait_for()
+    page.get_by_role("link", name="Steps").click()
+    page.locator(".timeline").wait_for()
+    assert page.locator(".timeline .step-link").all_text_contents() == names
+    assert page.locator(".timeline .step-link[aria-current=true]").text_content() == chosen
 
 
 def test_a_search_leads_to_sessions_and_tasks(dashboard, page):

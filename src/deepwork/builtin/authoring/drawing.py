@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from deepwork.models.jobs import FileInput
 from deepwork.text import shorten, visible
 
 MAX_LABEL = 60
+MAX_EDGES = 100  # between two entries: Mermaid draws no chart of more than 500
 
 
 @click.command("show")
@@ -97,7 +98,7 @@ def _drawn(job: Job, workflow: Workflow, width: int) -> Iterator[str]:
 
 
 def mermaid(job: Job) -> str:
-    """Return the workflows as a Mermaid flowchart: every step of an entry leads to every step of the next one."""
+    """Return the workflows as a Mermaid flowchart: each entry leads to the next one."""
     names = {step.id: step.name for step in job.definition.steps}
     lines = ["flowchart TD"]
     for number, workflow in enumerate(job.definition.workflows):
@@ -105,10 +106,18 @@ def mermaid(job: Job) -> str:
         for entry in workflow.entries:
             lines += [f'    w{number}_{step_id}["{_label(step_id, names[step_id])}"]' for step_id in entry]
         for entry, following in pairwise(workflow.entries):
-            edges = product(entry, following)
-            lines += [f"    w{number}_{step_id} --> w{number}_{next_id}" for step_id, next_id in edges]
+            lines += [
+                f"    w{number}_{step_id} --> w{number}_{next_id}" for step_id, next_id in _edges(entry, following)
+            ]
         lines.append("  end")
     return "\n".join(lines)
+
+
+def _edges(entry: Sequence[str], following: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return which steps of two entries are joined; of two large groups the first step alone with all of the other."""
+    if len(entry) * len(following) <= MAX_EDGES:
+        return product(entry, following)
+    return dict.fromkeys([*product(entry[:1], following), *product(entry, following[:1])])
 
 
 def _label(step_id: str, name: str) -> str:

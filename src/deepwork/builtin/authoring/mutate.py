@@ -18,7 +18,7 @@ import click
 from deepwork.api import Job, Report, Workflow, parse_job
 from deepwork.builtin.authoring.job_tests import JobTestBench, JobTestResult, files_in, read_test
 from deepwork.builtin.authoring.lint import lint
-from deepwork.builtin.authoring.operators import Data, Mutant, mutants
+from deepwork.builtin.authoring.operators import Data, Mutant, Mutants
 from deepwork.builtin.authoring.places import job_folders, load_job, project_folder
 from deepwork.builtin.authoring.scripted import ScriptedReviewer, rehearsed, write_file
 from deepwork.commands.options import json_option, path_option
@@ -34,6 +34,10 @@ from deepwork.paths.private_folders import private_folder
 # What differs from one session to the next, so that no test can expect it.
 VOLATILE = {"session_id", "job_dir", "branch_name", "stack"}
 MAX_TRIED = 20
+# Each mutant is checked and played as a whole, which takes four times as long for a job of twice the size.
+MAX_BYTES = 256 * 1024
+MAX_OF_OPERATOR = 200
+LARGE_BYTES = 20 * 1024
 
 
 @dataclass
@@ -51,11 +55,13 @@ class Survey:
 
     Attributes:
         equivalent: Mutants that no agent and no reviewer could tell from the job; they do not count.
+        untried: Places of very large jobs that were not changed.
     """
 
     scores: dict[str, dict[str, Score]] = field(default_factory=lambda: {"fault": {}, "change": {}})
     survivors: list[dict[str, Any]] = field(default_factory=list)
     equivalent: int = 0
+    untried: int = 0
 
     @property
     def mutants(self) -> int:
@@ -75,6 +81,7 @@ class Survey:
             "mutants": self.mutants,
             "survivors": self.survivors,
             "equivalent": self.equivalent,
+            "untried": self.untried,
             "faults": dict(self.total("fault")),
             "changes": dict(self.total("change")),
             "operators": operators,
@@ -115,7 +122,8 @@ def mutate(job_name: str | None, corpus: Path | None, root: str, as_json: bool) 
     for kind, noun in (("fault", "faults"), ("change", "changes of meaning")):
         total = survey.total(kind)
         say(f"{total['mutants']} {noun}: {total['lint']} found by check, {total['tests']} by tests.")
-    say(f"{survey.mutants} mutants, {len(survey.survivors)} noticed by nobody.", err=True)
+    untried = f" {survey.untried} more places were not changed, as the job is large." if survey.untried else ""
+    say(f"{survey.mutants} mutants, {len(survey.survivors)} noticed by nobody.{untried}", err=True)
     return 0
 
 
@@ -129,7 +137,8 @@ async def survey_job(job_dir: Path, root: Path, survey: Survey) -> None:
     with private_folder() as folder:
         bench = MutationBench(job_dir, folder, root)
         await bench.prepare()
-        for mutant in mutants(bench.data, bench.texts):
+        mutants = Mutants(bench.data, bench.texts, most=bench.most_of_operator)
+        for mutant in mutants:
             noticed = await bench.noticed_by(mutant)
             if not any(noticed):
                 paste = await bench.killing_test(mutant)
@@ -141,6 +150,7 @@ async def survey_job(job_dir: Path, root: Path, survey: Survey) -> None:
             score.mutants += 1
             score.lint += noticed[0]
             score.tests += noticed[1]
+        survey.untried += mutants.untried
 
 
 class MutationBench:
@@ -165,9 +175,14 @@ class MutationBench:
 
         Raises:
             JobLoadError: The job cannot be used.
-            ConfigError: One of its tests is red.
+            ConfigError: One of its tests is red, or the job is too large.
         """
         job = _usable(parse_job(self._job_dir))
+        if len(job.definition.model_dump_json()) > MAX_BYTES:
+            raise ConfigError(
+                f"the job {job.name!r} is too large to be changed in every way",
+                hint=f"`deepwork jobs mutate` takes jobs of at most {MAX_BYTES // 1024} KiB: divide it into two jobs.",
+            )
         shutil.copytree(self._job_dir, self._copy, symlinks=True, ignore=_without_devices)
         self._document = read_document((self._copy / FILE_NAME).read_bytes())
         (self._copy / FILE_NAME).unlink()  # it may be a link to the user's own
@@ -189,6 +204,12 @@ class MutationBench:
         red = [test for test in self._tests if await self._is_red(*test)]
         if red:
             raise ConfigError(f"a test of {job.name!r} is red as it is", hint="`deepwork jobs test` shows why.")
+
+    @property
+    def most_of_operator(self) -> int:
+        """How many mutants one operator may make of this job, so that a large one ends in minutes."""
+        times_large = max(1.0, len(json.dumps(self.data)) / LARGE_BYTES)
+        return max(1, int(MAX_OF_OPERATOR / times_large**2))
 
     async def noticed_by(self, mutant: Mutant) -> tuple[bool, bool]:
         """Return whether the linter, and whether a test, notices a mutant."""

@@ -52,19 +52,37 @@ def _change(operator: Operator) -> Operator:
     return operator
 
 
-def mutants(data: Data, texts: dict[str, str]) -> Iterator[Mutant]:
-    """Yield every mutant of a job, always in the same order.
+class Mutants:
+    """The mutants of a job, always in the same order.
 
-    Args:
-        data: The content of job.yml.
-        texts: The instruction files.
+    An operator that fits more places than `most` makes mutants of some, spread evenly over the job.
+
+    Attributes:
+        untried: How many places have no mutant for that reason.
     """
-    for kind, operators in (("fault", FAULTS), ("change", CHANGES)):
-        for name, operator in operators.items():
-            for location, message, change in operator(data, texts):
-                changed = copy.deepcopy(data)
-                files = change(changed) or {}
-                yield Mutant(kind, name, location, message, changed, files)  # type: ignore[arg-type]  # one of the two
+
+    def __init__(self, data: Data, texts: dict[str, str], *, most: int) -> None:
+        """Keep what to change.
+
+        Args:
+            data: The content of job.yml.
+            texts: The instruction files.
+            most: How many mutants one operator may make.
+        """
+        self._data, self._texts, self._most = data, texts, most
+        self.untried = 0
+
+    def __iter__(self) -> Iterator[Mutant]:
+        """Yield the mutants."""
+        for kind, operators in (("fault", FAULTS), ("change", CHANGES)):
+            for name, operator in operators.items():
+                sites = [*operator(self._data, self._texts)]
+                chosen = sites[:: -(-len(sites) // self._most) or 1]
+                self.untried += len(sites) - len(chosen)
+                for location, message, change in chosen:
+                    changed = copy.deepcopy(self._data)
+                    files = change(changed) or {}
+                    yield Mutant(kind, name, location, message, changed, files)  # type: ignore[arg-type]  # one of the two
 
 
 def _at(data: Any, location: Location) -> Any:

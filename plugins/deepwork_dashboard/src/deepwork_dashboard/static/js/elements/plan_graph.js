@@ -1,5 +1,5 @@
-// The tasks of a plan as a drawing that is moved and zoomed. Far away it is one shape for each status; near, each task
-// in sight is drawn with its name. So it stays fluent with thousands of tasks.
+// The tasks of a plan, or the steps of a workflow, as a drawing that is moved and zoomed. Far away it is one shape for
+// each status; near, each task in sight is drawn with its name. So it stays fluent with thousands of tasks.
 
 import {html, nothing, render, svg} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
@@ -182,7 +182,7 @@ class PlanGraph extends HTMLElement {
         class="graph"
         role="group"
         tabindex="0"
-        aria-label="Tasks and what they need. Arrow keys go from task to task, Enter opens one. The tab Table has the same as a list."
+        aria-label=${this.getAttribute('label')}
       >
         <g class="world"></g>
       </svg>
@@ -208,7 +208,7 @@ class PlanGraph extends HTMLElement {
         <button
           type="button"
           class="icon-button"
-          aria-label="Show the whole plan"
+          aria-label="Show all"
           title="Show all (0)"
           @click=${() => this.fit()}
         >

@@ -228,6 +228,7 @@ function drawing(answer, query) {
   const ids = matching(graph.rows, query);
   return html`${ids ? html`<p class="quiet" role="status">${countOf(ids.size, 'task fits', 'tasks fit')} the filter.</p>` : nothing}
     <plan-graph
+      label="Tasks and what they need. Arrow keys go from task to task, Enter opens one. The tab Table has the same as a list."
       .graph=${graph}
       .matches=${ids}
       .selected=${query.get('task')}

@@ -4,6 +4,7 @@ import {html, nothing, svg} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
+import '../elements/plan_graph.js';
 import {duration, exact, money, now, number, quietFor, short, toMilliseconds} from '../format.js';
 import {fileItem} from '../files.js';
 import {icon} from '../icons.js';
@@ -25,7 +26,7 @@ import {
   time,
 } from '../parts.js';
 import {use, useList} from '../resources.js';
-import {href, withQuery} from '../router.js';
+import {href, setQuery, withQuery} from '../router.js';
 import {isRunning, runPanel, runWords} from '../runs.js';
 
 const STATUSES = [
@@ -91,15 +92,18 @@ export function sessionView({parts, query}) {
         ${tabs(
           [
             ['', 'Steps', session.steps.length],
+            ['graph', 'Graph'],
             ['history', 'History', session.history_total],
             ['about', 'About'],
           ],
           query.get('tab') ?? '',
           (tab) => href(['sessions', id], {tab}),
         )}
-        ${query.get('tab') === 'history' ? history(session, query) : query.get('tab') === 'about' ? about(session) : steps(session, query)}`,
+        ${(TABS[query.get('tab')] ?? steps)(session, query)}`,
     )}`;
 }
+
+const TABS = {graph, history, about};
 
 function sessionHead(session) {
   const length = toMilliseconds(session.completed_at ?? session.updated_at) - toMilliseconds(session.started_at);
@@ -188,6 +192,45 @@ function steps(session, query) {
     </nav>
     <section class="card detail" aria-labelledby="step-title">${stepDetail(session, chosen)}</section>
   </div>`;
+}
+
+// The statuses of tasks in a plan have the colours that fit the states of steps.
+const STATUS_OF_STEP = {done: 'completed', current: 'in_progress', open: 'in_progress'};
+// Between the steps of two groups; of larger ones the first step alone is joined with all of the other.
+const MOST_EDGES = 100;
+
+// One drawing for one state of the session, so that the element sees at once whether something has changed.
+const drawings = new WeakMap();
+
+function drawingOf(session) {
+  if (!drawings.has(session)) {
+    const rows = session.steps.map(({id, name, state}) => ({
+      id,
+      name: name || id,
+      status: state === 'current' && session.waits ? 'paused' : (STATUS_OF_STEP[state] ?? 'pending'),
+    }));
+    const entries = [...Map.groupBy(session.steps.keys(), (position) => session.steps[position].entry).values()];
+    drawings.set(session, {rows, edges: entries.slice(1).flatMap((entry, before) => joined(entries[before], entry))});
+  }
+  return drawings.get(session);
+}
+
+function joined(entry, following) {
+  const isSmall = entry.length * following.length <= MOST_EDGES;
+  return entry.flatMap((from, index) =>
+    (isSmall || index === 0 ? following : following.slice(0, 1)).map((to) => [from, to]),
+  );
+}
+
+function graph(session, query) {
+  const chosen = session.steps.find(({id}) => id === query.get('step'));
+  return html`<plan-graph
+      label="Steps in their order, those of a group above each other. Arrow keys go from step to step, Enter opens one. The tab Steps has the same as a list."
+      .graph=${drawingOf(session)}
+      .selected=${chosen?.id ?? null}
+      @choose=${(event) => setQuery({step: event.detail ?? ''})}
+    ></plan-graph>
+    ${chosen ? html`<section class="card detail" aria-labelledby="step-title">${stepDetail(session, chosen)}</section>` : nothing}`;
 }
 
 function stepRow(session, step, isChosen) {
