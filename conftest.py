@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.append(str(Path(__file__).parent / "tests"))
+from forkserver import forked_starts
 from stored_fixtures import restored
 
 STORED = sorted((Path(__file__).parent / "tests/data/stored").iterdir())
@@ -25,6 +27,24 @@ settings.register_profile(
 settings.load_profile("deepwork")
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--starts",
+        choices=["exec", "fork"],
+        default="exec",
+        help="how tests start `python -m deepwork` and scripts: as their users do (exec), or quickly, from a process "
+        "that has imported deepwork already (fork; Linux)",
+    )
+
+
+def pytest_configure(config):
+    """Fork processes instead of starting them, if that is asked for."""
+    if config.getoption("--starts") == "fork":
+        starts = ExitStack()
+        starts.enter_context(forked_starts())
+        config.add_cleanup(starts.close)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Leave tests on PostgreSQL to `make test-all`, but for a few of each plugin that run on it every time."""
@@ -36,7 +56,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(params=STORED, ids=lambda folder: folder.name)
 def old_state(request, tmp_path, monkeypatch):
-    """What a release has old_state, in a folder of its own, with the environment of its user."""
+    """What a release has stored, in a folder of its own, with the environment of its user."""
     state = restored(request.param, tmp_path)
     for name, value in state.environment.items():
         monkeypatch.setenv(name, value)

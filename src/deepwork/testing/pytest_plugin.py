@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,27 +20,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeepworkProject:
     root = tmp_path / "project"
     root.mkdir()
     return DeepworkProject(root)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of this plugin."""
-    parser.addoption(
-        "--starts",
-        choices=["exec", "fork"],
-        default="exec",
-        help="how tests start `python -m deepwork` and scripts: as anybody does (exec), or quickly, from a process "
-        "that has imported deepwork already (fork; Linux)",
-    )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Make starts quick, if that is asked for."""
-    if config.getoption("--starts") == "fork":
-        from deepwork.testing.forkserver import forked_starts
-
-        starts = ExitStack()
-        starts.enter_context(forked_starts())
-        config.add_cleanup(starts.close)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

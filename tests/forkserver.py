@@ -1,9 +1,10 @@
 """Starts `python -m deepwork` and `python SCRIPT.py` by forking a process that has imported `deepwork` already.
 
-Most of what a short command costs is its imports, and tests start thousands of commands. With `pytest --starts=fork`
-each of them is forked from a process that has done the imports. What `subprocess` gives is the same: a child of this
-process with its own pid, pipes, folder, environment, signals and exit code, which ends as an interpreter ends. A start
-with options of Python, or with variables that Python reads, is a start as ever, and so is every start outside Linux.
+Most of what a short command costs is its imports, and the tests start thousands of commands. With `--starts=fork`, an
+option of the `conftest.py` above, each of them is forked from a process that has done the imports. What `subprocess`
+gives is the same: a child of this process with its own pid, pipes, folder, environment, signals and exit code, which
+ends as an interpreter ends. A start with options of Python, or with variables that Python reads, is a start as ever,
+and so is every start outside Linux.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module, metadata
+from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, NamedTuple, NoReturn
 from unittest.mock import patch
@@ -56,8 +58,9 @@ class ForkServer:
     def _channel(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-m", __name__]
-            self._process = subprocess.Popen(command, stdin=theirs.fileno(), env=self._environment)
+            module = Path(__file__)  # by its name, as a script would be forked, too
+            command = [sys.executable, "-m", module.stem]
+            self._process = subprocess.Popen(command, stdin=theirs.fileno(), env=self._environment, cwd=module.parent)
         return ours
 
     def close(self) -> None:
@@ -142,7 +145,7 @@ def _read_at_import(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _serve() -> list[str] | None:
-    """Fork children until the tests end; in a child, give its command."""
+    """Fork children until the tests end; in a child, return its command."""
     channel = socket.socket(fileno=os.dup(0))
     _import_everything()
     gc.collect()
@@ -235,7 +238,7 @@ def _run(command: Sequence[str]) -> NoReturn:
             runpy.run_path(command[0], run_name="__main__")
     except SystemExit as ended:
         code = ended.code
-    except BaseException:  # noqa: BLE001 - the interpreter prints all
+    except BaseException:
         traceback.print_exc()
         code = 1
     threading._shutdown()  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deepwork.testing import StdioWire
-from deepwork.testing.forkserver import forked_starts
+from forkserver import forked_starts
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts are forked on Linux alone")
 
