@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import browsing
 import team as teams
 

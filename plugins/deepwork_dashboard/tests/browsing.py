@@ -1,4 +1,4 @@
-"""Drives the Chromium that is installed here: for the tests of the pages, their figures and their pictures.
+"""Drives the Chromium that is installed here: for the tests of the pages, and their pictures.
 
 Axe, which looks for what keeps people from using a page, comes from the npm registry once, into `.clients`.
 """
@@ -6,11 +6,13 @@ Axe, which looks for what keeps people from using a page, comes from the npm reg
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import vendored
 
 if TYPE_CHECKING:

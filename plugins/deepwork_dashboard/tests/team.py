@@ -1,6 +1,6 @@
-"""A project on which agents have worked, told by calls of real agents over MCP: for tests, figures and pictures.
+"""A project on which agents have worked, told by calls of real agents over MCP: for tests and pictures.
 
-    python plugins/deepwork_dashboard/tools/team.py FOLDER     make one, to look at it with `deepwork dashboard`
+    python plugins/deepwork_dashboard/tests/team.py FOLDER     make one, to look at it with `deepwork dashboard`
 
 What an agent would think is written down here. The reviewer is a program that passes what has a line of sources.
 """
