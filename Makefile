@@ -9,23 +9,19 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-all test-load lint types figures reference bench wheels clean
+.PHONY: help setup demo pictures test test-all test-load lint types lock newest figures reference bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(READY)  ## Make .venv with the core and everything that developers need
 
-$(READY): pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
+$(READY): requirements.lock tools/install.py pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Preparing $(VENV); the first time this takes a minute or two."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python tools/install.py --editable '.[dev]' \
-		--editable plugins/deepwork_claude_runner --editable plugins/deepwork_review \
-		--editable plugins/deepwork_sql --editable plugins/deepwork_orchestration \
-		--editable plugins/deepwork_tracking --editable plugins/deepwork_dashboard \
-		--editable plugins/deepwork_run
+	@$(BIN)/python tools/install.py
 	@touch $@
 
 demo: $(READY)  ## Watch an agent work through a real server
@@ -45,12 +41,21 @@ test-all: $(READY)  ## The long tests besides: torture, PostgreSQL, installed pl
 test-load: $(READY)  ## The tests that watch processes, five times on a machine that is busy
 	$(BIN)/python tools/under_load.py
 
-lint: $(READY)  ## Style and mistakes
+lint: $(READY)  ## Style, mistakes, and whether each distribution declares what it imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@for project in . plugins/deepwork_*; do \
+		(cd $$project && $(CURDIR)/$(BIN)/deptry --no-ansi src 2>&1) > $(VENV)/deptry || { cat $(VENV)/deptry; exit 1; }; \
+	done
 
 types: $(READY)  ## Types
 	$(BIN)/mypy
+
+lock: $(READY)  ## Write requirements.lock anew: the newest libraries that are allowed
+	$(BIN)/python tools/lock.py
+
+newest: $(READY)  ## The tests that notice what a new library has changed, with the newest libraries
+	$(BIN)/tox -e newest -- -m "not slow and not external" tests/server tests/builtin/http plugins/deepwork_sql/tests
 
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python tools/figures.py

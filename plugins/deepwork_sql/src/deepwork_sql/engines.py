@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -29,7 +30,7 @@ def make_engine(address: Address) -> Engine:
     """Make the engine; it connects to nothing yet.
 
     Raises:
-        ConfigError: The URL of a PostgreSQL has a parameter that the driver does not know.
+        ConfigError: The driver of PostgreSQL is not installed, or the URL has a parameter that it does not know.
         DatabaseError: The SQLite file can neither be made nor moved to its place.
     """
     if isinstance(address.target, ServerUrl):
@@ -75,7 +76,13 @@ def _postgres(server: ServerUrl) -> Engine:
         database=server.database,
         query=dict(server.parameters),
     )
-    engine = _postgres_engine(url)
+    try:
+        engine = _postgres_engine(url)
+    except ImportError as error:  # psycopg is not there, or finds no libpq
+        raise ConfigError(
+            f"the database {server} needs the driver of PostgreSQL, which cannot be used here: {error}",
+            hint=f'Install deepwork-sql with its extra "postgresql", or psycopg[binary] into {sys.prefix}.',
+        ) from None
     _check_parameters(engine, server)
     return engine
 
