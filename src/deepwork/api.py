@@ -9,98 +9,177 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deepwork.engine.engine import Engine as Engine
-    from deepwork.engine.reports import Report as Report
-    from deepwork.errors import BadVerdict as BadVerdict
-    from deepwork.errors import ConfigError as ConfigError
-    from deepwork.errors import CorruptSession as CorruptSession
-    from deepwork.errors import DeepWorkError as DeepWorkError
-    from deepwork.errors import JobLoadError as JobLoadError
-    from deepwork.errors import PathRefused as PathRefused
-    from deepwork.errors import ProgramMissing as ProgramMissing
-    from deepwork.errors import RunnerError as RunnerError
-    from deepwork.errors import RunnerTimeout as RunnerTimeout
-    from deepwork.errors import RunnerUnavailable as RunnerUnavailable
-    from deepwork.errors import StaleSession as StaleSession
-    from deepwork.errors import StorageError as StorageError
-    from deepwork.errors import ToolError as ToolError
-    from deepwork.errors import UnknownSession as UnknownSession
-    from deepwork.gate.verdicts import read_verdict as read_verdict
-    from deepwork.gate.verdicts import same_verdict as same_verdict
-    from deepwork.gate.verdicts import verdict_schema as verdict_schema
-    from deepwork.jobs.parse import parse_job as parse_job
-    from deepwork.jobs.reader import JobReader as JobReader
-    from deepwork.models import history as history
-    from deepwork.models.jobs import Job as Job
-    from deepwork.models.jobs import JobFile as JobFile
-    from deepwork.models.jobs import Step as Step
-    from deepwork.models.jobs import StepOutput as StepOutput
-    from deepwork.models.jobs import Workflow as Workflow
-    from deepwork.models.reviews import CriterionResult as CriterionResult
-    from deepwork.models.reviews import HandedBack as HandedBack
-    from deepwork.models.reviews import NeedsWork as NeedsWork
-    from deepwork.models.reviews import Passed as Passed
-    from deepwork.models.reviews import ReviewRequest as ReviewRequest
-    from deepwork.models.reviews import Usage as Usage
-    from deepwork.models.reviews import Verdict as Verdict
-    from deepwork.models.sessions import Session as Session
-    from deepwork.models.sessions import SessionStatus as SessionStatus
-    from deepwork.models.sessions import SessionSummary as SessionSummary
-    from deepwork.paths.folder import Folder as Folder
-    from deepwork.paths.paths import read_regular as read_regular
-    from deepwork.paths.workspace import Workspace as Workspace
-    from deepwork.ports import things as things
-    from deepwork.ports.agent import Agent as Agent
-    from deepwork.ports.agent import AgentEvent as AgentEvent
-    from deepwork.ports.agent import AgentSpec as AgentSpec
-    from deepwork.ports.agent import AgentTask as AgentTask
-    from deepwork.ports.agent import Called as Called
-    from deepwork.ports.agent import Ended as Ended
-    from deepwork.ports.agent import Failed as Failed
-    from deepwork.ports.agent import Limited as Limited
-    from deepwork.ports.agent import Said as Said
-    from deepwork.ports.agent import Spent as Spent
-    from deepwork.ports.call import ToolCall as ToolCall
-    from deepwork.ports.context import PluginContext as PluginContext
-    from deepwork.ports.context import TrustedCommand as TrustedCommand
-    from deepwork.ports.inbox import Answerer as Answerer
-    from deepwork.ports.inbox import InboxAction as InboxAction
-    from deepwork.ports.inbox import InboxItem as InboxItem
-    from deepwork.ports.inbox import InboxSource as InboxSource
-    from deepwork.ports.job_source import JobSource as JobSource
-    from deepwork.ports.records import AgentMail as AgentMail
-    from deepwork.ports.records import AgentMessage as AgentMessage
-    from deepwork.ports.records import Check as Check
-    from deepwork.ports.records import Finding as Finding
-    from deepwork.ports.records import HttpApp as HttpApp
-    from deepwork.ports.records import InitStep as InitStep
-    from deepwork.ports.records import Level as Level
-    from deepwork.ports.records import PromptSpec as PromptSpec
-    from deepwork.ports.records import ResourceSpec as ResourceSpec
-    from deepwork.ports.records import ReviewRunnerSpec as ReviewRunnerSpec
-    from deepwork.ports.records import StateStoreSpec as StateStoreSpec
-    from deepwork.ports.records import ToolSet as ToolSet
-    from deepwork.ports.records import ToolSpec as ToolSpec
-    from deepwork.ports.records import TransportSpec as TransportSpec
-    from deepwork.ports.review_runner import ReviewRunner as ReviewRunner
-    from deepwork.ports.state_store import StateStore as StateStore
-    from deepwork.programs.git import Git as Git
-    from deepwork.programs.processes import allowed_environment as allowed_environment
-    from deepwork.programs.processes import run_program as run_program
-    from deepwork.project.access import Project as Project
-    from deepwork.project.command_context import open_context as open_context
-    from deepwork.project.opened import open_project as open_project
-    from deepwork.project.rehearsal import Rehearsal as Rehearsal
-    from deepwork.project.settings import NeedsTrust as NeedsTrust
-    from deepwork.project.settings import at_most as at_most
-    from deepwork.project.settings import same as same
-    from deepwork.project.unopened import project_at as project_at
-    from deepwork.sessions.manager import standing_in as standing_in
-    from deepwork.sessions.standing import WaitingStep as WaitingStep
-    from deepwork.sessions.standing import WaitKind as WaitKind
-    from deepwork.sessions.standing import waiting_steps as waiting_steps
+    from deepwork.engine.engine import Engine
+    from deepwork.engine.reports import Report
+    from deepwork.errors import (
+        BadVerdict,
+        ConfigError,
+        CorruptSession,
+        DeepWorkError,
+        JobLoadError,
+        PathRefused,
+        ProgramMissing,
+        RunnerError,
+        RunnerTimeout,
+        RunnerUnavailable,
+        StaleSession,
+        StorageError,
+        ToolError,
+        UnknownSession,
+    )
+    from deepwork.gate.verdicts import read_verdict, same_verdict, verdict_schema
+    from deepwork.jobs.parse import JobReading, parse_job
+    from deepwork.jobs.reader import JobReader
+    from deepwork.models import history
+    from deepwork.models.jobs import Job, JobFile, Step, StepOutput, Workflow
+    from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, ReviewRequest, Usage, Verdict
+    from deepwork.models.sessions import Session, SessionStatus, SessionSummary
+    from deepwork.paths.folder import Folder
+    from deepwork.paths.paths import read_regular
+    from deepwork.paths.workspace import Workspace
+    from deepwork.ports import things
+    from deepwork.ports.agent import (
+        Agent,
+        AgentEvent,
+        AgentSpec,
+        AgentTask,
+        Called,
+        Ended,
+        Failed,
+        Limited,
+        Said,
+        Spent,
+    )
+    from deepwork.ports.call import ToolCall
+    from deepwork.ports.context import PluginContext, TrustedCommand
+    from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
+    from deepwork.ports.job_source import JobSource
+    from deepwork.ports.records import (
+        AgentMail,
+        AgentMessage,
+        Check,
+        Finding,
+        HttpApp,
+        InitStep,
+        Level,
+        PromptSpec,
+        ResourceSpec,
+        ReviewRunnerSpec,
+        StateStoreSpec,
+        ToolSet,
+        ToolSpec,
+        TransportSpec,
+    )
+    from deepwork.ports.review_runner import ReviewRunner
+    from deepwork.ports.state_store import StateStore
+    from deepwork.programs.git import Git
+    from deepwork.programs.processes import allowed_environment, run_program
+    from deepwork.project.access import Project
+    from deepwork.project.command_context import open_context
+    from deepwork.project.opened import open_project
+    from deepwork.project.rehearsal import Rehearsal
+    from deepwork.project.settings import NeedsTrust, at_most, same
+    from deepwork.project.unopened import project_at
+    from deepwork.sessions.manager import standing_in
+    from deepwork.sessions.memory_store import MemoryStore
+    from deepwork.sessions.standing import waiting_steps
 
-# The names, by the module below `deepwork` that has them; for type checkers they are imported above.
+# fmt: off - one name a line would be a page of its own
+__all__ = [
+    "Agent",
+    "AgentEvent",
+    "AgentMail",
+    "AgentMessage",
+    "AgentSpec",
+    "AgentTask",
+    "Answerer",
+    "BadVerdict",
+    "Called",
+    "Check",
+    "ConfigError",
+    "CorruptSession",
+    "CriterionResult",
+    "DeepWorkError",
+    "Ended",
+    "Engine",
+    "Failed",
+    "Finding",
+    "Folder",
+    "Git",
+    "HandedBack",
+    "HttpApp",
+    "InboxAction",
+    "InboxItem",
+    "InboxSource",
+    "InitStep",
+    "Job",
+    "JobFile",
+    "JobLoadError",
+    "JobReader",
+    "JobReading",
+    "JobSource",
+    "Level",
+    "Limited",
+    "MemoryStore",
+    "NeedsTrust",
+    "NeedsWork",
+    "Passed",
+    "PathRefused",
+    "PluginContext",
+    "ProgramMissing",
+    "Project",
+    "PromptSpec",
+    "Rehearsal",
+    "Report",
+    "ResourceSpec",
+    "ReviewRequest",
+    "ReviewRunner",
+    "ReviewRunnerSpec",
+    "RunnerError",
+    "RunnerTimeout",
+    "RunnerUnavailable",
+    "Said",
+    "Session",
+    "SessionStatus",
+    "SessionSummary",
+    "Spent",
+    "StaleSession",
+    "StateStore",
+    "StateStoreSpec",
+    "Step",
+    "StepOutput",
+    "StorageError",
+    "ToolCall",
+    "ToolError",
+    "ToolSet",
+    "ToolSpec",
+    "TransportSpec",
+    "TrustedCommand",
+    "UnknownSession",
+    "Usage",
+    "Verdict",
+    "Workflow",
+    "Workspace",
+    "allowed_environment",
+    "at_most",
+    "history",
+    "open_context",
+    "open_project",
+    "parse_job",
+    "project_at",
+    "read_regular",
+    "read_verdict",
+    "run_program",
+    "same",
+    "same_verdict",
+    "standing_in",
+    "things",
+    "verdict_schema",
+    "waiting_steps",
+]
+# fmt: on
+
+# The same names, by the module below `deepwork` that has them: where each is imported from at its first use.
 _NAMES = {
     "ports": "things",
     "engine.engine": "Engine",
@@ -110,7 +189,7 @@ _NAMES = {
         "RunnerError RunnerTimeout RunnerUnavailable StaleSession StorageError ToolError UnknownSession"
     ),
     "gate.verdicts": "read_verdict same_verdict verdict_schema",
-    "jobs.parse": "parse_job",
+    "jobs.parse": "JobReading parse_job",
     "jobs.reader": "JobReader",
     "models": "history",
     "models.jobs": "Job JobFile Step StepOutput Workflow",
@@ -139,7 +218,8 @@ _NAMES = {
     "project.settings": "at_most NeedsTrust same",
     "project.unopened": "project_at",
     "sessions.manager": "standing_in",
-    "sessions.standing": "waiting_steps WaitingStep WaitKind",
+    "sessions.memory_store": "MemoryStore",
+    "sessions.standing": "waiting_steps",
 }
 _MODULES = {name: f"deepwork.{module}" for module, names in _NAMES.items() for name in names.split()}
 
@@ -160,7 +240,7 @@ _MOVED_NAMES = {
     "models.replies": "AbortedWorkflow BeginStep FinishedStep StartedWorkflow WorkflowList",
     "models.reviews": "ReviewTask",
     "models.sessions": "SCHEMA_VERSION StepProgress StepStatus",
-    "models.standing": "MAX_HEAD read_head Standing",
+    "models.standing": "MAX_HEAD read_head Standing WaitingStep WaitKind",
     "paths.folder": "FileBeside",
     "paths.locks": "LockHeld",
     "paths.paths": "is_utf8 open_regular resolve_inside",
@@ -184,8 +264,6 @@ _MOVED_NAMES = {
     "text": "one_line quoted quoted_lines visible visible_lines",
 }
 MOVED = {name: f"deepwork.{module}" for module, names in _MOVED_NAMES.items() for name in names.split()}
-
-__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,9 @@ import click
 import pytest
 
 from deepwork.api import Answerer, open_context
+from deepwork.builtin.local_jobs import PACKAGED
 from deepwork.errors import UnknownName
+from deepwork.loading.features import FEATURES
 from deepwork.testing import Refused, review, step
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +40,26 @@ async def test_without_json_store_a_server_asks_for_another_store_and_works_with
     assert "feature 'json_store'" in error.value.message
     async with project.agent(project.server(state_store="memory")) as agent:
         assert (await agent.start())["step_id"] == "a"
+
+
+def test_without_memory_store_a_server_names_the_feature_and_jobs_can_still_be_tested(project, leave_out, here):
+    leave_out("memory_store")
+    project.write_job(steps=[step("a")])
+    with pytest.raises(UnknownName) as error:
+        project.server(state_store="memory")
+    assert "no state store 'memory'" in error.value.message
+    assert "feature 'memory_store'" in error.value.message
+    assert here("jobs", "test", PACKAGED / "project_tour").code == 0  # a rehearsal has a store of its own
+
+
+def test_without_authoring_its_commands_are_unknown_and_the_error_names_the_feature(leave_out, here):
+    leave_out("authoring")
+    for command in ("check", "new", "test"):
+        with pytest.raises(click.UsageError) as error:
+            here("jobs", command)
+        assert f"No such command '{command}'. Left out: feature 'authoring'." in error.value.message
+    assert "  check " not in here("jobs", "--help").out
+    assert here("jobs", "list").code == 0
 
 
 async def test_without_local_jobs_there_are_no_workflows(project, leave_out):
@@ -92,6 +114,40 @@ async def test_without_reviewers_everything_runs_where_the_gate_is_off(project, 
     async with project.agent(project.server(enable_quality_gate=False)) as agent:
         await agent.start()
         assert (await agent.finish({"a.md": "a.md"}))["status"] == "workflow_complete"
+
+
+# What `deepwork serve --no-plugin FEATURE` says of an option that needs the feature.
+NEEDED_BY = {
+    "json_store": ([], 1, r"no store: choose state\.store; available: memory; left out: .*feature 'json_store'"),
+    "memory_store": (["--state-store", "memory"], 1, r"no state store 'memory'.*feature 'memory_store'"),
+    "local_jobs": ([], 0, r"\A\Z"),
+    "reviewers": (["--external-runner", "acme"], 1, r"no review runner 'acme'.*feature 'reviewers'"),
+    "workflow_tools": (["--tools", "core"], 1, r"no tool set 'core'.*feature 'workflow_tools'"),
+    "authoring": ([], 0, r"\A\Z"),
+    "http": (["--transport", "http"], 2, r"'http' is not 'stdio'\. Left out: feature 'http'"),
+    "people": ([], 0, r"\A\Z"),
+    "clients": ([], 0, r"\A\Z"),
+}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_an_option_leaves_a_feature_out_for_one_server(run, feature):
+    arguments, code, seen = NEEDED_BY[feature]
+    ended = run("serve", "--no-plugin", feature, *arguments)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert re.search(seen, ended.stderr, re.DOTALL)
+
+
+async def test_the_option_changes_what_a_server_offers(project, install):
+    install("good")
+    project.write_job(steps=[step("a", reviews=[review()])])
+    async with project.stdio_agent("--no-plugin", "local_jobs") as agent:
+        assert "demo" not in {job["name"] for job in (await agent.call("get_workflows"))["jobs"]}
+    async with project.stdio_agent("--no-plugin", "workflow_tools") as agent:
+        assert "start_workflow" not in {tool.name for tool in await agent.client.list_tools()}
+    async with project.stdio_agent("--no-plugin", "reviewers") as agent:
+        with pytest.raises(Refused, match=r"have reviews, and there is no reviewer 'self'.*feature 'reviewers'"):
+            await agent.start()
 
 
 def test_without_http_its_transports_and_options_are_unknown_and_the_error_names_the_feature(project, leave_out, run):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deepwork.builtin.memory_store import MemoryStore
+from deepwork.api import MemoryStore
 from deepwork.errors import StorageError
 from deepwork.testing import a_session
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from deepwork.api import Job, JobLoadError, JobReader
 from deepwork.builtin.local_jobs import PACKAGED, FolderJobs
 from deepwork.jobs.catalogue import Catalogue
-from deepwork.jobs.parse import parse_content
+from deepwork.jobs.parse import JobReading
 
 SHAPES = runpy.run_path(str(Path(__file__).with_name("hostile_jobs.py")))
 
@@ -66,7 +66,7 @@ def test_any_change_of_a_job_file_leaves_a_job_or_an_error_that_names_the_file(f
     start = data.draw(st.integers(0, len(full)))
     end = data.draw(st.integers(start, min(start + 60, len(full))))
     new = data.draw(st.one_of(st.sampled_from(PIECES), st.text(max_size=20)))
-    result = parse_content((full[:start] + new + full[end:]).encode(errors="surrogatepass"), FOLDER)
+    result = JobReading.of((full[:start] + new + full[end:]).encode(errors="surrogatepass"), FOLDER).result
     assert isinstance(result, Job | JobLoadError)
     if isinstance(result, JobLoadError):
         for line in result.message.removeprefix("Failed to load: ").splitlines():
@@ -77,7 +77,7 @@ def test_any_change_of_a_job_file_leaves_a_job_or_an_error_that_names_the_file(f
 @settings(max_examples=200)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_job_or_an_error_that_names_the_file(content):
-    result = parse_content(content, FOLDER)
+    result = JobReading.of(content, FOLDER).result
     assert isinstance(result, JobLoadError)
     assert str(FOLDER / "job.yml") in result.message
 

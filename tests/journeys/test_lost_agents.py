@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from deepwork import hookimpl
-from deepwork.api import StateStoreSpec
-from deepwork.builtin.memory_store import MemoryStore
+from deepwork.api import MemoryStore, StateStoreSpec
 from deepwork.errors import StorageError
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager

@@ -8,8 +8,7 @@ import os
 import pytest
 
 from deepwork import hookimpl
-from deepwork.api import StateStoreSpec
-from deepwork.builtin.memory_store import MemoryStore
+from deepwork.api import MemoryStore, StateStoreSpec
 from deepwork.paths.user_folders import user_config_file
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deepwork import hookimpl
-from deepwork.api import StateStoreSpec
-from deepwork.builtin.memory_store import MemoryStore
+from deepwork.api import MemoryStore, StateStoreSpec
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 

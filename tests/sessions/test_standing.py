@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deepwork.models.sessions import Session
-from deepwork.sessions.standing import WaitKind, waiting_steps
+from deepwork.models.standing import WaitKind
+from deepwork.sessions.standing import waiting_steps
 from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from deepwork.api import Workspace
+from deepwork.api import MemoryStore, Workspace
 from deepwork.builtin.json_store import JsonStore
-from deepwork.builtin.memory_store import MemoryStore
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract
 from deepwork.testing.machines import StoreMachine
 

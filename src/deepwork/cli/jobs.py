@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from deepwork.cli.extended import left_out_text
 from deepwork.commands.groups import CommandGroup
 from deepwork.commands.options import exact_path_option, json_option, path_option
 from deepwork.commands.terminal import Styled, say, say_json, say_notices
@@ -26,6 +27,12 @@ class JobsGroup(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; features are loaded only for a command that the core does not have."""
         return super().get_command(ctx, cmd_name) or self._of_features().get(cmd_name)
+
+    def cure(self, ctx: click.Context, name: str) -> str:
+        """Name the command that was meant, or the features that are left out: one of them may have it."""
+        from deepwork.cli.plugin_commands import loaded_features
+
+        return super().cure(ctx, name) or left_out_text(loaded_features())
 
     def _of_features(self) -> Mapping[str, click.Command]:
         from deepwork.cli.plugin_commands import feature_commands

@@ -15,12 +15,9 @@ from deepwork.documents.limits import MAX_BYTES
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import MAX_PROBLEMS, DocumentError, Problem, refuse
 from deepwork.errors import JobLoadError, PathRefused
-from deepwork.models.jobs import PATTERNS, FileInput, Job, JobFile, Step
+from deepwork.models.jobs import FILE_NAME, PATTERNS, FileInput, Job, JobFile, Step
 from deepwork.paths.paths import describe, read_regular, resolve_inside
 from deepwork.text import visible
-
-FILE_NAME = "job.yml"
-NOT_A_FOLDER = "is not a directory"
 
 # Keys that only the later job format has at the top.
 LATER_KEYS = ("step_arguments",)
@@ -45,6 +42,42 @@ class JobReading:
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
+    @classmethod
+    def of(cls, content: bytes, job_dir: Path) -> JobReading:
+        """Read the content of a job's file, and note everything that is wrong with it, with the rule that it breaks."""
+        document, rule = None, "yaml"
+        try:
+            document, rule = read_document(content), "later-format"
+            refuse(_later_format(document))
+            rule = "schema"
+            definition = document.validate(JobFile, patterns=PATTERNS)
+            refuse(_contradictions(definition, document))
+            unreadable_files = [*_missing_instructions(definition, document, job_dir)]
+            used = {step_id for workflow in definition.workflows for step_id in workflow.step_ids} or None
+            errors = _first(problem for step_id, problem in unreadable_files if used is None or step_id in used)
+            unused = [problem for step_id, problem in unreadable_files if used is not None and step_id not in used]
+            warnings = _first(chain(unused, _doubts(definition, document, job_dir)))
+        except DocumentError as error:
+            return cls(job_dir, document=document, refusal=error.of_rule(rule))
+        except Exception as error:  # noqa: BLE001 - a hostile file must not take the good jobs with it
+            problem = Problem(f"cannot be read ({type(error).__name__})", rule=rule)
+            return cls(job_dir, document=document, refusal=DocumentError(problem))
+        return cls(job_dir, definition, document, errors=errors, warnings=warnings)
+
+    @staticmethod
+    def content_of(job_dir: Path) -> bytes:
+        """Read the bytes of a job's file.
+
+        Raises:
+            PathRefused: The folder does not exist, or its file cannot be read.
+        """
+        if not os.path.isdir(job_dir):
+            raise PathRefused("is not a directory")
+        try:
+            return read_regular(FILE_NAME, [job_dir], limit=MAX_BYTES)
+        except (PathRefused, OSError) as error:
+            raise PathRefused(_why_unreadable(job_dir, error)) from None
+
     @property
     def result(self) -> Job | JobLoadError:
         """The job, or the error of its file."""
@@ -62,51 +95,10 @@ def parse_job(path: Path) -> Job | JobLoadError:
     """
     job_dir = path.parent if path.name == FILE_NAME else path
     try:
-        return parse_content(read_job_file(job_dir), job_dir)
-    except NotADirectoryError:
-        return load_error(job_dir, f"{visible(str(job_dir))} {NOT_A_FOLDER}")
-    except (PathRefused, OSError) as error:
-        return unreadable(job_dir, error)
-
-
-def read_job_file(job_dir: Path) -> bytes:
-    """Read the bytes of a job's file.
-
-    Raises:
-        NotADirectoryError: There is no such folder.
-        PathRefused: The file is not a regular file of the folder.
-        OSError: It cannot be read.
-    """
-    if not os.path.isdir(job_dir):
-        raise NotADirectoryError(str(job_dir))
-    return read_regular(FILE_NAME, [job_dir], limit=MAX_BYTES)
-
-
-def parse_content(content: bytes, job_dir: Path) -> Job | JobLoadError:
-    """Make a job of the content of its file."""
-    return examine(content, job_dir).result
-
-
-def examine(content: bytes, job_dir: Path) -> JobReading:
-    """Read the content of a job's file, and note everything that is wrong with it, with the rule that it breaks."""
-    document, rule = None, "yaml"
-    try:
-        document, rule = read_document(content), "later-format"
-        refuse(_later_format(document))
-        rule = "schema"
-        definition = document.validate(JobFile, patterns=PATTERNS)
-        refuse(_contradictions(definition, document))
-        unreadable_files = [*_missing_instructions(definition, document, job_dir)]
-        used = {step_id for workflow in definition.workflows for step_id in workflow.step_ids} or None
-        errors = _first(problem for step_id, problem in unreadable_files if used is None or step_id in used)
-        unused = [problem for step_id, problem in unreadable_files if used is not None and step_id not in used]
-        warnings = _first(chain(unused, _doubts(definition, document, job_dir)))
-    except DocumentError as error:
-        return JobReading(job_dir, document=document, refusal=error.of_rule(rule))
-    except Exception as error:  # noqa: BLE001 - a hostile file must not take the good jobs with it
-        problem = Problem(f"cannot be read ({type(error).__name__})", rule=rule)
-        return JobReading(job_dir, document=document, refusal=DocumentError(problem))
-    return JobReading(job_dir, definition, document, errors=errors, warnings=warnings)
+        return JobReading.of(JobReading.content_of(job_dir), job_dir).result
+    except PathRefused as error:
+        place = job_dir / FILE_NAME if job_dir.is_dir() else job_dir
+        return load_error(job_dir, f"{visible(str(place))} {error.message}")
 
 
 def load_error(job_dir: Path, message: str) -> JobLoadError:
@@ -116,10 +108,10 @@ def load_error(job_dir: Path, message: str) -> JobLoadError:
 
 def unreadable(job_dir: Path, error: PathRefused | OSError) -> JobLoadError:
     """Make the error of a job whose file cannot be read."""
-    return load_error(job_dir, f"{visible(str(job_dir / FILE_NAME))} {why_unreadable(job_dir, error)}")
+    return load_error(job_dir, f"{visible(str(job_dir / FILE_NAME))} {_why_unreadable(job_dir, error)}")
 
 
-def why_unreadable(job_dir: Path, error: PathRefused | OSError) -> str:
+def _why_unreadable(job_dir: Path, error: PathRefused | OSError) -> str:
     """Return why a job's file cannot be read, and which file was probably meant."""
     if isinstance(error, FileNotFoundError):
         return f"not found{_other_name(job_dir)}"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from deepwork.documents.limits import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
-from deepwork.jobs.parse import FILE_NAME, load_error, parse_content, unreadable
-from deepwork.models.jobs import Job
+from deepwork.jobs.parse import JobReading, load_error, unreadable
+from deepwork.models.jobs import FILE_NAME, Job
 from deepwork.paths.paths import is_utf8, open_regular
 
 log = logging.getLogger("deepwork.jobs")
@@ -181,7 +181,7 @@ class JobReader:
             if not self._allowance.is_left():
                 return load_error(self.folder / name, "not read yet, because others are very large; call again")
             with self._allowance.spent():
-                result = parse_content(content, self.folder / name)
+                result = JobReading.of(content, self.folder / name).result
             for line in (*result.errors, *result.warnings) if isinstance(result, Job) else ():
                 log.warning("%s", line)
         is_settled = all(now - changed_at > SETTLED_NS for changed_at in stamp[3:])

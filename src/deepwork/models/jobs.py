@@ -22,6 +22,9 @@ from pydantic import (
 
 from deepwork.models.outputs import KINDS
 
+# The file of a job, in the job's folder.
+FILE_NAME = "job.yml"
+
 _NAME = r"^[a-z][a-z0-9_]*$"
 _VERSION = r"^\d+\.\d+\.\d+$"
 # What the patterns allow, for the author of a job file.

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from deepwork.text import one_line
@@ -24,6 +25,26 @@ MAX_NAME = 100
 _HEAD_END = re.compile(rb',\s*"instance_id"\s*:')
 
 _POSITION = re.compile(r"step (\d{1,9}) of (\d{1,9})")
+
+
+class WaitKind(StrEnum):
+    """Why only a person can say how a step goes on."""
+
+    FAILED_GATE = "failed-gate"
+    NO_VERDICT = "no-verdict"
+    RUNNER = "runner"
+    OVERRIDE = "override"
+
+
+@dataclass(frozen=True)
+class WaitingStep:
+    """A step that waits, since when, what was said of it last, and the first files of its last report."""
+
+    step_id: str
+    kind: WaitKind
+    since: str
+    text: str
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

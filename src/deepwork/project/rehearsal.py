@@ -21,6 +21,7 @@ from deepwork.ports.inbox import Answerer
 from deepwork.ports.job_source import JobSource
 from deepwork.ports.records import ReviewRunnerSpec, StateStoreSpec
 from deepwork.sessions.manager import StateManager
+from deepwork.sessions.memory_store import MemoryStore
 
 TIMEOUT = 120
 MAX_ATTEMPTS = 3
@@ -46,14 +47,14 @@ class Rehearsal:
     Args:
         job: The job.
         folder: An empty folder, which stands for the project.
-        store: A store that forgets.
         reviewer: Who judges, unless another gate is named.
     """
 
-    def __init__(self, job: Job, folder: Path, *, store: StateStoreSpec, reviewer: ReviewRunnerSpec) -> None:
+    def __init__(self, job: Job, folder: Path, reviewer: ReviewRunnerSpec) -> None:
         self._job = job
         self._call = ToolCall()
         self.workspace = Workspace(folder)
+        store = StateStoreSpec(name="memory", open=lambda _: MemoryStore(), persists=False)
         self._sessions = StateManager(store, self.workspace)
         judge = Reviewer.of(reviewer)
         self._gate = QualityGate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from itertools import dropwhile, islice, takewhile
 
@@ -31,7 +31,17 @@ from deepwork.models.history import (
     Waiting,
 )
 from deepwork.models.sessions import Session, StepProgress
-from deepwork.models.standing import MAX_NAME, MAX_TEXT, MAX_WAITS, Head, Pause, Standing, Wait
+from deepwork.models.standing import (
+    MAX_NAME,
+    MAX_TEXT,
+    MAX_WAITS,
+    Head,
+    Pause,
+    Standing,
+    Wait,
+    WaitingStep,
+    WaitKind,
+)
 from deepwork.sessions.notes import PERSON
 from deepwork.text import one_line
 
@@ -73,26 +83,6 @@ class StepState(StrEnum):
     OPEN = "open"
     WAITING = "waiting"
     SKIPPED = "skipped"
-
-
-class WaitKind(StrEnum):
-    """Why only a person can say how a step goes on."""
-
-    FAILED_GATE = "failed-gate"
-    NO_VERDICT = "no-verdict"
-    RUNNER = "runner"
-    OVERRIDE = "override"
-
-
-@dataclass(frozen=True)
-class WaitingStep:
-    """A step that waits, since when, what was said of it last, and the first files of its last report."""
-
-    step_id: str
-    kind: WaitKind
-    since: str
-    text: str
-    files: tuple[str, ...] = ()
 
 
 def standing_of(session: Session, revision: int | None = None) -> Standing:

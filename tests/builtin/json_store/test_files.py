@@ -13,9 +13,8 @@ import time
 import anyio
 import pytest
 
-from deepwork.api import Session, Workspace
+from deepwork.api import MemoryStore, Session, Workspace
 from deepwork.builtin.json_store import JsonStore
-from deepwork.builtin.memory_store import MemoryStore
 from deepwork.errors import CorruptSession, PathRefused, StorageError
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork.testing import a_session

@@ -17,7 +17,6 @@ from deepwork.builtin.authoring.rules import rules
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import say, say_json, say_text
 from deepwork.documents.sarif import SarifResult, sarif_log
-from deepwork.jobs.parse import NOT_A_FOLDER
 from deepwork.text import visible
 
 # Errors of steps; the job loads in spite of them.
@@ -66,7 +65,7 @@ def _line(finding: JobFinding) -> str:
     """Write a finding as a line; without a file, name the folder instead."""
     if finding.rule != "unreadable":
         return finding.at
-    place = finding.file.parent if finding.message == NOT_A_FOLDER else finding.file
+    place = finding.file if finding.file.parent.is_dir() else finding.file.parent
     return f"{visible(str(place))} {finding.message}"
 
 

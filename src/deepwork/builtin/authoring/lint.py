@@ -9,13 +9,21 @@ from functools import cached_property
 from itertools import combinations, islice
 from pathlib import Path
 
+from deepwork.api import JobReading
 from deepwork.builtin.authoring import wording
 from deepwork.builtin.authoring.findings import JobFinding, with_ignored
 from deepwork.documents.document import Document
 from deepwork.documents.problems import MAX_PROBLEMS, Problem
 from deepwork.errors import PathRefused
-from deepwork.jobs.parse import FILE_NAME, NOT_A_FOLDER, JobReading, examine, read_job_file, why_unreadable
-from deepwork.models.jobs import MAX_GROUP_INSTRUCTIONS, MAX_INSTRUCTIONS, FileInput, JobFile, Review, Step
+from deepwork.models.jobs import (
+    FILE_NAME,
+    MAX_GROUP_INSTRUCTIONS,
+    MAX_INSTRUCTIONS,
+    FileInput,
+    JobFile,
+    Review,
+    Step,
+)
 from deepwork.paths.paths import describe, read_regular, resolve_inside
 from deepwork.text import near
 
@@ -45,15 +53,15 @@ class LintedJob:
     @cached_property
     def reading(self) -> JobReading | Problem:
         """The reading of the file as a server does it, or the problem that prevents it."""
+        unsaved = self.unsaved.get(self.file)
         try:
-            unsaved = self.unsaved.get(self.file)
-            content = read_job_file(self.job_dir) if unsaved is None else unsaved.encode("utf-8", "surrogatepass")
-        except NotADirectoryError:
-            return Problem(NOT_A_FOLDER, rule="unreadable")
-        except (PathRefused, OSError) as error:
-            return Problem(why_unreadable(self.job_dir, error), rule="unreadable")
+            content = (
+                JobReading.content_of(self.job_dir) if unsaved is None else unsaved.encode("utf-8", "surrogatepass")
+            )
+        except PathRefused as error:
+            return Problem(error.message, rule="unreadable")
         self.texts[self.file] = content.decode("utf-8", "replace")
-        return examine(content, self.job_dir)
+        return JobReading.of(content, self.job_dir)
 
     @cached_property
     def texts(self) -> dict[Path, str]:

@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from deepwork import __version__
-from deepwork.api import Job, Step, project_at
+from deepwork.api import Job, JobReading, Step, project_at
 from deepwork.builtin.authoring import symbols
 from deepwork.builtin.authoring.findings import JobFinding
 from deepwork.builtin.authoring.job_tests import SUFFIX, files_in, parsed_test, unknown_names
@@ -25,8 +25,7 @@ from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
 from deepwork.errors import DeepWorkError, PathRefused
-from deepwork.jobs.parse import FILE_NAME, examine
-from deepwork.models.jobs import MAX_INSTRUCTIONS
+from deepwork.models.jobs import FILE_NAME, MAX_INSTRUCTIONS
 from deepwork.paths.paths import read_regular
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class JobServer:
 
     def _job(self, job_dir: Path) -> Job | None:
         text = self.text(job_dir / FILE_NAME)
-        result = None if text is None else examine(text.encode("utf-8", "surrogatepass"), job_dir).result
+        result = None if text is None else JobReading.of(text.encode("utf-8", "surrogatepass"), job_dir).result
         return result if isinstance(result, Job) else None
 
     # Names

@@ -27,8 +27,8 @@ from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError
 from deepwork.errors import ConfigError, JobLoadError, ToolError
-from deepwork.jobs.parse import FILE_NAME
 from deepwork.models.job_tests import JobTest
+from deepwork.models.jobs import FILE_NAME
 from deepwork.paths.private_folders import private_folder
 
 # What differs from one session to the next, so that no test can expect it.

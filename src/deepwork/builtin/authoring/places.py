@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deepwork.api import Job, parse_job, project_at
 from deepwork.errors import ConfigError, JobLoadError
-from deepwork.jobs.parse import FILE_NAME
+from deepwork.models.jobs import FILE_NAME
 from deepwork.text import nearest
 
 

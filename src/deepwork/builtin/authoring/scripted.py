@@ -15,9 +15,7 @@ from deepwork.api import (
     ReviewRequest,
     ReviewRunner,
     ReviewRunnerSpec,
-    StateStoreSpec,
 )
-from deepwork.builtin.memory_store import MemoryStore
 from deepwork.errors import RunnerError
 from deepwork.paths.private_folders import private_folder
 
@@ -68,9 +66,8 @@ async def rehearsed(job: Job, reviewer: ReviewRunner) -> AsyncIterator[Rehearsal
     """Open a rehearsal of a job in a private folder, which goes with it."""
     # `judges_project`: it is asked at every report, because what it was told may have changed.
     spec = ReviewRunnerSpec(name=NAME, create=lambda: reviewer, max_inline_files=0, judges_project=True)
-    store = StateStoreSpec(name="memory", open=lambda _: MemoryStore(), persists=False)
     with private_folder() as folder:
-        rehearsal = Rehearsal(job, folder, store=store, reviewer=spec)
+        rehearsal = Rehearsal(job, folder, spec)
         try:
             yield rehearsal
         finally:

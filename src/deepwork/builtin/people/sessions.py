@@ -8,10 +8,10 @@ from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from deepwork.api import Project, WaitingStep, WaitKind, standing_in, waiting_steps
+from deepwork.api import Project, standing_in, waiting_steps
 from deepwork.errors import CorruptSession, UnknownItem
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
-from deepwork.models.standing import Pause
+from deepwork.models.standing import Pause, WaitingStep, WaitKind
 from deepwork.ports.call import LOCAL
 from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.ports.state_store import StateStore

@@ -1,8 +1,7 @@
 """Its job source, its store and its runner print whenever they are used."""
 
 from deepwork import hookimpl
-from deepwork.api import JobSource, ReviewRunner, ReviewRunnerSpec, StateStoreSpec, same_verdict
-from deepwork.builtin.memory_store import MemoryStore
+from deepwork.api import JobSource, MemoryStore, ReviewRunner, ReviewRunnerSpec, StateStoreSpec, same_verdict
 
 
 class ChattySource(JobSource):
