@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from deepwork.engine.active import ActiveSessions
 from deepwork.engine.choice import chosen_names
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs, unread_inputs
-from deepwork.engine.replies import Replies, begin_step
+from deepwork.engine.replies import Replies, ReplyContext, begin_step
 from deepwork.engine.reports import (
     Reading,
     Report,
@@ -32,10 +33,12 @@ from deepwork.errors import RunnerUnavailable, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
 from deepwork.gate.snapshot import Snapshot
-from deepwork.gate.work import Work
+from deepwork.gate.work import Reviewer, Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.history import Waiting
+from deepwork.models.jobs import Step
+from deepwork.models.outputs import Outputs
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
 from deepwork.paths.workspace import Workspace
@@ -45,7 +48,7 @@ from deepwork.sessions import transitions
 from deepwork.sessions.definition import Definitions, read_instructions, upgraded
 from deepwork.sessions.manager import StateManager, Target
 from deepwork.sessions.standing import is_open, permitted_override
-from deepwork.sessions.transitions import Completion
+from deepwork.sessions.transitions import Beginning, Completion
 
 WHERE = "?"
 
@@ -116,23 +119,13 @@ class Engine:
         require_texts(goal=goal)
         await self.strict.check_start()
         job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
-        definition, instructions, git, notices = await to_thread.run_sync(self._prepare, job_name, workflow_name)
-        self._check_reviewers(job_name, definition)
-        parent = await self._parent(call, parent_session_id)
-        session = transitions.new_session(
-            uuid.uuid4().hex,
-            definition,
-            instructions,
-            job_name=job_name,
-            goal=goal,
-            instance_id=instance_id,
-            principal=call.principal,
-            parents=[*parent.parents, parent.session_id] if parent else [],
-            git=git,
-            strict=self._is_strict,
-            now=self._now(),
-        )
-        session = await self.sessions.create(call, session)
+        prepare = partial(self._prepare, call.principal, goal, job_name, workflow_name, instance_id)
+        beginning, notices = await to_thread.run_sync(prepare)
+        self._check_reviewers(job_name, beginning.definition)
+        if parent := await self._parent(call, parent_session_id):
+            beginning = replace(beginning, parents=[*parent.parents, parent.session_id])
+        new = transitions.new_session(uuid.uuid4().hex, beginning, now=self._now())
+        session = await self.sessions.create(call, new)
         stack = await self.sessions.stack_entries(call, session)
         # Only once this session is saved: of two that start at the same time, each then finds the other.
         others = await self._active.others_of(call, session)
@@ -163,12 +156,12 @@ class Engine:
             try:
                 checked = reading.checked()
                 if isinstance(checked, StepProgress):
-                    return await self._replies.of_step(call, session, checked, reading.changes, target.view)
+                    context = ReplyContext(call, session, reading.changes, target.view)
+                    return await self._replies.of_step(context, checked)
                 session, decision = await self._judged_and_completed(call, session, checked, copied)
                 # A review may have taken minutes: the sessions of the stack are read again after it.
-                view = None if decision else target.view
-                completion = checked.completion
-                return await self._replies.of_decision(call, session, completion, decision, reading.changes, view)
+                context = ReplyContext(call, session, reading.changes, None if decision else target.view)
+                return await self._replies.of_decision(context, checked.completion, decision)
             except ToolError as error:
                 step_id = report.step_id
                 raise await self._replies.refusal(call, session, error, report.outputs, step_id=step_id) from error
@@ -248,7 +241,7 @@ class Engine:
 
     def _check(self, session: Session, report: Report, copied: Snapshot) -> Submission:
         """Check everything, copy what is to be judged, and read what the next step needs: all before any effect."""
-        definition, roots = session.pinned, self._workspace.output_roots
+        definition = session.pinned
         step = definition.steps[report.step_id or session.current_step_id]
         owner = f"step {step.id!r} of {session.workflow}, session {session.session_id!r}"
         override = permitted_override(session, step.id) or report.stated_override
@@ -257,32 +250,18 @@ class Engine:
         checked = check_outputs(
             report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if is_copied else None
         )
-        notices = [*checked.notices]
-        work = None
-        if reviewers:
-            work = Work(
-                session_id=session.session_id,
-                job_name=session.job_name,
-                workflow_name=session.workflow_name,
-                step=step,
-                outputs=checked.outputs,
-                outputs_by_step=session.outputs_by_step,
-                notes=report.notes,
-                reviewers=reviewers,
-            )
-            inputs = [path for path, _ in work.inputs]
-            for path in inputs if is_copied else ():
-                copied.add(path, roots)
-            notices += unread_inputs(inputs, self._workspace, copied)
+        work = _work(session, step, checked.outputs, report.notes, reviewers) if reviewers else None
+        inputs = [path for path, _ in work.inputs] if work else []
+        for path in inputs if is_copied else ():
+            copied.add(path, self._workspace.output_roots)
+        notices = [*checked.notices, *unread_inputs(inputs, self._workspace, copied)]
         if report.override and not override and step.reviews:
             notices.append(BLANK_REASON)
-        instructions = {}
-        if step.id == session.current_step_id:
-            following = session.next_entry
-            instructions = read_instructions(definition, following, self._workspace.root, owner=owner)
         gate_off = self.gate is None and bool(step.reviews)
         if gate_off:
             notices.append(GATE_OFF)
+        following = session.next_entry if step.id == session.current_step_id else []
+        instructions = read_instructions(definition, following, self._workspace.root, owner=owner)
         completion = Completion(
             step_id=step.id,
             outputs=checked.outputs,
@@ -357,13 +336,23 @@ class Engine:
             )
 
     def _prepare(
-        self, job_name: str, workflow_name: str
-    ) -> tuple[PinnedDefinition, dict[str, str], GitPlace | None, list[str]]:
+        self, principal: str, goal: str, job_name: str, workflow_name: str, instance_id: str | None
+    ) -> tuple[Beginning, list[str]]:
+        """Read all that a new session needs, and what the agent should know of it; this runs in a thread."""
         job = choose_job(self.catalogue, job_name)
         workflow, notices = choose_workflow(job, workflow_name)
         definition = self._definitions.of(job, workflow)
-        instructions = read_instructions(definition, workflow.entries[0], self._workspace.root)
-        return definition, instructions, _git_place(self._workspace.root), notices
+        beginning = Beginning(
+            job_name=job_name,
+            goal=goal,
+            definition=definition,
+            instructions=read_instructions(definition, workflow.entries[0], self._workspace.root),
+            principal=principal,
+            instance_id=instance_id,
+            git=_git_place(self._workspace.root),
+            strict=self._is_strict,
+        )
+        return beginning, notices
 
     async def _target(
         self,
@@ -393,6 +382,20 @@ class Engine:
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")
+
+
+def _work(session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewer]) -> Work:
+    """Return what the gate is to know of a reported step."""
+    return Work(
+        session_id=session.session_id,
+        job_name=session.job_name,
+        workflow_name=session.workflow_name,
+        step=step,
+        outputs=outputs,
+        outputs_by_step=session.outputs_by_step,
+        notes=notes,
+        reviewers=reviewers,
+    )
 
 
 def _git_place(root: Path) -> GitPlace | None:

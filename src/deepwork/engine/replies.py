@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from deepwork.engine.reports import recorded_step, repeated_step, session_over
@@ -125,6 +127,28 @@ def _joined(sentences: list[str]) -> str:
     return ". ".join(sentence.removesuffix(".") for sentence in sentences)
 
 
+@dataclass(frozen=True)
+class ReplyContext:
+    """What a reply about a step is made of.
+
+    Attributes:
+        call: Whose reply it is.
+        session: The session.
+        changes: What has changed in the job's definition since the session started.
+        view: The other sessions of the stack, if they need not be read again.
+    """
+
+    call: ToolCall
+    session: Session
+    changes: list[str]
+    view: View | None
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The notes of people in the history of the session, and what happened to them."""
+        return entries_of(self.session)
+
+
 class Replies:
     """Replies that need the store or the jobs."""
 
@@ -141,13 +165,7 @@ class Replies:
         self._clock = clock
 
     async def of_decision(
-        self,
-        call: ToolCall,
-        session: Session,
-        completion: Completion,
-        decision: Decision | None,
-        changes: list[str],
-        view: View | None,
+        self, context: ReplyContext, completion: Completion, decision: Decision | None
     ) -> FinishedStep:
         """Tell what was decided on a reported step; without a decision, what is recorded of it.
 
@@ -156,15 +174,14 @@ class Replies:
         """
         if decision and decision.error:
             raise decision.error
-        connection = self._sessions.connection(call)
-        entries = entries_of(session)
+        session, connection = context.session, self._sessions.connection(context.call)
         if decision and decision.kind is not DecisionKind.PASSED:
-            notes = _new_notes(connection, session, entries, completion.step_id)
+            notes = _new_notes(connection, session, context.entries, completion.step_id)
             return FinishedStep(
                 status=StepStatus.NEEDS_WORK,
                 feedback="\n\n".join([*notes, decision.feedback]),
                 failed_reviews=list(decision.failed_reviews) or None,
-                stack=await self._sessions.stack_entries(call, session),
+                stack=await self._sessions.stack_entries(context.call, session),
                 notices=[*completion.notices, *decision.notices, *connection.take_remarks()],
             )
         step = session.step_progress.get(completion.step_id)
@@ -172,38 +189,17 @@ class Replies:
             step = recorded_step(session, completion.step_id, completion.outputs)
         if step is None:
             raise StaleSession("The review of this step was ended by another call; call again")
-        notes = _new_notes(connection, session, entries, completion.step_id)
-        reply = await self._of_step(call, session, entries, step, notes, changes, view)
+        notes = _new_notes(connection, session, context.entries, completion.step_id)
+        reply = await self._of_step(context, step, notes)
         notices = decision.notices if decision else ()
         return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
 
-    async def of_step(
-        self, call: ToolCall, session: Session, step: StepProgress, changes: list[str], view: View | None
-    ) -> FinishedStep:
-        """Return the recorded reply of a completed step, with the stack of now and the notes that it was given.
+    async def of_step(self, context: ReplyContext, step: StepProgress) -> FinishedStep:
+        """Return the recorded reply of a completed step, with the stack of now and the notes that it was given."""
+        return await self._of_step(context, step, quoted_notes(notes_on_report(context.entries, step.step_id)))
 
-        Args:
-            call: Whose reply it is.
-            session: The session.
-            step: The completed step.
-            changes: What has changed in the job's definition since the session started.
-            view: The other sessions of the stack, if they need not be read again.
-        """
-        entries = entries_of(session)
-        notes = quoted_notes(notes_on_report(entries, step.step_id))
-        return await self._of_step(call, session, entries, step, notes, changes, view)
-
-    async def _of_step(
-        self,
-        call: ToolCall,
-        session: Session,
-        entries: list[Entry],
-        step: StepProgress,
-        notes: list[str],
-        changes: list[str],
-        view: View | None,
-    ) -> FinishedStep:
-        reply = step.reply
+    async def _of_step(self, context: ReplyContext, step: StepProgress, notes: list[str]) -> FinishedStep:
+        call, session, reply = context.call, context.session, step.reply
         if reply is None:
             raise StateError(f"Step {step.step_id!r} has no recorded reply")
         connection = self._sessions.connection(call)
@@ -211,15 +207,15 @@ class Replies:
             connection.end(session.session_id)
         return FinishedStep(
             status=reply.status,
-            feedback="\n\n".join([*notes, *_open_texts(connection, session, entries)]) or None,
+            feedback="\n\n".join([*notes, *_open_texts(connection, session, context.entries)]) or None,
             begin_step=begin_step(session, reply.begun_step, reply.open_members) if reply.begun_step else None,
             summary=reply.summary,
             all_outputs=reply.all_outputs,
             outputs_by_step=reply.outputs_by_step,
-            stack=await self._sessions.stack_entries(call, session, view),
+            stack=await self._sessions.stack_entries(call, session, context.view),
             notices=[
                 *reply.notices,
-                *await self._changes_since(call, session, reply.begun_step, changes, view),
+                *await self._changes_since(context, reply.begun_step),
                 *connection.take_remarks(),
             ],
         )
@@ -355,17 +351,16 @@ class Replies:
             lambda: resume_text(session, self._workspace, is_beside_step=is_beside_step)
         )
 
-    async def _changes_since(
-        self, call: ToolCall, session: Session, begun_step: str | None, changes: list[str], view: View | None
-    ) -> list[str]:
+    async def _changes_since(self, context: ReplyContext, begun_step: str | None) -> list[str]:
         """Return sentences on what has changed since the step was completed."""
+        session = context.session
         if not session.is_active:
             over = [f"The workflow is over: {session.status}."] if begun_step else []
-            stack = await self._sessions.stack(call, view=view)
+            stack = await self._sessions.stack(context.call, view=context.view)
             return over + back_to(next(reversed(stack), None))
         if begun_step != session.current_step_id:
             return [f"This step was completed before; the current step is {session.current_step_id!r}."]
-        return changes
+        return context.changes
 
     def edited(self, session: Session, job: Job | JobLoadError | None) -> list[str]:
         """Return a notice if the job is no longer what the session runs on; none for a session that is over."""

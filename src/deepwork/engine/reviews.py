@@ -16,13 +16,14 @@ from deepwork.gate.gate import Judgement, QualityGate, ReviewProgress
 from deepwork.gate.history import RecordedVerdicts, judgement_events
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
+from deepwork.models.reviews import Limits
 from deepwork.models.sessions import Session
 from deepwork.ports.call import ToolCall
 from deepwork.programs.process_end import PendingRecord
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import is_open, recent_entries
-from deepwork.sessions.transitions import Completion, Limits
+from deepwork.sessions.transitions import Completion
 
 HEARTBEAT_SECONDS = 5.0
 
@@ -212,11 +213,9 @@ class Review:
         failures = progress.runner_failures + 1
         decision = decide(
             judgement,
+            limits,
             attempts=progress.quality_attempts,
-            max_attempts=limits.attempts,
             failures=failures,
-            max_failures=limits.failures,
-            is_strict=limits.strict,
         )
         events = judgement_events(judgement, asks_user=decision.asks_user)
         session = transitions.record_all(session, step_id, events, now=now)

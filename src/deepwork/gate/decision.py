@@ -9,7 +9,7 @@ from enum import StrEnum
 from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
-from deepwork.models.reviews import NeedsWork, ReviewResult
+from deepwork.models.reviews import Limits, NeedsWork, ReviewResult
 from deepwork.text import one_line, visible
 
 OVERRIDE = "quality_review_override_reason"
@@ -74,24 +74,14 @@ class Decision:
     asks_user: bool = False
 
 
-def decide(
-    judgement: Judgement,
-    *,
-    attempts: int,
-    max_attempts: int,
-    failures: int,
-    max_failures: int,
-    is_strict: bool = False,
-) -> Decision:
+def decide(judgement: Judgement, limits: Limits, *, attempts: int, failures: int) -> Decision:
     """Return the decision that follows from a judgement.
 
     Args:
         judgement: What the reviewers found.
+        limits: Those under which the work was judged.
         attempts: Attempts of this step so far, this call included.
-        max_attempts: After this many a failed step is stuck.
         failures: Calls in a row without a verdict, this call included.
-        max_failures: After this many the agent is told to go on otherwise.
-        is_strict: Whether only a person can let the step pass without a review.
     """
     notices = tuple(_notices(judgement))
     failed = tuple(map(_result, judgement.failed))
@@ -103,34 +93,32 @@ def decide(
             "files alone during a review, and call finished_step again."
         )
         return Decision(DecisionKind.CHANGED, "; ".join(filter(None, [text, feedback])), failed, notices)
-    if failed and attempts >= max_attempts:
+    if failed and attempts >= limits.attempts:
         error = ReviewExhausted(
             f"Quality gate failed after {attempts} attempts: {feedback}",
-            hint=STRICT_ASK if is_strict else ASK,
+            hint=STRICT_ASK if limits.strict else ASK,
         )
         return Decision(DecisionKind.FAILED, feedback, failed, notices, error, asks_user=True)
     if failed:
-        count = f"Attempt {attempts} of {max_attempts}."
+        count = f"Attempt {attempts} of {limits.attempts}."
         return Decision(DecisionKind.FAILED, feedback, failed, (count, *notices))
     if judgement.broken:
-        ways = STRICT_WAYS if is_strict else WAYS
-        return _no_verdict(judgement, failures, max_failures, notices, ways)
+        return _no_verdict(judgement, limits, failures, notices)
     if judgement.handed_back:
         text = "\n\n".join(hand_back.verdict.feedback for hand_back in judgement.handed_back)
         return Decision(DecisionKind.HANDED_BACK, text, (), notices)
     return Decision(DecisionKind.PASSED, notices=notices)
 
 
-def _no_verdict(
-    judgement: Judgement, failures: int, max_failures: int, notices: tuple[str, ...], ways: str
-) -> Decision:
+def _no_verdict(judgement: Judgement, limits: Limits, failures: int, notices: tuple[str, ...]) -> Decision:
     broken = judgement.broken
     causes = "; ".join(dict.fromkeys(map(_cause, broken)))
     cures = [outcome.error.hint for outcome in broken if outcome.error and outcome.error.hint]
     if judgement.untrusted:
         labels = ", ".join(map(printable, judgement.untrusted[:MAX_LABELS]))
         cures.append(f"Without effect until the user runs `deepwork trust`: {labels}.")
-    if failures >= max_failures:
+    if failures >= limits.failures:
+        ways = STRICT_WAYS if limits.strict else WAYS
         error = RunnerError(
             f"The quality gate got no verdict in {failures} calls in a row. {causes}",
             hint=" ".join(dict.fromkeys([*cures, ways])),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -140,6 +141,14 @@ class ReviewProgress:
         more = f" and {len(self._running) - 4} more" if len(self._running) > 4 else ""
         running = f"; reviewing {names}{more}" if names else ""
         return value, self.total, f"{self.completed} of {self.total} reviews done after {seconds:.0f} s{running}"
+
+
+class Question(NamedTuple):
+    """What one reviewer is asked about which files."""
+
+    reviewer: Reviewer
+    tasks: tuple[ReviewTask, ...]
+    files: Sequence[ListedFile]
 
 
 class QualityGate:
@@ -275,8 +284,8 @@ class QualityGate:
     async def _hand_back(self, work: Work) -> list[HandBack]:
         hand_backs: list[HandBack] = []
         for reviewer, tasks in handed_back_tasks(work).items():
-            files = tuple(files_of(work.outputs))
-            request = await to_thread.run_sync(self._request, work, reviewer, tasks, files, float(self.timeout))
+            question = Question(reviewer, tuple(tasks), tuple(files_of(work.outputs)))
+            request = await to_thread.run_sync(self._request, work, question, float(self.timeout))
             verdict = await reviewer.runner.review(request)
             if not isinstance(verdict, HandedBack):
                 raise BadVerdict(f"the runner {reviewer.name!r} was to hand the review back, but gave a verdict")
@@ -304,9 +313,8 @@ class QualityGate:
         reviewer = evaluation.reviewer
         seconds = float(self.timeout + SECONDS_PER_FILE * max(0, len(evaluation.files) - FILES_IN_TIME))
         try:
-            request = await to_thread.run_sync(
-                self._request, work, reviewer, [evaluation.task], evaluation.files, seconds, copied
-            )
+            question = Question(reviewer, (evaluation.task,), evaluation.files)
+            request = await to_thread.run_sync(self._request, work, question, seconds, copied)
             with anyio.fail_after(seconds):
                 verdict = await reviewer.runner.review(request)
             return checked(verdict, evaluation.task.criteria)
@@ -320,22 +328,16 @@ class QualityGate:
             log.exception("the review runner %r failed: this is a bug of the runner", reviewer.name)
             raise RunnerError(f"the runner failed: {type(error).__name__}: {str(error)[:300]}") from error
 
-    def _request(
-        self,
-        work: Work,
-        reviewer: Reviewer,
-        tasks: Sequence[ReviewTask],
-        files: Sequence[ListedFile],
-        seconds: float,
-        copied: Snapshot | None = None,
-    ) -> ReviewRequest:
+    def _request(self, work: Work, question: Question, seconds: float, copied: Snapshot | None = None) -> ReviewRequest:
+        """Put a question into the words that a runner reads: without copies, about the files as they lie."""
+        reviewer, tasks, files = question
         nonce = secrets.token_hex(8) if reviewer.gives_verdicts else None
         inputs: Sequence[ListedFile] = work.inputs
         roots = self._workspace.output_roots
         if copied:
             roots = (copied.root,)
             files, inputs = copied.listed(files), copied.listed(inputs)
-            tasks = [replace(task, files=tuple(map(copy_name, task.files))) for task in tasks]
+            tasks = tuple(replace(task, files=tuple(map(copy_name, task.files))) for task in tasks)
         payload = Payload(roots, reviewer.max_inline_files, nonce)
         text = payload.text(files, inputs)
         if payload.gaps and not reviewer.reads_files:
@@ -346,7 +348,7 @@ class QualityGate:
             workflow_name=work.workflow_name,
             step_id=work.step.id,
             project_root=self._workspace.root,
-            tasks=tuple(tasks),
+            tasks=tasks,
             payload=text,
             notes=work.notes,
             parameters={item.name: item.description for item in work.step.inputs if isinstance(item, UserInput)},

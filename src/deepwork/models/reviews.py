@@ -32,6 +32,21 @@ class ReviewResult(BaseModel):
 
 
 @dataclass(frozen=True)
+class Limits:
+    """The limits under which an attempt is judged.
+
+    Attributes:
+        attempts: After this many a failed step is stuck.
+        failures: After this many calls in a row without a verdict the agent is told to go on otherwise.
+        strict: Whether only a person can let the step pass without a review.
+    """
+
+    attempts: int
+    failures: int
+    strict: bool
+
+
+@dataclass(frozen=True)
 class ReviewTask:
     """One review: which criteria apply to which files.
 

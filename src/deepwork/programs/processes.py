@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,16 +108,10 @@ async def run_program(
         ProgramFlood: It printed too much.
     """
     name, folder = arguments[0], project or cwd
-    command = [find_program(name, environment, folder), *arguments[1:]]
-    variables = {**environment, "PATH": cleaned_path(environment, folder)}
+    command, variables = _found(arguments, environment, folder)
     if project:
         variables["DEEPWORK_PROJECT_ROOT"] = str(project)
-    try:
-        # A cancellation that arrived before the `try` below would leave the program running.
-        with anyio.CancelScope(shield=True):
-            program = await _start(command, cwd, variables, supervised=supervised)
-    except (OSError, ValueError) as error:
-        raise _not_started(name, error) from error
+    program = await _started(name, _start(command, cwd, variables, supervised=supervised))
     try:
         with anyio.fail_after(seconds):
             await program.started(name)
@@ -155,19 +149,14 @@ async def running_program(
     Raises:
         ProgramMissing: It cannot be started, or lies in the project.
     """
-    name, folder = arguments[0], project or cwd
-    command = [find_program(name, environment, folder), *arguments[1:]]
-    variables = {**environment, "PATH": cleaned_path(environment, folder)}
+    name = arguments[0]
+    command, variables = _found(arguments, environment, project or cwd)
     # Files have no reader that could hang, and the program's output cannot fill them unwatched.
     with TemporaryFile() as given, TemporaryFile() as errors:
         given.write(stdin)
         given.seek(0)
-        try:
-            with anyio.CancelScope(shield=True):
-                pipes = {"stdin": given, "stdout": PIPE, "stderr": errors}
-                program = await _start(command, cwd, variables, supervised=True, pipes=pipes)
-        except (OSError, ValueError) as error:
-            raise _not_started(name, error) from error
+        pipes = {"stdin": given, "stdout": PIPE, "stderr": errors}
+        program = await _started(name, _start(command, cwd, variables, supervised=True, pipes=pipes))
         running: RunningProgram | None = None
         try:
             await program.started(name)
@@ -178,6 +167,30 @@ async def running_program(
                 running.close()
             with anyio.CancelScope(shield=True):
                 await _end(program)
+
+
+def _found(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Return a command with the absolute path of its program, and the variables that it sees.
+
+    Raises:
+        ProgramMissing: It is not there, or lies in the project.
+    """
+    command = [find_program(arguments[0], environment, folder), *arguments[1:]]
+    return command, {**environment, "PATH": cleaned_path(environment, folder)}
+
+
+async def _started(name: str, start: Coroutine[Any, Any, _Program]) -> _Program:
+    """Start a program. A cancellation meanwhile would leave it running, so it waits until the caller can end it.
+
+    Raises:
+        ProgramMissing: It cannot be started.
+    """
+    try:
+        with anyio.CancelScope(shield=True):
+            program = await start
+    except (OSError, ValueError) as error:
+        raise _not_started(name, error) from error
+    return program
 
 
 def end_marked(name: str, value: str) -> list[int]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
+    from deepwork.gate.work import Routing
     from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
@@ -296,9 +297,25 @@ class Project:
         `workspace` is where the work lies that is judged, if it is not in the project.
         """
         from deepwork.gate.gate import QualityGate
-        from deepwork.gate.work import Reviewer, Route, Routing, missing_reviewer
 
         section = self.config.quality_gate
+        routing = self._routing(runner or section.runner or SELF_REVIEW)
+        default = routing.default
+        return QualityGate(
+            cli=None if default.name == SELF_REVIEW else default.runner,
+            max_inline_files=default.max_inline_files,
+            routing=routing,
+            workspace=workspace or self.workspace,
+            timeout=timeout or section.timeout,
+            max_attempts=max_attempts or section.max_attempts,
+            concurrency=section.concurrency,
+            untrusted=lambda: self.trust.refusals,
+        )
+
+    def _routing(self, name: str) -> Routing:
+        """Return which runner judges which reviews: the named one all that the configuration routes to no other."""
+        from deepwork.gate.work import Reviewer, Route, Routing, missing_reviewer
+
         commands = [command.name for command in self._contexts(REVIEWERS).review_commands]
         _check_command_names(commands, self.review_runners.items)
         specs = by_name("review runner", self.review_runners.demand(), lambda spec: spec.name)
@@ -310,25 +327,15 @@ class Project:
                 reviewers[name] = Reviewer.of(guarded_runner(provided.item, provided.by))
             return reviewers[name]
 
-        name = runner or section.runner or SELF_REVIEW
         if name == SELF_REVIEW and name not in specs:
             default = missing_reviewer(name, self.left_out())
         else:
             default = reviewer(name, "--external-runner or quality_gate.runner")
         routes = [
             Route(reviewer(route.runner, "quality_gate.runners"), route.job, route.step, route.review)
-            for route in section.runners
+            for route in self.config.quality_gate.runners
         ]
-        return QualityGate(
-            cli=None if default.name == SELF_REVIEW else default.runner,
-            max_inline_files=default.max_inline_files,
-            routing=Routing(default, routes),
-            workspace=workspace or self.workspace,
-            timeout=timeout or section.timeout,
-            max_attempts=max_attempts or section.max_attempts,
-            concurrency=section.concurrency,
-            untrusted=lambda: self.trust.refusals,
-        )
+        return Routing(default, routes)
 
     def left_out(self) -> str:
         """Name the features and plugins that were not loaded, for the error of something that is missing."""

@@ -192,16 +192,7 @@ def upgraded(session: Session, job: Job | JobLoadError | None, catalogue: Catalo
         folder = catalogue.folder_of(job, Path(definition.job_dir))
         return _located(session, definition, str(folder or ""))
     try:
-        chosen = choose_job(catalogue, session.job_name)
-        workflow, _ = choose_workflow(chosen, session.workflow_name)
-        entry = dict(enumerate(workflow.entries)).get(session.current_entry_index, ["nothing"])
-        if entry[0] != session.current_step_id:
-            raise StateError(
-                f"it stands at step {session.current_step_id!r}, entry {session.current_entry_index + 1} of workflow "
-                f"{workflow.name!r}, where now is {entry[0]!r}"
-            )
-        definition = pin(chosen, workflow)
-        instructions = read_instructions(definition, entry, project)
+        definition, instructions = _pinned_now(session, catalogue, project)
     except ToolError as error:
         raise StateError(
             f"Session {session.session_id!r} was begun by an earlier release and cannot go on: {error.message}",
@@ -215,6 +206,24 @@ def upgraded(session: Session, job: Job | JobLoadError | None, catalogue: Catalo
     return session.model_copy(
         update={"schema_version": SCHEMA_VERSION, "definition": definition, "step_progress": steps}
     )
+
+
+def _pinned_now(session: Session, catalogue: Catalogue, project: Path) -> tuple[PinnedDefinition, dict[str, str]]:
+    """Pin the present definition of a session's job, and read the instructions of its open entry.
+
+    Raises:
+        ToolError: There is no such job, or the position of the session means another step now.
+    """
+    job = choose_job(catalogue, session.job_name)
+    workflow, _ = choose_workflow(job, session.workflow_name)
+    entry = dict(enumerate(workflow.entries)).get(session.current_entry_index, ["nothing"])
+    if entry[0] != session.current_step_id:
+        raise StateError(
+            f"it stands at step {session.current_step_id!r}, entry {session.current_entry_index + 1} of workflow "
+            f"{workflow.name!r}, where now is {entry[0]!r}"
+        )
+    definition = pin(job, workflow)
+    return definition, read_instructions(definition, entry, project)
 
 
 def upgraded_alike(session: Session, upgraded_session: Session) -> Session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ from deepwork.errors import StateError
 from deepwork.models import history
 from deepwork.models.history import HistoryEntry
 from deepwork.models.outputs import Outputs, files_of
+from deepwork.models.reviews import Limits
 from deepwork.models.sessions import (
     SCHEMA_VERSION,
     GitPlace,
@@ -30,15 +31,6 @@ from deepwork.sessions.standing import is_asked, is_open, last_review, open_step
 
 # So many files of a report are named in the history before the report is accepted.
 MAX_FILES = 20
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits under which an attempt is judged."""
-
-    attempts: int
-    failures: int
-    strict: bool
 
 
 @dataclass(frozen=True)
@@ -72,40 +64,49 @@ class Completion:
     agent: str | None = None
 
 
-def new_session(
-    session_id: str,
-    definition: PinnedDefinition,
-    instructions: Mapping[str, str],
-    *,
-    job_name: str,
-    goal: str,
-    instance_id: str | None,
-    principal: str,
-    parents: list[str],
-    git: GitPlace | None = None,
-    strict: bool = False,
-    now: str,
-) -> Session:
+@dataclass(frozen=True)
+class Beginning:
+    """The data of a workflow that is started.
+
+    Attributes:
+        instructions: Those of the steps that begin with it.
+        parents: The sessions below it, the lowest first.
+        git: Branch and commit at this moment.
+    """
+
+    job_name: str
+    goal: str
+    definition: PinnedDefinition
+    instructions: Mapping[str, str]
+    principal: str
+    instance_id: str | None = None
+    parents: Sequence[str] = ()
+    git: GitPlace | None = None
+    strict: bool = False
+
+
+def new_session(session_id: str, beginning: Beginning, *, now: str) -> Session:
     """Make a session whose first entry has begun."""
-    workflow = definition.workflow.name
+    workflow = beginning.definition.workflow.name
+    instance = beginning.instance_id or now[:10].replace("-", "")
     session = Session(
         schema_version=SCHEMA_VERSION,
         session_id=session_id,
-        job_name=job_name,
+        job_name=beginning.job_name,
         workflow_name=workflow,
-        instance_id=instance_id,
-        goal=goal,
-        current_step_id=next(iter(instructions)),
+        instance_id=beginning.instance_id,
+        goal=beginning.goal,
+        current_step_id=next(iter(beginning.instructions)),
         started_at=now,
-        branch_name=branch_name(job_name, workflow, instance_id or now[:10].replace("-", "")),
-        principal=principal,
-        parents=parents,
-        git=git,
-        definition=definition,
-        strict=strict,
+        branch_name=branch_name(beginning.job_name, workflow, instance),
+        principal=beginning.principal,
+        parents=[*beginning.parents],
+        git=beginning.git,
+        definition=beginning.definition,
+        strict=beginning.strict,
     )
-    session = record(session, now, history.Started(principal=principal, goal=goal))
-    return _begin_entry(session, 0, instructions, now)
+    session = record(session, now, history.Started(principal=beginning.principal, goal=beginning.goal))
+    return _begin_entry(session, 0, beginning.instructions, now)
 
 
 def branch_name(job: str, workflow: str, instance: str) -> str:

@@ -70,6 +70,27 @@ async def changed_files(tree: WorkingTree, base_ref: str | None) -> Changes:
         GitError: git gave no answer.
     """
     base = await _find_base(tree, base_ref)
+    unstaged, staged = await _diffs(tree, base)
+    tracked, untracked = [*unstaged, *staged], await tree.untracked()
+    notes = [*base.notes, *_left_out(tracked, untracked), *await _submodules(tree), *_only_staged(unstaged, staged)]
+    paths = {path for path, is_submodule in tracked if not is_submodule}
+    paths |= {path for path in untracked if not path.endswith("/")}
+    existing = _existing(tree.root, paths)
+    return Changes(
+        files=tuple(sorted(existing)),
+        deleted=tuple(sorted(paths - existing)),
+        compared=base.label,
+        notes=tuple(notes),
+        complete=base.complete,
+    )
+
+
+async def _diffs(tree: WorkingTree, base: Base) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
+    """Return what differs from the base in the working tree, and in the index; the untracked files are read beside.
+
+    Raises:
+        GitError: git gave no answer.
+    """
     diffs: dict[str, list[tuple[str, bool]]] = {}
 
     async def diff_files() -> None:
@@ -91,19 +112,7 @@ async def changed_files(tree: WorkingTree, base_ref: str | None) -> Changes:
             tasks.start_soon(tree.untracked)
     except* GitError as group:
         raise group.exceptions[0] from None
-    unstaged, staged, untracked = diffs["files"], diffs["index"], await tree.untracked()
-    tracked = [*unstaged, *staged]
-    notes = [*base.notes, *_left_out(tracked, untracked), *await _submodules(tree), *_only_staged(unstaged, staged)]
-    paths = {path for path, is_submodule in tracked if not is_submodule}
-    paths |= {path for path in untracked if not path.endswith("/")}
-    existing = _existing(tree.root, paths)
-    return Changes(
-        files=tuple(sorted(existing)),
-        deleted=tuple(sorted(paths - existing)),
-        compared=base.label,
-        notes=tuple(notes),
-        complete=base.complete,
-    )
+    return diffs["files"], diffs["index"]
 
 
 def named_files(root: Path, names: Sequence[str]) -> Changes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import anyio
@@ -37,21 +38,8 @@ def test(paths: tuple[Path, ...], root: str, as_json: bool, junit: Path | None) 
             raise ConfigError(f"{junit} cannot be written: {error.strerror}", hint="Give another FILE.") from None
     red = [result for result in results if result.problems]
     if as_json:
-        say_json(
-            {
-                "passed": not red,
-                "tests": [
-                    {
-                        "file": str(result.file),
-                        "passed": not result.problems,
-                        "problems": result.lines,
-                        "conversation": result.conversation if result.problems else [],
-                    }
-                    for result in results
-                ],
-                "coverage": {name: str(coverage) for name, coverage in bench.coverage.items()},
-            }
-        )
+        coverage = {name: str(of_job) for name, of_job in bench.coverage.items()}
+        say_json({"passed": not red, "tests": [*map(_record, results)], "coverage": coverage})
         return 1 if red else 0
     for result in red:
         say(Styled("red  ", "red"), f"{result.file}")
@@ -59,11 +47,21 @@ def test(paths: tuple[Path, ...], root: str, as_json: bool, junit: Path | None) 
             say_text(line)
         for part in result.conversation:
             say_text(part, "    ")
-    for name, coverage in bench.coverage.items():
-        say(f"{name}: {coverage}")
+    for name, of_job in bench.coverage.items():
+        say(f"{name}: {of_job}")
     noun = "test" if len(results) == 1 else "tests"
     say(f"{len(results)} {noun}, {f'{len(red)} red' if red else 'all green'}.", err=True)
     return 1 if red else 0
+
+
+def _record(result: JobTestResult) -> dict[str, Any]:
+    """Return a result as `--json` prints it; the conversation of a green test says nothing."""
+    return {
+        "file": str(result.file),
+        "passed": not result.problems,
+        "problems": result.lines,
+        "conversation": result.conversation if result.problems else [],
+    }
 
 
 def run_tests(files: Sequence[Path], root: Path) -> tuple[list[JobTestResult], JobTestBench]:
