@@ -12,7 +12,9 @@ from pathlib import Path
 
 import click
 
+from deepwork.cli.costs import measure_costs
 from deepwork.cli.extended import ExtendedCommand, parsed_rest
+from deepwork.cli.plugin_commands import loaded_features, loaded_plugins
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.commands.options import exact_path_option
 from deepwork.commands.terminal import say, say_text
@@ -24,6 +26,7 @@ from deepwork.paths.workspace import Workspace
 from deepwork.ports.records import InitialProject, InitStep
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.config import resolve_root
+from deepwork.project.project import Project
 from deepwork.text import visible
 
 SAMPLE = "project_tour"
@@ -61,8 +64,6 @@ tools:
 
 def _with_steps(params: Sequence[click.Parameter]) -> list[click.Parameter]:
     """Return parameters with the options of the features' steps below `--path`."""
-    from deepwork.cli.plugin_commands import loaded_features
-
     options = [option for step in _steps(loaded_features()) for option in step.options]
     return [params[0], *options, *params[1:]]
 
@@ -111,8 +112,6 @@ def init(root: str, tools: str | None) -> int:
 
 def _opened_steps(context: click.Context, root: str) -> tuple[list[InitStep], list[Callable[[InitialProject], int]]]:
     """Parse the options of all steps, and open each."""
-    from deepwork.cli.plugin_commands import loaded_plugins
-
     plugins = loaded_plugins(root)
     steps = _steps(plugins)
     values = parsed_rest(context, [option for step in steps for option in step.options], plugins).params
@@ -125,9 +124,6 @@ def _tool_sets(root: Path, names: str | None) -> list[str]:
     Raises:
         DeepWorkError: A named set is not installed, or a plugin keeps the sets from being listed.
     """
-    from deepwork.cli.costs import measure_costs
-    from deepwork.project.project import Project
-
     with stdout_on_stderr():
         project = Project(root)
         engine = project.engine(None)

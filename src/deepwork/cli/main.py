@@ -23,6 +23,7 @@ from deepwork.commands.groups import CommandGroup
 from deepwork.commands.spec import CommandSpec
 from deepwork.commands.terminal import say, say_error, say_misuse, say_text
 from deepwork.errors import DeepWorkError
+from deepwork.paths.user_folders import user_state_dir
 
 if TYPE_CHECKING:
     from deepwork.cli.plugin_commands import PluginCommands
@@ -243,8 +244,6 @@ def _run() -> int:
 
 def _keep_traceback() -> str:
     text = f"deepwork {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n{traceback.format_exc()}"
-    from deepwork.paths.user_folders import user_state_dir
-
     folder = user_state_dir(os.environ)
     file = folder / f"bug-{datetime.now(UTC):%Y%m%dT%H%M%S}.log"
     try:

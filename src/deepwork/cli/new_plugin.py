@@ -10,10 +10,15 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from deepwork.cli.main import COMMANDS
 from deepwork.commands.terminal import say
 from deepwork.errors import ConfigError
 from deepwork.loading.discovery import installed
 from deepwork.loading.features import FEATURES
+from deepwork.loading.manager import PluginManager
+from deepwork.loading.selection import DISTRIBUTIONS
+from deepwork.project.offers import list_offers
+from deepwork.project.project import Project
 
 # The files that belong to each hook; all other files of the template are written for every plugin.
 PARTS = {
@@ -103,12 +108,6 @@ def _check_name(name: str) -> None:
 
 def _used_names() -> dict[str, str]:
     """Return the names that the core and its distributions use, because a plugin names its parts after itself."""
-    from deepwork.cli.main import COMMANDS
-    from deepwork.loading.manager import PluginManager
-    from deepwork.loading.selection import DISTRIBUTIONS
-    from deepwork.project.offers import list_offers
-    from deepwork.project.project import Project
-
     with TemporaryDirectory() as empty_project:
         builtins = [plugin for plugin in installed() if plugin.builtin]
         project = Project(empty_project, plugins=PluginManager(candidates=builtins))

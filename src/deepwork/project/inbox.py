@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -23,7 +23,6 @@ from deepwork.ports.inbox import (
     InboxItem,
     InboxSource,
 )
-from deepwork.project.shares import cut_fairly
 from deepwork.text import is_blank, nearest, one_line, shorten
 
 # A source that takes longer is shown as failed; the others are not held up.
@@ -35,6 +34,8 @@ MAX_DETAIL = 4000
 MAX_LINES = 20
 MAX_LINE = 1000
 MAX_TEXT = 10_000
+EntryT = TypeVar("EntryT")
+
 TEXTS = ("id", "kind", "what", "since", "state", "detail")
 LISTS = ("files", "criteria")
 
@@ -194,10 +195,35 @@ def _listed(name: str, contents: InboxContents, by: Answerer) -> tuple[list[Inbo
     Items that they may not see are left out first: the items of one principal must not push out those of another.
     """
     visible_items = sorted(filter(by.may_see, contents.items), key=_order)
-    items, more = cut_fairly(
+    items, more = _cut_fairly(
         visible_items, MAX_ITEMS, lambda item: (item.principal, item.who), lambda item: item.principal
     )
     return [_shown(name, item) for item in items], more + contents.more
+
+
+def _cut_fairly(
+    entries: Sequence[EntryT], limit: int, *groups: Callable[[EntryT], Hashable]
+) -> tuple[list[EntryT], int]:
+    """Return at most `limit` of the entries in their order, and how many are left out.
+
+    Every group gets its first entry before any gets its second, and so on.
+
+    Args:
+        entries: Those that matter most come first.
+        limit: How many are kept.
+        *groups: The group of an entry, from the narrowest to the widest: a share of a wider group is divided among the
+            narrower ones in it.
+    """
+    places = list(range(len(entries)))
+    if len(entries) > limit:
+        for group in groups:
+            counts: Counter[Hashable] = Counter()
+            turns = {}
+            for place in places:
+                turns[place] = counts[group(entries[place])]
+                counts[group(entries[place])] += 1
+            places.sort(key=turns.__getitem__)
+    return [entries[place] for place in sorted(places[:limit])], max(0, len(entries) - limit)
 
 
 def _order(item: InboxItem) -> tuple[int, str, str]:

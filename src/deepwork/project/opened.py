@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deepwork.loading.selection import by_name
 from deepwork.models.sessions import Session
 from deepwork.ports.agent import AgentSpec
 from deepwork.ports.context import PluginContext
+from deepwork.project.project import Project
 from deepwork.sessions.manager import load_session
 
 if TYPE_CHECKING:
@@ -53,9 +55,6 @@ async def open_project(plugin: str, root: str | Path) -> AsyncIterator[OpenedPro
         ConfigError: The project or its configuration cannot be used.
         PluginError: A plugin is broken, or two offer an agent of one name.
     """
-    from deepwork.loading.selection import by_name
-    from deepwork.project.project import Project
-
     project = Project(root)
     try:
         gate = project.gate() if project.config.quality_gate.enabled else None

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from deepwork.ports.state_store import StateStore
+from deepwork.project.project import Project
 
 
 @asynccontextmanager
@@ -21,8 +22,6 @@ async def open_store(root: str | Path, name: str | None = None) -> AsyncIterator
         ConfigError: The project or its configuration cannot be used.
         PluginError: No plugin offers the store.
     """
-    from deepwork.project.project import Project
-
     project = Project(root)
     try:
         async with project.store(name).open(project.workspace) as store:

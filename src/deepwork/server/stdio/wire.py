@@ -6,6 +6,7 @@ reads and writes in the event loop: closed stdin, SIGTERM and SIGINT end it at o
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -185,8 +186,6 @@ class EndSignals:
 
     def cancel(self, scope: anyio.CancelScope) -> None:
         """Cancel a scope at a signal, also at an earlier one."""
-        import asyncio
-
         loop = asyncio.get_running_loop()
 
         def end() -> None:
