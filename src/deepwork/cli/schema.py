@@ -8,14 +8,12 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
-from deepwork.cli.key_descriptions import CONFIG, JOB
 from deepwork.commands.terminal import say_text
 from deepwork.models.job_tests import JobTest
 from deepwork.models.jobs import JobFile
 from deepwork.project.config import Config
 
 MODELS: dict[str, type[BaseModel]] = {"config": Config, "job": JobFile}
-# The fields of this model say themselves what they mean.
 KINDS: dict[str, type[BaseModel]] = {**MODELS, "test": JobTest}
 
 
@@ -31,8 +29,4 @@ def schema(kind: str) -> None:
 def schema_text(kind: str) -> str:
     """Return the schema of a kind of file, as in `.deepwork/schema/<kind>.schema.json`."""
     schema: dict[str, Any] = KINDS[kind].model_json_schema()
-    descriptions = {**JOB, **CONFIG}
-    for name, model in {**schema.get("$defs", {}), KINDS[kind].__name__: schema}.items():
-        for key, field in model.get("properties", {}).items():
-            field["description"] = descriptions.get(name, {}).get(key) or field["description"]
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"

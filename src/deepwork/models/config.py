@@ -6,6 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# The description of keys that only older files have.
+IGNORED = "Accepted for older files; without effect."
+
 
 class Section(BaseModel):
     """A mapping of the configuration; unknown keys are refused."""
@@ -16,15 +19,25 @@ class Section(BaseModel):
 class ToolsSection(Section):
     """Which tools are served, and under which names."""
 
-    sets: list[str] | None = None
-    prefix: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")]] = {}
-    budget: Annotated[int, Field(gt=0)] | None = None
+    sets: list[str] | None = Field(
+        None, description="The tool sets that are served; without it all that are installed."
+    )
+    prefix: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")]] = Field(
+        {}, description="What is put before the names of a set's tools, by set."
+    )
+    budget: Annotated[int, Field(gt=0)] | None = Field(
+        None, description="The tokens of the tool list above which `deepwork doctor` warns."
+    )
 
 
 class NotificationsSection(Section):
     """Who is told of what waits for a person. Only the user's own file counts."""
 
-    webhook: str | None = None
-    secret_file: str | None = None
-    command: Annotated[list[str], Field(min_length=1)] | None = None
-    pass_env: list[str] = []
+    webhook: str | None = Field(
+        None, description="The address that is told of what waits for a person. Only in your own file."
+    )
+    secret_file: str | None = Field(None, description="The file with the key that signs what is sent to the webhook.")
+    command: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="The program that is told of what waits for a person. Only in your own file."
+    )
+    pass_env: list[str] = Field([], description="Variables that this program sees besides the usual ones.")

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from deepwork.models.config import IGNORED
 from deepwork.models.outputs import KINDS
 
 # The file of a job, in the job's folder.
@@ -66,23 +67,23 @@ OutputType = Annotated[str, AfterValidator(_check_kind), WithJsonSchema({"enum":
 class StepOutput(JobFilePart):
     """An output that a step promises."""
 
-    type: OutputType
-    description: Text
-    required: bool
+    type: OutputType = Field(description="file: one path; files: any number of paths.")
+    description: Text = Field(description="What is expected; the agent reads it with the step.")
+    required: bool = Field(description="Whether the step can be finished without it.")
 
 
 class UserInput(JobFilePart):
     """A parameter that the agent asks its user for."""
 
-    name: Text
-    description: Text
+    name: Text = Field(description="A parameter that the agent asks its user for.")
+    description: Text = Field(description="What the parameter means.")
 
 
 class FileInput(JobFilePart):
     """A file, or files, that an earlier step has made."""
 
-    file: Text
-    from_step: Text
+    file: Text = Field(description="An output of that step; the agent is given its path.")
+    from_step: Text = Field(description="The step that makes the file; it has to be among the dependencies.")
 
 
 def _input_kind(value: Any) -> str:
@@ -99,17 +100,22 @@ StepInput = Annotated[
 class Review(JobFilePart):
     """Criteria that outputs have to meet, and whether all outputs are judged together or one by one."""
 
-    run_each: Text
-    quality_criteria: Annotated[dict[str, Text], Field(min_length=1)]
-    additional_review_guidance: str | None = None
+    run_each: Text = Field(
+        description="step: all outputs are judged together. The name of an output: only that one, and of type files "
+        "each file by itself."
+    )
+    quality_criteria: Annotated[dict[str, Text], Field(min_length=1)] = Field(
+        description="Questions that have to be answered with yes, by the name of the criterion."
+    )
+    additional_review_guidance: str | None = Field(None, description="What the reviewer should know besides.")
 
 
 class HookAction(JobFilePart):
     """One action of a hook. It is stored, but never run."""
 
-    prompt: Text | None = None
-    prompt_file: Text | None = None
-    script: Text | None = None
+    prompt: Text | None = Field(None, description=IGNORED)
+    prompt_file: Text | None = Field(None, description=IGNORED)
+    script: Text | None = Field(None, description=IGNORED)
 
     @model_validator(mode="after")
     def _exactly_one(self) -> HookAction:
@@ -121,27 +127,32 @@ class HookAction(JobFilePart):
 class Hooks(JobFilePart):
     """Hooks of a step, by event."""
 
-    after_agent: list[HookAction] = Field(default_factory=list)
-    before_tool: list[HookAction] = Field(default_factory=list)
-    before_prompt: list[HookAction] = Field(default_factory=list)
+    after_agent: list[HookAction] = Field(default_factory=list, description=IGNORED)
+    before_tool: list[HookAction] = Field(default_factory=list, description=IGNORED)
+    before_prompt: list[HookAction] = Field(default_factory=list, description=IGNORED)
 
 
 class Step(JobFilePart):
     """One step of a job."""
 
-    id: Name
-    name: Text
-    description: Text
-    instructions_file: Text
-    outputs: dict[str, StepOutput]
-    reviews: list[Review]
-    inputs: list[StepInput] = Field(default_factory=list)
-    dependencies: list[str] = Field(default_factory=list)
-    hooks: Hooks = Hooks()
-    stop_hooks: list[HookAction] = Field(default_factory=list)
-    exposed: bool = False
-    hidden: bool = False
-    agent: Text | None = None
+    id: Name = Field(description="The name of the step in workflows, inputs and dependencies.")
+    name: Text = Field(description="A name for people.")
+    description: Text = Field(description="What the step is for, in a sentence.")
+    instructions_file: Text = Field(
+        description="A Markdown file with the agent's instructions, relative to the job's folder."
+    )
+    outputs: dict[str, StepOutput] = Field(description="What the step has to deliver, by name; {} if nothing.")
+    reviews: list[Review] = Field(description="What is judged before the step is complete; [] if nothing is.")
+    inputs: list[StepInput] = Field(
+        default_factory=list,
+        description="What the step is given: parameters from the user, and files of earlier steps.",
+    )
+    dependencies: list[str] = Field(default_factory=list, description="The steps whose files it uses.")
+    hooks: Hooks = Field(Hooks(), description=IGNORED)
+    stop_hooks: list[HookAction] = Field(default_factory=list, description=IGNORED)
+    exposed: bool = Field(default=False, description=IGNORED)
+    hidden: bool = Field(default=False, description=IGNORED)
+    agent: Text | None = Field(None, description=IGNORED)
 
 
 # One step, or a concurrent group. Without a discriminator pydantic would report an error once for each of the two.
@@ -154,10 +165,12 @@ Entry = Annotated[
 class Workflow(JobFilePart):
     """An order in which steps are done; an entry with several ids is a concurrent group."""
 
-    name: Name
-    summary: Summary
-    steps: list[Entry]
-    agent: Text | None = None
+    name: Name = Field(description="The name by which start_workflow names it.")
+    summary: Summary = Field(description="What the workflow does, for the agent that chooses one.")
+    steps: list[Entry] = Field(
+        description="Step ids in their order; a list of ids is a group of steps that are done at the same time."
+    )
+    agent: Text | None = Field(None, description=IGNORED)
 
     @cached_property
     def entries(self) -> list[list[str]]:
@@ -173,12 +186,18 @@ class Workflow(JobFilePart):
 class JobFile(JobFilePart):
     """The root of a `job.yml`."""
 
-    name: Name
-    version: Version
-    summary: Summary
-    common_job_info_provided_to_all_steps_at_runtime: Text
-    steps: Annotated[list[Step], Field(min_length=1)]
-    workflows: list[Workflow] = Field(default_factory=list)
+    name: Name = Field(description="The name by which start_workflow names the job; usually that of its folder.")
+    version: Version = Field(description="The version of the job, as 1.0.0.")
+    summary: Summary = Field(description="What the job is for, for the agent that chooses one.")
+    common_job_info_provided_to_all_steps_at_runtime: Text = Field(
+        description="What the agent reads with every step of the job."
+    )
+    steps: Annotated[list[Step], Field(min_length=1)] = Field(
+        description="The steps, from which workflows are put together."
+    )
+    workflows: list[Workflow] = Field(
+        default_factory=list, description="The orders in which steps are done; a job without any cannot be started."
+    )
 
 
 class Job(BaseModel):

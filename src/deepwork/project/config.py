@@ -13,7 +13,7 @@ from deepwork.documents.limits import MAX_BYTES
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError
 from deepwork.errors import ConfigError, PathRefused
-from deepwork.models.config import NotificationsSection, Section, ToolsSection
+from deepwork.models.config import IGNORED, NotificationsSection, Section, ToolsSection
 from deepwork.paths.paths import describe, is_utf8, read_regular
 from deepwork.paths.user_folders import check_user_folders, user_config_file, user_state_dir
 from deepwork.paths.workspace import Workspace
@@ -28,25 +28,33 @@ OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 class StateSection(Section):
     """Where sessions are kept."""
 
-    store: str = "json"
+    store: str = Field("json", description="json, memory, or a store of a plugin, such as sql.")
 
 
 class CommandSection(Section):
     """A program that reviews."""
 
-    run: Annotated[list[str], Field(min_length=1)]
-    pass_env: list[str] = []
-    verdict: CommandVerdict = "json"
-    folder: CommandFolder = "copy"
+    run: Annotated[list[str], Field(min_length=1)] = Field(
+        description="The program and its arguments; no shell is involved."
+    )
+    pass_env: list[str] = Field(
+        [], description="Variables that it sees besides the usual ones; * at the end stands for any rest."
+    )
+    verdict: CommandVerdict = Field(
+        "json", description="json: it prints a verdict. exit_code: 0 passes, any other code fails."
+    )
+    folder: CommandFolder = Field(
+        "copy", description="Where it runs. copy: a folder with copies of what is judged. project: the project itself."
+    )
 
 
 class RouteSection(Section):
     """Sends reviews to a runner; what is not given fits all."""
 
-    job: str | None = None
-    step: str | None = None
-    review: str | None = None
-    runner: str
+    job: str | None = Field(None, description="Only reviews of this job.")
+    step: str | None = Field(None, description="Only reviews of this step.")
+    review: str | None = Field(None, description="Only reviews with this run_each.")
+    runner: str = Field(description="Who judges these reviews: self, one of commands, or a runner of a plugin.")
 
 
 def _as_strict(name: str, value: Any, own: Mapping[str, Any]) -> bool:
@@ -61,35 +69,58 @@ def _of_no_other_runner(name: str, value: Any, own: Mapping[str, Any]) -> bool:
 class GateSection(Section):
     """How outputs are reviewed. A project can make this stricter and cheaper than its user has it, and nothing else."""
 
-    enabled: Annotated[bool, NeedsTrust(unless=_as_strict)] = True
-    strict: bool = False
-    runner: Annotated[str | None, NeedsTrust(unless=_of_no_other_runner)] = None
-    timeout: Annotated[int, Field(gt=0)] = 120
-    max_attempts: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 3
-    concurrency: Annotated[int, Field(gt=0), NeedsTrust(unless=at_most)] = 4
-    runners: Annotated[list[RouteSection], NeedsTrust(unless=_of_no_other_runner)] = []
-    commands: dict[str, CommandSection] = {}
+    enabled: Annotated[bool, NeedsTrust(unless=_as_strict), Field(description="Whether outputs are reviewed.")] = True
+    strict: bool = Field(
+        default=False, description="Only a person can skip a review, and only reviewers that give verdicts may judge."
+    )
+    runner: Annotated[
+        str | None,
+        NeedsTrust(unless=_of_no_other_runner),
+        Field(description="Who judges: self (a sub-agent of the agent), one of commands, or a runner of a plugin."),
+    ] = None
+    timeout: Annotated[int, Field(gt=0)] = Field(
+        120, description="Seconds for one external review, plus 30 for each file above five."
+    )
+    max_attempts: Annotated[
+        int,
+        Field(gt=0),
+        NeedsTrust(unless=at_most),
+        Field(description="Failed external reviews after which a step is stuck and the user is asked."),
+    ] = 3
+    concurrency: Annotated[
+        int, Field(gt=0), NeedsTrust(unless=at_most), Field(description="How many reviews run at once.")
+    ] = 4
+    runners: Annotated[
+        list[RouteSection],
+        NeedsTrust(unless=_of_no_other_runner),
+        Field(description="Sends single reviews to other runners; the first that fits decides."),
+    ] = []
+    commands: dict[str, CommandSection] = Field({}, description="Programs that can be selected as runners, by name.")
 
 
 class PluginsSection(Section):
     """Which plugins are loaded, and their settings."""
 
-    block: list[str] = []
-    require: list[str] = []
-    settings: dict[str, dict[str, Any]] = {}
+    block: list[str] = Field([], description="Plugins or distributions that are not loaded.")
+    require: list[str] = Field([], description="Plugins without which the server does not start.")
+    settings: dict[str, dict[str, Any]] = Field({}, description="Settings of plugins, by the plugin's name.")
 
 
 class Config(Section):
     """Everything that may stand in a configuration file; `version` and `platforms` as older files have them."""
 
-    version: Any = None
-    platforms: Any = None
+    version: Any = Field(None, description=IGNORED)
+    platforms: Any = Field(None, description=IGNORED)
     state: StateSection = StateSection()
-    quality_gate: GateSection = GateSection()
+    quality_gate: GateSection = Field(GateSection(), description="How the outputs of steps are reviewed.")
     tools: ToolsSection = ToolsSection()
     plugins: PluginsSection = PluginsSection()
-    notifications: NotificationsSection = NotificationsSection()
-    allowed_output_roots: Annotated[list[str], NeedsTrust()] = []
+    notifications: NotificationsSection = Field(
+        NotificationsSection(), description="Who is told of what waits for a person. Only in your own file."
+    )
+    allowed_output_roots: Annotated[
+        list[str], NeedsTrust(), Field(description="Folders outside of the project in which outputs may lie.")
+    ] = []
 
 
 class LoadedConfig(NamedTuple):
