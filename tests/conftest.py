@@ -24,7 +24,7 @@ from deepwork.cli.main import main
 from deepwork.errors import DeepWorkError
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
-from deepwork.testing import StdioWire, output, review, step
+from deepwork.testing import DeepworkProject, StdioWire, output, review, step
 from deepwork.testing.fakes import answered
 
 Answer = Callable[[ReviewRequest], Any]
@@ -277,6 +277,38 @@ def run(project):
         return subprocess.run(command, **pipes, text=True, timeout=240, cwd=cwd, env=env)
 
     return run
+
+
+@pytest.fixture
+def demo(project) -> DeepworkProject:
+    """Write a job with single steps, groups and a review, and every output that its steps want."""
+    project.write_job(
+        steps=[*map(step, "abcd"), step("r", reviews=[review()]), step("none", outputs={})],
+        workflows={
+            "main": ["a", "b"],
+            "single": ["a"],
+            "long": ["a", "b", "c", "d"],
+            "grouped": ["a", ["b", "c"], "d"],
+            "opening": [["b", "c"], "d"],
+            "last": [["b", "c"]],
+            "reviewed": ["r", "a"],
+            "empty": ["none", "a"],
+        },
+    )
+    for name in "abcdr":
+        project.write(f"{name}.md")
+    return project
+
+
+@pytest.fixture
+def git(project):
+    """Run git in the project as its user does, and give what it prints."""
+
+    def git(*arguments):
+        process = subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True, text=True)
+        return process.stdout
+
+    return git
 
 
 class Ended(NamedTuple):

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from deepwork.text import is_blank, labelled, one_line, quoted, quoted_lines, visible, visible_lines
+from deepwork.text import is_blank, labelled, nearest, one_line, quoted, quoted_lines, visible, visible_lines
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,9 @@ def test_a_line_is_cut_without_looking_at_all_of_a_long_text():
 def test_a_text_of_nothing_but_invisible_characters_is_blank():
     assert is_blank("\u3164\u200b \n\u2800")
     assert not is_blank("\u3164x")
+
+
+def test_a_name_that_resembles_none_is_answered_with_some_of_the_valid_ones():
+    assert nearest("zzz", ["b", "a"]) == "; valid: a, b"
+    assert nearest("zzz", []) == ""
+    assert nearest("zzz", [f"n{number:03}" for number in range(100)]).endswith("n019, …")

@@ -1,16 +1,8 @@
-"""Documents of YAML: what is read, what is refused, and where the problem stands."""
+"""Where in a document a problem stands, and which key was probably meant."""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
-
-from deepwork.documents.document import Document
-from deepwork.documents.load import read_document
-from deepwork.documents.problems import DocumentError, Problem
-from deepwork.text import nearest
 
 
 class Inner(BaseModel):
@@ -24,205 +16,7 @@ class Outer(BaseModel):
     many: list[Inner] = []
 
 
-def refused(text, model=None):
-    """Return the problems of a document that has to be refused, as `line: message`."""
-    try:
-        document = read_document(text if isinstance(text, bytes) else text.encode())
-        document.validate(model)
-    except DocumentError as error:
-        return error.at("f").removeprefix("f:")
-    raise AssertionError(f"was to be refused, but is {document.data!r}")
-
-
-def is_answered(content):
-    """True if bytes are a document, or refused with a problem; nothing else may escape."""
-    try:
-        return isinstance(read_document(content), Document)
-    except DocumentError as error:
-        return bool(error.problems)
-
-
-SNIPPETS = [
-    "a: b\n", "- ", "? ", ": ", "&a ", "*a ", "*a\n", "<<: *a\n", "{", "}", "[", "]", ", ", '"', "'", "|\n ", ">\n ",
-    "\n", "---\n", "...\n", "%YAML 1.1\n", "%TAG !a! b\n", "!!int ", "!!bool ", "!!timestamp ", "!!float ", "!!binary ",
-    "!!set ", "!!omap ", "!!pairs ", "!!null ", "!!map ", "!!seq ", "!!str ", "!!merge ", "!!value ", "!x ", "!<x> ",
-    "!!python/name:os.system ", "1_0", "0x", "0b", "08", "1:2:3", "1e9", ".inf", "-", "+", "=", "<<", "~", "2001-13-45",
-    "2001-01-01 25:61:61", "\\", "\t", "#", "@", "`", "\x00", "\x07", "\x85", "\u2028", "\ufeff", "é", "😀", " ", "  ",
-]  # fmt: skip
-
-
-@settings(max_examples=300)
-@given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode(errors="surrogatepass"))))
-def test_any_bytes_are_a_document_or_a_document_error(content):
-    assert is_answered(content)
-
-
-@settings(max_examples=500)
-@given(st.lists(st.sampled_from(SNIPPETS), max_size=20).map("".join))
-@example('!!int ""')
-@example('!!float ""')
-@example("!!bool perhaps")
-@example("!!timestamp today")
-@example("!!int {=: x}")
-@example("é: x\x00")
-def test_any_pieces_of_yaml_are_a_document_or_a_document_error(text):
-    assert is_answered(text.encode())
-
-
-@pytest.mark.parametrize(
-    ("text", "data"),
-    [
-        ("", None),
-        ("a: 1\n", {"a": 1}),
-        ("\ufeffa: 1\n", {"a": 1}),
-        ("a: 1\r\nb: 2\r\n", {"a": 1, "b": 2}),
-        ("a: 1\rb: 2\r", {"a": 1, "b": 2}),
-        ('{"a": [1, true, null, "x"]}', {"a": [1, True, None, "x"]}),
-        ("[yes, No, ON, off, True, FALSE]", [True, False, True, False, True, False]),
-        ("[y, n]", ["y", "n"]),
-        ("[1_000, 0x1F, 010, 0b11, 1:30]", [1000, 31, 8, 3, 90]),
-        ("%YAML 1.1\n---\na: 1\n...\n", {"a": 1}),
-    ],
-)
-def test_yaml_1_1_is_read_as_before(text, data):
-    assert read_document(text.encode()).data == data
-
-
-@pytest.mark.parametrize(
-    ("text", "data"),
-    [
-        ("a: &x {k: 1}\nb: *x\n", {"a": {"k": 1}, "b": {"k": 1}}),
-        ("a: &x {k: 1, l: 1}\nb: {<<: *x, k: 2}\n", {"a": {"k": 1, "l": 1}, "b": {"k": 2, "l": 1}}),
-        (
-            "a: &x {k: 1}\nb: &y {k: 2, l: 2}\nc: {<<: [*x, *y]}\n",
-            {"a": {"k": 1}, "b": {"k": 2, "l": 2}, "c": {"k": 1, "l": 2}},
-        ),
-        (
-            "a: &x {k: 1}\nb: {deep: &y {<<: *x, k: 2}}\nc: {<<: *y}\n",
-            {"a": {"k": 1}, "b": {"deep": {"k": 2}}, "c": {"k": 2}},
-        ),
-    ],
-)
-def test_aliases_and_merge_keys_are_allowed(text, data):
-    assert read_document(text.encode()).data == data
-
-
-def test_a_merged_key_is_no_duplicate_but_an_own_one_is():
-    assert refused("a: &x {k: 1}\nb:\n  <<: *x\n  l: 1\n  l: 2\n") == "5: key 'l' is used twice, first in line 4"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("a: 1\n\na: 2\n", "3: key 'a' is used twice, first in line 1"),
-        ("- {a: 1, b: 2, a: 3}\n", "1: key 'a' is used twice, first in line 1"),
-        ("x:\n  - y:\n      a: 1\n      'a': 2\n", "4: key 'a' is used twice, first in line 3"),
-        ("? [a]\n: b\n", "1: while constructing a mapping, found unhashable key"),
-    ],
-)
-def test_a_key_that_stands_twice_is_refused_with_both_lines(text, says):
-    assert refused(text) == says
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"a: 1\nb: \xff\n", "2: byte 0xff is not UTF-8"),
-        ("ä: 1\nb: ä\n".encode("latin-1"), "1: byte 0xe4 is not UTF-8"),
-        ("a: 1\n".encode("utf-16"), "1: byte 0xff is not UTF-8"),
-        (b"a: 1\nb: \x00\n", "2: character #x0000 is not allowed"),
-        ("é: é\n\n\nb: \x07".encode(), "4: character #x0007 is not allowed"),
-        (b'a: "\\ud800"\n', "1: while parsing a quoted scalar, found invalid Unicode character escape code"),
-        (b"a: [\n", "2: while parsing a flow node, did not find expected node content"),
-        (b"a: b: c\n", "1: a second ': ' in one line; put the text that contains it in quotes"),
-        (b"a: 1\n---\nb: 1\n", "2: expected a single document in the stream, but found another document"),
-        (b"a: *nowhere\n", "1: found undefined alias"),
-        (b"a: 1\nb: !!python/object/apply:os.system [ls]\n", "2: could not determine a constructor for the tag"),
-        (b"a: !mine x\n", "1: could not determine a constructor for the tag '!mine'"),
-        (b"a: 1\nb: 2001-13-45\n", "2: '2001-13-45' cannot be read: month must be in 1..12"),
-        (b"a: !!bool perhaps\n", "1: 'perhaps' cannot be read as bool"),
-        (b'a: 1\nb: !!int ""\n', "2: '' cannot be read as int"),
-        (b"a: !!int [1]\n", "1: a collection cannot be read as int"),
-        (b"a: !!timestamp today\n", "1: 'today' cannot be read as timestamp"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_its_line(content, says):
-    assert refused(content).startswith(says)
-
-
-def test_a_byte_order_mark_does_not_shift_lines():
-    assert refused("\ufeffa: 1\na: 2\n").startswith("2: ")
-
-
-@pytest.mark.parametrize(
-    "number", ["{}", "-{}", "0x{}", "0b{}", "{}.5", "1.{}", "1.5e+{}", "{}:30", "2001-01-01 00:00:00.{}"]
-)
-def test_a_number_of_more_than_500_digits_is_refused(number):
-    assert read_document(f"a: {number.format('1' * 200)}".encode())
-    assert refused(f"\na: {number.format('1' * 501)}") == "2: a number of more than 500 digits"
-
-
-def test_a_long_quoted_text_of_digits_is_no_number():
-    assert read_document(f"a: '{'1' * 501}'\nb: |\n  {'-' * 501}\n".encode()).data == {
-        "a": "1" * 501,
-        "b": "-" * 501 + "\n",
-    }
-
-
-def nested(depth):
-    return "a: " + "[" * (depth - 1) + "]" * (depth - 1)
-
-
-def test_64_levels_are_read_and_65_refused():
-    assert read_document(nested(64).encode())
-    assert refused(nested(65)) == "1: nested deeper than 64 levels, aliases included"
-
-
-def test_depth_counts_through_aliases():
-    def aliased(depth):
-        return f"a: &a {'[' * 40}{']' * 40}\nb: {'[' * (depth - 41)}*a{']' * (depth - 41)}"
-
-    assert read_document(aliased(64).encode())
-    assert refused(aliased(65)) == "2: nested deeper than 64 levels, aliases included"
-
-
-def test_an_alias_that_contains_itself_is_refused():
-    assert refused("a: &a [1, *a]\n") == "1: alias *a contains itself"
-    assert refused("a: &a {b: {c: *a}}\n") == "1: alias *a contains itself"
-
-
-def test_100000_values_are_read_and_more_refused():
-    assert len(read_document(f"[{'a,' * 99_999}]".encode()).data) == 99_999
-    assert refused(f"[{'a,' * 100_000}]") == "1: more than 100,000 values, aliases counted in full"
-
-
-def test_values_count_as_often_as_aliases_repeat_them():
-    def aliased(times):
-        return f"a: &a [{'x,' * 999}]\nb: [{'*a,' * times}]\n"
-
-    assert read_document(aliased(98).encode())
-    assert refused(aliased(99)) == "2: more than 100,000 values, aliases counted in full"
-
-
-def test_text_counts_as_often_as_aliases_repeat_it():
-    """Else a few aliases of one long text become gigabytes where the job is stored or answered."""
-    text = f"a: &a {'x' * 1_000_000}\nb: [*a, *a, *a, *a]\n"
-    assert refused(text) == "2: more than 4,194,304 characters, aliases counted in full"
-
-
-def test_4_mib_are_read_and_more_refused():
-    assert read_document(b"a: 1\n#".ljust(4 * 1024 * 1024, b"#")).data == {"a": 1}
-    assert refused(b"a: 1\n#".ljust(4 * 1024 * 1024 + 1, b"#")) == " the file is larger than 4 MiB"
-
-
-def test_a_hundred_directives_are_read_and_more_refused():
-    """Each is compared with all before it, so hundreds of thousands would take minutes."""
-    lines = "".join(f"%TAG !t{number}! x\n" for number in range(101))
-    assert read_document(f"#\n{lines[: lines.index('%TAG !t100!')]}---\na: 1\n".encode()).data == {"a": 1}
-    assert refused(f"#\n{lines}---\na: 1\n") == " more than 100 lines begin with %"
-
-
-def test_a_problem_stands_where_the_value_stands():
+def test_a_problem_stands_where_the_value_stands(refused):
     text = "inner:\n  one: {size: 1}\n  two:\n    size: big\nmany:\n  - size: 1\n  -\n    {}\n"
     assert refused(text, Outer).splitlines() == [
         "4: inner.two.size: should be a whole number (found 'big')",
@@ -230,12 +24,12 @@ def test_a_problem_stands_where_the_value_stands():
     ]
 
 
-def test_a_problem_of_an_overridden_key_stands_at_the_mapping_that_overrides():
+def test_a_problem_of_an_overridden_key_stands_at_the_mapping_that_overrides(refused):
     text = "inner:\n  one: &one {size: 1}\n  two:\n    <<: *one\n    size: big\n"
     assert refused(text, Outer) == "5: inner.two.size: should be a whole number (found 'big')"
 
 
-def test_a_problem_of_a_merged_key_stands_where_the_key_was_written():
+def test_a_problem_of_a_merged_key_stands_where_the_key_was_written(refused):
     text = "many:\n  - &one\n    size: big\n  - <<: *one\n"
     assert refused(text, Outer).splitlines() == [
         "3: many[0].size: should be a whole number (found 'big')",
@@ -243,7 +37,7 @@ def test_a_problem_of_a_merged_key_stands_where_the_key_was_written():
     ]
 
 
-def test_an_unknown_key_is_answered_with_the_nearest_one():
+def test_an_unknown_key_is_answered_with_the_nearest_one(refused):
     assert (
         refused("inner:\n  one: {size: 1, sise: 2}\n", Outer)
         == "2: inner.one: unknown key 'sise'; did you mean 'size'?"
@@ -251,20 +45,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_one():
     assert refused("xyz: 1\n", Outer) == "1: unknown key 'xyz'; valid: inner, many"
 
 
-def test_many_unknown_keys_are_refused_at_once():
+def test_many_unknown_keys_are_refused_at_once(refused):
     lines = refused("".join(f"key{number}: 1\n" for number in range(20_000)), Outer).splitlines()
     assert len(lines) == 21
     assert lines[-1] == "f: and 19,980 more"
-
-
-def test_a_problem_is_one_short_printable_line():
-    line = Problem("a\nb\x1b[31m" + "x" * 5000, 3).at("f")
-    assert line.startswith("f:3: a\\nb\\x1b[31mx")
-    assert len(line) < 1100
-    assert line.endswith("…")
-
-
-def test_a_name_that_resembles_none_is_answered_with_some_of_the_valid_ones():
-    assert nearest("zzz", ["b", "a"]) == "; valid: a, b"
-    assert nearest("zzz", []) == ""
-    assert nearest("zzz", [f"n{number:03}" for number in range(100)]).endswith("n019, …")

@@ -50,17 +50,6 @@ def listen(serve):
     return listen
 
 
-@pytest.fixture
-def git(project):
-    """Run git in the project as its user does, and give what it prints."""
-
-    def git(*arguments):
-        process = subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True, text=True)
-        return process.stdout
-
-    return git
-
-
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 

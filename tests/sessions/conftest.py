@@ -4,29 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from deepwork.testing import DeepworkProject, review, step
-
-
-@pytest.fixture
-def demo(project) -> DeepworkProject:
-    """Write a job with single steps, groups and a review, and every output that its steps want."""
-    project.write_job(
-        steps=[*map(step, "abcd"), step("r", reviews=[review()]), step("none", outputs={})],
-        workflows={
-            "main": ["a", "b"],
-            "single": ["a"],
-            "long": ["a", "b", "c", "d"],
-            "grouped": ["a", ["b", "c"], "d"],
-            "opening": [["b", "c"], "d"],
-            "last": [["b", "c"]],
-            "reviewed": ["r", "a"],
-            "empty": ["none", "a"],
-        },
-    )
-    for name in "abcdr":
-        project.write(f"{name}.md")
-    return project
-
 
 @pytest.fixture
 def events(stored):
