@@ -166,18 +166,23 @@ FIGURES: dict[str, Callable[[], Iterable[Row]]] = {
     "envelope": envelope,
     "orchestration": orchestration,
     "cuts": figures_run.cuts,
+    "resume": figures_run.resume,
     "idle": figures_run.idle,
 }
 
 
 @click.command(epilog="\b\n" + "\n".join(f"{name:14} {figure.__doc__}" for name, figure in FIGURES.items()))
 @click.argument("names", nargs=-1, metavar="[NAME]…", type=click.Choice([*FIGURES]))
-@click.option("--runs", default=100, show_default=True, help="How many runs `cuts` makes.")
+@click.option("--runs", default=100, show_default=True, help="How many runs `cuts` and `resume` make.")
 @click.option("--seed", default=1, show_default=True, help="The same seed cuts at the same points.")
 def main(names: tuple[str, ...], runs: int, seed: int) -> None:
     """Measure the figures of these names, or all."""
     logging.disable()
-    figures = {**FIGURES, "cuts": partial(figures_run.cuts, runs, seed)}
+    figures = {
+        **FIGURES,
+        "cuts": partial(figures_run.cuts, runs, seed),
+        "resume": partial(figures_run.resume, runs, seed),
+    }
     show(row for name in names or FIGURES for row in figures[name]())
 
 

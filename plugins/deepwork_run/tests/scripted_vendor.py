@@ -21,11 +21,18 @@ class Vendor:
         requests: When each request of a conversation came, and what was spent by it: read and written.
         steps: How many steps one conversation reports; then it ends.
         refuses: The answer to every request: status, headers and JSON; None if it works.
+        first_calls: Other calls that a conversation of Claude begins with: the tool and its input.
+        closes: Whether each connection is closed without an answer.
+        prompts: What the conversations began with, and how many characters each of their requests had.
+        bodies: What the program has sent, as it came.
     """
 
     def __init__(self, steps=99):
-        self.steps, self.refuses = steps, None
+        self.steps, self.refuses, self.closes = steps, None, False
         self.requests = []
+        self.prompts = {}
+        self.first_calls = []
+        self.bodies = []
         vendor = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,7 +48,14 @@ class Vendor:
                 self.end_headers()
 
             def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                content = self.rfile.read(int(self.headers["content-length"]))
+                vendor.bodies.append(content.decode())
+                body = json.loads(content)
+                vendor.note(body)
+                if vendor.closes:
+                    vendor.requests.append((0, 0))
+                    self.close_connection = True
+                    return
                 if vendor.refuses:
                     vendor.requests.append((0, 0))
                     status, headers, document = vendor.refuses
@@ -58,7 +72,10 @@ class Vendor:
                 number = len(vendor.requests)
                 spent = (100 + number, 10 + number)
                 vendor.requests.append(spent)
-                events = _claude(body, vendor.steps, spent) if "messages" in body else _codex(body, vendor.steps, spent)
+                if "messages" in body:
+                    events = _claude(body, vendor.steps, spent, vendor.first_calls)
+                else:
+                    events = _codex(body, vendor.steps, spent)
                 with suppress(ConnectionError):
                     for event in events:
                         self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
@@ -67,6 +84,13 @@ class Vendor:
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def note(self, body):
+        """Keep what a conversation begins with, and how long each of its requests was."""
+        items = body.get("messages") or body.get("input") or []
+        texts = [json.dumps(item.get("content"), ensure_ascii=False) for item in items if item.get("role") == "user"]
+        if prompt := next((text for text in texts if "finished_step" in text), None):
+            self.prompts.setdefault(prompt, []).append(len(json.dumps(items, ensure_ascii=False)))
 
     @property
     def books(self):
@@ -90,13 +114,17 @@ def _next(text, results, steps):
     return {"session_id": session_id, "step_id": step[1], "outputs": {f"{step[1]}.md": f"{step[1]}.md"}}
 
 
-def _claude(body, steps, spent):
+def _claude(body, steps, spent, first_calls):
     blocks = [
         block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]
     ]
     texts = [json.dumps(message["content"]) for message in body["messages"] if message["role"] == "user"]
     results = [json.dumps(block["content"]) for block in blocks if block["type"] == "tool_result"]
-    arguments = _next(" ".join(texts), results, steps) if body.get("tools") else None
+    name, arguments = "mcp__deepwork__finished_step", None
+    if body.get("tools") and len(results) < len(first_calls):
+        name, arguments = first_calls[len(results)]
+    elif body.get("tools"):
+        arguments = _next(" ".join(texts), results[len(first_calls) :], steps)
     usage = {"input_tokens": spent[0], "output_tokens": 1}
     about = {
         "id": f"msg_{uuid.uuid4().hex}",
@@ -109,7 +137,6 @@ def _claude(body, steps, spent):
     if arguments is None:
         block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "The end"}
     else:
-        name = "mcp__deepwork__finished_step"
         block = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
     yield {"type": "content_block_start", "index": 0, "content_block": block}

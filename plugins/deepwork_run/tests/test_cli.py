@@ -300,6 +300,19 @@ def test_runs_are_listed(desk):
     assert run["session_id"] in desk.stdout
 
 
+def test_a_runner_imports_no_server_and_no_database(desk):
+    """It waits for hours, so it must be small."""
+    desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
+    code = (
+        "import sys; from deepwork.cli.main import main; main(sys.argv[1:], standalone_mode=False);"
+        "print(sorted({'fastmcp', 'mcp', 'starlette', 'sqlalchemy', 'httpx2'} & {*sys.modules}))"
+    )
+    words = ["run", "demo", "--goal", "g", "--with", "claude", "--no-wait", "--path", str(desk.project.root)]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+    assert "usage limit" in done.stderr
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout
+
+
 def test_the_scripted_agent_works_through_a_job(desk):
     assert desk.run("--with", "scripted") == 0, desk.stderr
     assert desk.agents_of_steps() == ["scripted"] * 4

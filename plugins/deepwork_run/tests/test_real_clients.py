@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,14 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
 CLIENTS = Path(__file__).parents[3] / "tools" / "clients.py"
 UNAVAILABLE = 69
+CANARY = "CANARY-of-the-project"
+# Where clients look for instructions of a project; any of them may be a stranger's.
+INSTRUCTIONS = (
+    *("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/agents/canary.md", ".claude/commands/canary.md"),
+    *(".claude/skills/canary/SKILL.md", ".claude/rules/canary.md", ".claude/output-styles/canary.md"),
+    *("AGENTS.md", "AGENTS.override.md", ".agents/skills/canary/SKILL.md", ".codex/skills/canary/SKILL.md"),
+    *(".codex/prompts/canary.md", "GEMINI.md", ".gemini/GEMINI.md", ".gemini/commands/canary.toml"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +42,7 @@ class Desk:
     """A home without an account, a project, and a model for each vendor."""
 
     def __init__(self, project, home):
-        self.project = project
+        self.project, self.home = project, home
         self.claude, self.codex = Vendor(), Vendor()
         project.write_job(steps=[step(name) for name in "abcdef"])
         for name in "abcdef":
@@ -44,6 +53,9 @@ class Desk:
         hook = {"type": "command", "command": f"touch {project.root / 'FOREIGN'}"}
         project.write(".claude/settings.json", json.dumps({"hooks": {"SessionStart": [{"hooks": [hook]}]}}))
         project.write(".codex/config.toml", f'[mcp_servers.foreign]\ncommand = "touch"\nargs = {touch["args"]}\n')
+        skill = f"---\nname: canary\ndescription: {CANARY}\n---\n{CANARY}\n"
+        for path in INSTRUCTIONS:
+            project.write(path, skill)
         self.files = self.listed()
         home.mkdir()
         (home / ".codex").mkdir()
@@ -52,6 +64,7 @@ class Desk:
             f'base_url = "{self.codex.url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n'
             "request_max_retries = 0\nstream_max_retries = 0\n"
             f'[projects."{project.root}"]\ntrust_level = "trusted"\n'
+            f'[mcp_servers.users]\ncommand = "touch"\nargs = {json.dumps([str(home / "STARTED")])}\n'
         )
 
     def listed(self):
@@ -96,6 +109,37 @@ def test_a_session_goes_from_claude_to_codex_and_nothing_of_the_project_runs(des
     assert (told["totals"]["input_tokens"], told["totals"]["output_tokens"]) == desk.claude.books
     assert told["totals"]["cost_usd"] > 0
     assert desk.listed() == desk.files
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_no_instruction_of_the_project_reaches_a_model(desk, name):
+    code, _ = desk.run("demo", "--goal", "a goal", "--with", name)
+    assert code == 0, desk.stderr
+    bodies = getattr(desk, name).bodies
+    assert len(bodies) > 6
+    assert not (desk.home / "STARTED").exists(), "a server of the user has more than our tools"
+    assert [match for body in bodies for match in re.findall(f".{{80}}{CANARY}", body)] == []
+
+
+def test_claude_reads_and_edits_in_the_project_and_nothing_else(desk, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("SECRET-of-the-user")
+    root, state = desk.project.root, desk.project.state
+    content = {"content": "written by the agent"}
+    desk.claude.first_calls = [
+        ("Write", {"file_path": str(root / "mine.md"), **content}),
+        ("Write", {"file_path": str(tmp_path / "outside.md"), **content}),
+        ("Write", {"file_path": str(state / "forged.json"), **content}),
+        ("Read", {"file_path": str(secret)}),
+        ("Bash", {"command": f"touch {root / 'FROM-A-SHELL'}", "description": "touch"}),
+    ]
+    code, _ = desk.run("demo", "--goal", "a goal", "--with", "claude")
+    assert code == 0, desk.stderr
+    assert (root / "mine.md").read_text() == "written by the agent"
+    assert not (tmp_path / "outside.md").exists()
+    assert not (state / "forged.json").exists()
+    assert not (root / "FROM-A-SHELL").exists()
+    assert not [body for body in desk.claude.bodies if "SECRET-of-the-user" in body]
 
 
 def test_a_limit_of_claude_is_codex_s_turn(desk):

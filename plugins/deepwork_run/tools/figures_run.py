@@ -1,10 +1,12 @@
 """Runs, measured with the real Claude Code and Codex from npm, scripted models and no account.
 
     python tools/figures.py cuts    a job of 12 steps, cut at random points
+    python tools/figures.py resume  the same cuts, and the client's own resume in the place of the runner
     python tools/figures.py idle    what a runner takes while it waits
 
-`cuts` kills the CLI, its server or the runner with SIGKILL, has a vendor refuse for three seconds, or closes its
-connections; the vendor that begins changes at every fifth. Each run has to complete, with each step once.
+`cuts` kills the CLI, its server or the runner with SIGKILL, has a vendor refuse for three seconds, closes its
+connections, or has it say that the context is full, which headless programs do not compact; the vendor that begins
+changes at every sixth. Each run has to complete, with each step once.
 """
 
 from __future__ import annotations
@@ -20,19 +22,29 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+
+import anyio
 
 ROOT = Path(__file__).parents[3]
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(ROOT / "tools")]
 from rows import Row  # noqa: E402
 from scripted_vendor import Vendor  # noqa: E402
+from splintr import Tokenizer  # noqa: E402
 
+from deepwork.api import ToolCall, open_project  # noqa: E402
 from deepwork.testing import DeepworkProject, step  # noqa: E402
 
 STEPS = [f"s{number}" for number in range(12)]
-CUTS = ("cli", "server", "runner", "limit", "network")
+CUTS = ("cli", "server", "runner", "limit", "network", "context")
 SECONDS = 240
 RESET = 3
+PROMPT = (
+    'Call finished_step with session_id="{session_id}", step_id="?", outputs={{}}, and report one step after the other.'
+)
 
 
 class Scene:
@@ -62,6 +74,39 @@ class Scene:
             "OPENAI_API_KEY": "stub",
             "CLAUDE_CODE_MAX_RETRIES": "0",
         }
+
+    async def begin(self) -> str:
+        """Start a session without any agent, and return its id."""
+        async with open_project("run", self.project.root) as project:
+            started = await project.engine.start(ToolCall(), goal="control", job_name="demo", workflow_name="main")
+            return str(started.begin_step.session_id)
+
+    def client(self, name: str, prompt: str, *, resumes: bool) -> subprocess.Popen[bytes]:
+        """Start the program of a vendor as a user without a runner would, with our server."""
+        server = {"command": sys.executable, "args": ["-m", "deepwork", "serve", "--path", str(self.project.root)]}
+        if name == "claude":
+            servers = self.project.root / "mcp.json"
+            servers.write_text(json.dumps({"mcpServers": {"deepwork": server}}))
+            words = ["claude", "-p", "--mcp-config", str(servers), "--allowedTools", "mcp__deepwork"]
+            words += ["--continue"] if resumes else []
+        else:
+            about = {**server, "default_tools_approval_mode": "approve", "required": True}
+            pairs = ", ".join(f"{key} = {json.dumps(value)}" for key, value in about.items())
+            words = ["codex", "exec", *(["resume", "--last"] if resumes else []), "--skip-git-repo-check"]
+            words += ["-c", f"mcp_servers.deepwork={{{pairs}}}", "-c", "approval_policy=never", "-"]
+        mark = {"DEEPWORK_WORKER": str(self.session()["session_id"])}
+        client = subprocess.Popen(
+            words,
+            cwd=self.project.root,
+            env={**self.environment, **mark},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert client.stdin
+        client.stdin.write(prompt.encode())
+        client.stdin.close()
+        return client
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "deepwork", "run", *words, "--path", str(self.project.root)]
@@ -109,79 +154,164 @@ def cut(scene: Scene, runner: subprocess.Popen[bytes], kind: str, first: str) ->
     else:
         vendor, until = scene.vendors[first], time.time() + RESET
         if kind == "network":
-            vendor.refuses = (529, {}, {"type": "error", "error": {"type": "overloaded_error", "message": "no"}})
-        elif first == "claude":
-            names = ("unified-reset", "unified-5h-reset")
-            headers = {f"anthropic-ratelimit-{name}": str(int(until) + 1) for name in names}
-            headers |= {f"anthropic-ratelimit-unified-{name}": "rejected" for name in ("status", "5h-status")}
-            headers |= {"anthropic-ratelimit-unified-representative-claim": "five_hour", "x-should-retry": "false"}
-            error = {"type": "rate_limit_error", "message": "This would exceed your rate limit."}
-            vendor.refuses = (429, headers, {"type": "error", "error": error})
+            vendor.closes = True
+        elif kind == "context":
+            vendor.refuses = full_context(first)
         else:
-            error = {
-                "type": "usage_limit_reached",
-                "message": "limit",
-                "plan_type": "plus",
-                "resets_at": int(until) + 1,
-            }
-            vendor.refuses = (429, {}, {"error": error})
+            vendor.refuses = limit(first, int(until) + 1)
         return until
     return 0.0
 
 
+def limit(vendor: str, until: int) -> tuple[int, dict[str, str], dict[str, object]]:
+    """Return how a vendor refuses after its limit."""
+    if vendor == "claude":
+        names = ("unified-reset", "unified-5h-reset")
+        headers = {f"anthropic-ratelimit-{name}": str(until) for name in names}
+        headers |= {f"anthropic-ratelimit-unified-{name}": "rejected" for name in ("status", "5h-status")}
+        headers |= {"anthropic-ratelimit-unified-representative-claim": "five_hour", "x-should-retry": "false"}
+        error = {"type": "rate_limit_error", "message": "This would exceed your rate limit."}
+        return 429, headers, {"type": "error", "error": error}
+    error = {"type": "usage_limit_reached", "message": "limit", "plan_type": "plus", "resets_at": until}
+    return 429, {}, {"error": error}
+
+
+def full_context(vendor: str) -> tuple[int, dict[str, str], dict[str, object]]:
+    """Return how a vendor refuses a conversation that has become too long."""
+    if vendor == "claude":
+        error = {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}
+        return 400, {}, {"type": "error", "error": error}
+    error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}
+    return 400, {}, {"error": error}
+
+
+class Book:
+    """What the runs come to."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.prompts: list[int] = []
+        self.pauses: list[float] = []
+        self.problems: list[str] = []
+
+    def rows(self, count: int, title: str) -> Iterator[Row]:
+        """Return what the table says."""
+        complete = f"{self.counts['complete']} of {count}; {self.counts['cut']} were cut before their end"
+        yield Row(title, "all complete", complete, self.counts["complete"] == count)
+        for name in ("steps repeated", "calls before a reset", "usage counted twice"):
+            yield Row(name, "0", str(self.counts[name]), not self.counts[name])
+        most = max(self.prompts, default=0)
+        yield Row("tokens of the prompt to go on (o200k)", "1,500", f"at most {most:,}", most <= 1500)
+
+
+def wait_for_request(scene: Scene, process: subprocess.Popen[bytes], chance: random.Random, end: float) -> int:
+    """Wait until a random request and a moment after it, and return its number."""
+    wanted = chance.randrange(1, 13)
+    while scene.requests < wanted and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(chance.uniform(0, 0.3))
+    return wanted
+
+
+def end_refusal(vendor: Vendor, until: float, kind: str, process: subprocess.Popen[bytes]) -> int:
+    """Let a vendor work again when its time has come; return how often a limit was asked again before."""
+    refused_at = len(vendor.requests)
+    while time.time() < until and process.poll() is None:
+        time.sleep(0.01)
+    # The first refusal is how a runner learns of the limit; another one before the end would be a call too many.
+    early = max(0, len(vendor.requests) - refused_at - 1) if kind == "limit" else 0
+    vendor.refuses, vendor.closes = None, False
+    return early
+
+
 def cuts(count: int = 100, seed: int = 1) -> Iterator[Row]:
     """Runs of a job, each cut at a random point."""
-    programs = node_programs()
-    counts = Counter[str]()
-    chance = random.Random(seed)
+    programs, chance, book = node_programs(), random.Random(seed), Book()
     for number in range(count):
-        kind, first = CUTS[number % len(CUTS)], ("claude", "codex")[number // 5 % 2]
+        kind, first = CUTS[number % len(CUTS)], ("claude", "codex")[number // len(CUTS) % 2]
         names = [first, *({"claude", "codex"} - {first})]
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            scene = Scene(Path(folder), programs)
+            scene, end = Scene(Path(folder), programs), time.monotonic() + SECONDS
             runner = scene.start("demo", "--goal", "figures", "--with", ",".join(names))
-            wanted, end = chance.randrange(1, 13), time.monotonic() + SECONDS
-            while scene.requests < wanted and runner.poll() is None and time.monotonic() < end:
-                time.sleep(0.01)
-            time.sleep(chance.uniform(0, 0.3))
+            wanted = wait_for_request(scene, runner, chance, end)
             is_cut = runner.poll() is None
-            until = cut(scene, runner, kind, first) if is_cut else 0.0
-            refused_at = len(scene.vendors[first].requests)
-            early = 0
-            if until:
-                # The first refusal is how it learns of the limit; another one before the end would be a call too many.
-                while time.time() < until and runner.poll() is None:
-                    time.sleep(0.01)
-                early = max(0, len(scene.vendors[first].requests) - refused_at - 1)
-                scene.vendors[first].refuses = None
-            session_id = scene.session().get("session_id", "")
+            if until := cut(scene, runner, kind, first) if is_cut else 0.0:
+                book.counts["calls before a reset"] += end_refusal(scene.vendors[first], until, kind, runner)
             if kind == "runner" and is_cut:
-                runner = scene.start("--continue", session_id)
+                runner = scene.start("--continue", scene.session()["session_id"])
             code = None
             with suppress(subprocess.TimeoutExpired):
                 code = runner.wait(max(1.0, end - time.monotonic()))
             runner.kill()
-            session = scene.session()
-            done = [entry["step_id"] for entry in session["history"] if entry["kind"] == "step_completed"]
-            events = (scene.project.state / "runs" / session_id / "events.jsonl").read_text().splitlines()
-            records = [json.loads(line) for line in events if line]
-            last = {(event["agent"], event["id"]): event for event in records if event["kind"] == "spent"}
-            totals = sum(event["input_tokens"] for event in last.values())
-            counts["cut"] += is_cut
-            counts["complete"] += code == 0 and session["status"] == "completed"
-            counts["steps repeated"] += len(done) - len(set(done))
-            counts["calls before a reset"] += early
-            counts["more counted than the models served"] += totals > sum(
-                vendor.books[0] for vendor in scene.vendors.values()
-            )
-            problem = "" if code == 0 else f": code {code}, {done[-1:]}"
+            book.counts["cut"] += is_cut
+            told = count_run(scene, book, code)
             where = f"{kind:8} {first:7} at request {wanted:2}"
-            print(f"{number + 1:3}  {where}  {'ok' if code == 0 else 'NOT'}{problem}", file=sys.stderr)
+            print(f"{number + 1:3}  {where}  {'ok' if code == 0 else 'NOT'}{told}", file=sys.stderr, flush=True)
             scene.close()
-    complete = f"{counts['complete']} of {count}; {counts['cut']} were cut before their end"
-    yield Row(f"runs cut, seed {seed}", "all complete", complete, counts["complete"] == count)
-    for name in ("steps repeated", "calls before a reset", "more counted than the models served"):
-        yield Row(name, "0", str(counts[name]), not counts[name])
+    yield from book.rows(count, f"runs cut, seed {seed}")
+    pauses = sorted(book.pauses)
+    middle = pauses[len(pauses) // 2] if pauses else 0.0
+    text = f"{middle:.2f} s in the middle, at most {max(pauses, default=0):.2f} s of {len(pauses)}"
+    yield Row("an agent has ended, the next is started", "1 s", text, max(pauses, default=0) <= 1)
+
+
+def count_run(scene: Scene, book: Book, code: int | None) -> str:
+    """Add a run that has ended, and return what is strange about it."""
+    session = scene.session()
+    done = [entry["step_id"] for entry in session["history"] if entry["kind"] == "step_completed"]
+    file = scene.project.state / "runs" / session["session_id"] / "events.jsonl"
+    events = [json.loads(line) for line in file.read_text().splitlines() if line]
+    last = {(event["agent"], event["id"]): event for event in events if event["kind"] == "spent"}
+    counted = [sum(event[name] for event in last.values()) for name in ("input_tokens", "output_tokens")]
+    served = [sum(vendor.books[index] for vendor in scene.vendors.values()) for index in (0, 1)]
+    book.counts["complete"] += code == 0 and session["status"] == "completed"
+    book.counts["steps repeated"] += len(done) - len(set(done))
+    book.counts["usage counted twice"] += counted[0] > served[0] or counted[1] > served[1]
+    prompts = [text for vendor in scene.vendors.values() for text in vendor.prompts]
+    book.prompts += [tokens_of(text) for text in prompts]
+    for before, after in pairwise(events):
+        if (before["kind"], after["kind"]) == ("worker_ended", "worker"):
+            moments = [datetime.fromisoformat(event["at"]).timestamp() for event in (before, after)]
+            book.pauses.append(moments[1] - moments[0])
+    return "" if code == 0 else f": code {code}, last step {done[-1:]}"
+
+
+def resume(count: int = 20, seed: int = 1) -> Iterator[Row]:
+    """The same cuts, with a loop that starts the client's own resume again until the session is complete."""
+    programs, chance, book = node_programs(), random.Random(seed), Book()
+    kinds = [kind for kind in CUTS if kind != "runner"]
+    for number in range(count):
+        kind, first = kinds[number % len(kinds)], ("claude", "codex")[number // len(kinds) % 2]
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            scene, end = Scene(Path(folder), programs), time.monotonic() + SECONDS / 2
+            session_id = anyio.run(scene.begin)
+            client = scene.client(first, PROMPT.format(session_id=session_id), resumes=False)
+            wanted = wait_for_request(scene, client, chance, end)
+            is_cut = client.poll() is None
+            book.counts["cut"] += is_cut
+            until = cut(scene, client, kind, first) if is_cut else 0.0
+            vendor = scene.vendors[first]
+            refused_at = len(vendor.requests)
+            while scene.session()["status"] == "active" and time.monotonic() < end:
+                if until and time.time() > until:
+                    early = len(vendor.requests) - refused_at - 1
+                    book.counts["calls before a reset"] += max(0, early) if kind == "limit" else 0
+                    until, vendor.refuses, vendor.closes = 0.0, None, False
+                if client.poll() is not None:
+                    client = scene.client(first, "Go on.", resumes=True)
+                time.sleep(0.05)
+            client.kill()
+            status = scene.session()["status"]
+            book.counts["complete"] += status == "completed"
+            longest = max((max(lengths) for lengths in vendor.prompts.values()), default=0)
+            book.prompts.append(longest // 4)
+            where = f"{kind:8} {first:7} at request {wanted:2}"
+            print(f"{number + 1:3}  {where}  {status}", file=sys.stderr, flush=True)
+            scene.close()
+    complete = f"{book.counts['complete']} of {count}; {book.counts['cut']} were cut"
+    yield Row(f"the client's own resume, seed {seed}", "", complete, reached=True)
+    yield Row("calls before a reset", "", str(book.counts["calls before a reset"]), reached=True)
+    yield Row("tokens sent to go on, about", "", f"up to {max(book.prompts, default=0):,}", reached=True)
 
 
 def idle() -> Iterator[Row]:
@@ -213,6 +343,16 @@ def node_programs() -> str:
     """Install the clients that need node, and return the folder of their programs."""
     command = [sys.executable, str(ROOT / "tools" / "clients.py")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def tokens_of(text: str) -> int:
+    """Return the tokens of a text."""
+    return len(_tokenizer().encode(text))
+
+
+@cache
+def _tokenizer() -> Tokenizer:
+    return Tokenizer.from_pretrained("o200k_base")
 
 
 def used(pid: int) -> float:

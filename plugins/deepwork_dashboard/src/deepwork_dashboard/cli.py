@@ -11,7 +11,6 @@ import click
 
 from deepwork.ports.records import PageAddress
 from deepwork.programs.processes import open_browser
-from deepwork.server.apps import serve_apps
 
 PORT = 8787
 
@@ -82,6 +81,9 @@ def dashboard(
         click.echo("Ctrl-C ends it.", err=True)
         if is_opened and not open_browser(address.for_browser(), project=Path(root), environment=os.environ):
             click.echo("No browser could be started: open the address yourself, or name one in BROWSER.", err=True)
+
+    # FastMCP, which this imports, would otherwise be imported for every command of every plugin.
+    from deepwork.server.apps import serve_apps
 
     serve_apps(
         root,

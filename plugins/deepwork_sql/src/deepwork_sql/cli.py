@@ -16,7 +16,6 @@ from anyio import to_thread
 
 from deepwork.api import open_context
 from deepwork.errors import ConfigError
-from deepwork.server.apps import serve_apps
 from deepwork.text import visible
 from deepwork_sql import database
 from deepwork_sql.address import VARIABLE, choose_address
@@ -180,6 +179,9 @@ def events(
     With --json one object a line. Over HTTP the feed is a WebSocket: /plugins/sql/events?since=ID&source=NAME
     """
     if serve:
+        # FastMCP, which this imports, would otherwise be imported for every command of every plugin.
+        from deepwork.server.apps import serve_apps
+
         _show_log()
         serve_apps(root, host=host, port=port, allowed_hosts=allowed_hosts, token_file=token_file)
         return

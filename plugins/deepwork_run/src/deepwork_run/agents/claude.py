@@ -7,22 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deepwork.api import PluginContext
+from deepwork.api import Agent, AgentEvent, AgentTask, Called, Ended, Failed, Limited, PluginContext, Said, Spent
 from deepwork.errors import ProgramMissing
 from deepwork.paths.private_folders import private_folder
-from deepwork.ports.agent import (
-    Agent,
-    AgentEvent,
-    AgentTask,
-    Called,
-    Ended,
-    Failed,
-    FailureKind,
-    LimitCause,
-    Limited,
-    Said,
-    Spent,
-)
+from deepwork.ports.agent import FailureKind, LimitCause
 from deepwork.text import one_line
 from deepwork_run.agents.program import (
     AgentProgram,
@@ -61,6 +49,7 @@ class ClaudeAgent(Agent):
 
     def __init__(self, context: PluginContext, settings: RunSettings) -> None:
         self._program = AgentProgram(context, settings, settings.claude, ENVIRONMENT)
+        self._state_dir = context.workspace.state_dir
 
     async def available(self) -> str | None:
         """Look for the program."""
@@ -71,7 +60,7 @@ class ClaudeAgent(Agent):
         stream = _Stream()
         with private_folder() as folder:
             try:
-                async with self._program.running(task, _arguments(task, folder), {}) as program:
+                async with self._program.running(task, _arguments(task, folder, self._state_dir), {}) as program:
                     async for message in json_lines(program, task):
                         for event in stream.events(message):
                             yield event
@@ -169,19 +158,17 @@ class _Stream:
             yield refusal(text, WORDS, self._resets_at)
 
 
-def _arguments(task: AgentTask, folder: Path) -> list[str]:
+def _arguments(task: AgentTask, folder: Path, state_dir: Path) -> list[str]:
     server = {"command": task.server[0], "args": [*task.server[1:]], "env": task.server_environment}
-    settings = private_file(folder, "settings.json", {"hooks": hooks_of(task, "claude", HOOKS)})
+    # An agent that edits the state of sessions could complete steps without a review; `//` stands for an absolute path.
+    rules = {"deny": [f"Edit(/{state_dir}/**)"]}
+    settings = private_file(folder, "settings.json", {"hooks": hooks_of(task, "claude", HOOKS), "permissions": rules})
     more = [tool for what, tools in MORE_TOOLS.items() if task.allows(what) for tool in tools]
     allowed = ["mcp__deepwork", *more, *(("Read", "Edit", "Write") if task.allows("all") else ())]
     servers = private_file(folder, "mcp.json", {"mcpServers": {"deepwork": server}})
     return [
         *("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
-        *(
-            "--strict-mcp-config",
-            "--mcp-config",
-            servers,
-        ),
+        *("--strict-mcp-config", "--mcp-config", servers),
         *("--setting-sources", "", "--settings", settings, "--no-session-persistence"),
         *("--tools", "default" if "all" in task.allow else ",".join((*TOOLS, *more))),
         *("--permission-mode", "acceptEdits", "--allowedTools", ",".join(allowed)),

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator
+import os
+import re
+import tomllib
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from deepwork.api import PluginContext
@@ -14,6 +19,8 @@ from deepwork_run.agents.refusals import Words, refusal
 from deepwork_run.settings import RunSettings
 
 ENVIRONMENT = ("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*")
+# What the account of the user brings besides.
+OWN_FEATURES = ("apps", "plugins", "remote_plugin", "memories")
 CALLS = ("mcp_tool_call", "command_execution", "file_change", "web_search")
 
 # Messages of 0.125 to 0.169, which have no other mark.
@@ -103,16 +110,30 @@ def _arguments(task: AgentTask) -> list[str]:
         "shell_environment_policy.inherit": "core",
         "project_doc_max_bytes": 0,
         "web_search": "live" if task.allows("network") else "disabled",
-        "features.hooks": False,
         "mcp_servers.deepwork": server,
         "projects": {str(task.project_root): {"trust_level": "untrusted"}},
+        # Skills of the project would be read even so.
+        "skills.include_instructions": False,
+        "features.hooks": False,
     }
+    if "all" not in task.allow:
+        options |= {f"features.{name}": False for name in OWN_FEATURES}
+        options |= {f"mcp_servers.{name}.enabled": False for name in _own_servers(task.environment)}
     return [
         *("exec", "--json", "--ephemeral", "--skip-git-repo-check"),
         *("--sandbox", "danger-full-access" if "all" in task.allow else "workspace-write"),
         *(word for name, value in options.items() for word in ("-c", f"{name}={_toml(value)}")),
         "-",
     ]
+
+
+def _own_servers(environment: Mapping[str, str]) -> list[str]:
+    """Return the servers of the user's own configuration; Codex has no option against all of them."""
+    home = environment.get("CODEX_HOME") or os.path.join(environment.get("HOME", ""), ".codex")
+    with suppress(OSError, ValueError):
+        servers = mapping(tomllib.loads(Path(home, "config.toml").read_text(encoding="utf-8")).get("mcp_servers"))
+        return [name for name in servers if name != "deepwork" and re.fullmatch(r"[\w-]+", name)]
+    return []
 
 
 def _toml(value: Any) -> str:
