@@ -10,7 +10,10 @@ from deepwork.ports.call import LOCAL
 from deepwork.text import one_line
 from deepwork_run.record import CONTINUE, STOP, Record, Run, records
 
-ACTIONS = (InboxAction(name=CONTINUE, label="Go on"), InboxAction(name=STOP, label="Stop the run"))
+ACTIONS: tuple[InboxAction, ...] = (
+    InboxAction(name=CONTINUE, label="Go on"),
+    InboxAction(name=STOP, label="Stop the run"),
+)
 
 
 class RunInbox(InboxSource):
