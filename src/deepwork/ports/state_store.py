@@ -6,6 +6,7 @@ import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Hashable, Mapping, Sequence
+from threading import Lock
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -23,6 +24,38 @@ class SessionReader(Protocol):
 
     def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the summaries of some sessions; see `StateStore.peek`."""
+
+
+class SessionCache:
+    """The sessions that a store has read or written last, for as long as they are stored with the same stamp.
+
+    Args:
+        size: At most so many are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._sessions: dict[str, tuple[Hashable, Session]] = {}
+        self._lock = Lock()
+
+    def get(self, session_id: str, stamp: Hashable) -> Session | None:
+        """Return a session if it was kept with this stamp, else None."""
+        cached_stamp, session = self._sessions.get(session_id, (None, None))
+        return session if cached_stamp == stamp else None
+
+    def put(self, session_id: str, stamp: Hashable, session: Session) -> None:
+        """Keep a session, and forget the oldest if there are too many.
+
+        Args:
+            session_id: Its id.
+            stamp: Differs after every change of what is stored.
+            session: The session.
+        """
+        with self._lock:
+            self._sessions.pop(session_id, None)
+            self._sessions[session_id] = stamp, session
+            if len(self._sessions) > self._size:
+                del self._sessions[next(iter(self._sessions))]
 
 
 class StateStore(ABC):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -137,6 +139,43 @@ class WorkQueue:
                 self._watched_by = None
         if done:
             _tell(done)
+
+
+class Batches(Generic[T]):
+    """Has a queue do what waits at the same time as one piece of work, such as one transaction.
+
+    Args:
+        queue: The queue.
+        work: Does all items of a batch, and notes in each what has become of it.
+        largest: No batch has more items.
+    """
+
+    def __init__(self, queue: WorkQueue, work: Callable[[list[T]], None], *, largest: int = sys.maxsize) -> None:
+        self._queue = queue
+        self._work = work
+        self._largest = largest
+        self._lock = threading.Lock()  # of the batch that waits
+        self._batch: list[T] = []
+        self._piece: Piece[None] | None = None
+
+    async def run(self, item: T) -> None:
+        """Have an item done, and wait for its whole batch; as `WorkQueue.run`, it then ends in any case."""
+        await lowlevel.checkpoint_if_cancelled()
+        await self._join(item).result()
+
+    def _join(self, item: T) -> Piece[None]:
+        with self._lock:
+            if self._piece is None or len(self._batch) >= self._largest:
+                self._batch = []
+                self._piece = self._queue.submit(partial(self._do, self._batch))
+            self._batch.append(item)
+            return self._piece
+
+    def _do(self, batch: list[T]) -> None:
+        with self._lock:
+            if self._batch is batch:  # from here on nothing joins it
+                self._piece = None
+        self._work(batch)
 
 
 def _tell(pieces: Iterable[Piece[Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -17,16 +17,15 @@ from deepwork_sql.transaction import Transaction
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from deepwork_sql.execution import Executor
+    from deepwork_sql.execution import Committed, Executor
+    from deepwork_sql.together import Outcome, Writers
     from deepwork_sql.wake_ups import WakeUps
 
 T = TypeVar("T")
+ItemT = TypeVar("ItemT")
 
 # Runs a function in a worker thread.
 Run = Callable[[Callable[[], Any]], Awaitable[Any]]
-
-# One writes, and one takes over the others that wait when that takes long.
-_SQLITE_WRITERS = 2
 
 
 class Database:
@@ -41,6 +40,7 @@ class Database:
     def __init__(
         self,
         executor: Executor,
+        writers: Writers,
         wake_ups: WakeUps,
         tasks: TaskGroup,
         *,
@@ -53,20 +53,21 @@ class Database:
         self.url = url
         self.machine = machine
         self._executor = executor
+        self._writers = writers
         self._wake_ups = wake_ups
         self._hub = Hub(self, wake_ups, tasks)
         if dialect == "sqlite":
-            # It computes in the thread of its caller, so that few threads at a time get on best, and has one writer.
-            self._run_write: Run = WorkQueue("deepwork-writes", threads=_SQLITE_WRITERS).run
+            # It computes in the thread of its caller, so that few threads at a time get on best.
             self._run_read: Run = WorkQueue("deepwork-reads", threads=threads).run
         else:  # a thread that waits for a server leaves the processor to others
-            self._run_write = self._run_read = partial(to_thread.run_sync, limiter=CapacityLimiter(threads))
+            self._run_read = partial(to_thread.run_sync, limiter=CapacityLimiter(threads))
 
     async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
-        """Run a change in one transaction, in a worker thread; it is durable when this returns.
+        """Run a change in a transaction, in a worker thread; it is durable when this returns.
 
-        The change is run again from its start when another transaction was in its way or the connection broke, so it
-        does nothing but database work. Once begun it ends, also when the caller is cancelled.
+        Changes that wait with the same lock share a transaction, each in a savepoint of its own; on SQLite all do. A
+        change is run again from its start when another transaction was in its way or the connection broke, so it does
+        nothing but database work. Once begun it ends, also when the caller is cancelled.
 
         Args:
             change: What is to be done.
@@ -75,11 +76,29 @@ class Database:
         Raises:
             DatabaseError: The database did not answer; nothing was changed.
         """
-        committed = await self._run_write(partial(self._executor.write, change, lock))
+        result: T = self._announced(await self._writers.commit(change, lock))
+        return result
+
+    def together(
+        self, change: Callable[[Sequence[ItemT]], Callable[[Transaction], list[Outcome]]]
+    ) -> Callable[[ItemT], Awaitable[Any]]:
+        """Return a function that commits an item with all that wait, such as sessions that are saved at the same time.
+
+        Args:
+            change: Makes the change of some items, which locks rows in one order; it gives the outcome of each. It may
+                be asked again for a single item.
+        """
+        together = self._writers.together(change)
+
+        async def commit(item: ItemT) -> Any:
+            return self._announced(await together.commit(item))
+
+        return commit
+
+    def _announced(self, committed: Committed) -> Any:
         if committed.has_events:
             self._wake_ups.announce()
-        result: T = committed.result
-        return result
+        return committed.result
 
     async def read(self, query: Callable[[Transaction], T]) -> T:
         """Run a query in one transaction that sees one state of the database, in a worker thread.
@@ -90,13 +109,13 @@ class Database:
         result: T = await self._run_read(partial(self._executor.read, query))
         return result
 
-    def read_here(self, query: Callable[[Transaction], T]) -> T:
-        """Run a query as `read` does, but in the thread of the caller, which blocks.
+    def look_here(self, query: Callable[[Transaction], T]) -> T:
+        """Run a query of one statement without a transaction, in the thread of the caller, which blocks.
 
         Raises:
             DatabaseError: The database did not answer.
         """
-        return self._executor.read(query)
+        return self._executor.look(query)
 
     def write_here(self, change: Callable[[Transaction], None]) -> None:
         """Run a change that emits no events as `write` does, but in the thread of the caller, which blocks.

@@ -42,13 +42,41 @@ class Executor:
         self._engine = engine
         self._reading = engine.execution_options(**{READ_ONLY: True})
         self._retry = retry
-        is_sqlite = engine.dialect.name == "sqlite"
-        self._turn: AbstractContextManager[object] = threading.Lock() if is_sqlite else nullcontext()
+        self.dialect = engine.dialect.name
+        self._turn: AbstractContextManager[object] = threading.Lock() if self.dialect == "sqlite" else nullcontext()
 
     def write(self, change: Callable[[Transaction], Any], lock: str | None = None) -> Committed:
         """Run a change until it is committed."""
+        write = _Write(self._engine, change, lock)
         with self._turn:
-            return self._repeat(_Write(self._engine, change, lock).attempt)
+            return self._repeat(write.attempt, lambda: write.is_in_doubt)
+
+    def write_once(self, change: Callable[[Transaction], T], lock: str | None = None) -> T | None:
+        """Run a change until it is committed, but only once; None if nothing of it was.
+
+        Raises:
+            DatabaseError: The database could not be reached, or has not said whether the change was made.
+        """
+        has_run = False
+
+        def run_once(transaction: Transaction) -> T:
+            nonlocal has_run
+            if has_run:
+                raise _RolledBack
+            has_run = True
+            return change(transaction)
+
+        write = _Write(self._engine, run_once, lock)
+        try:
+            with self._turn:
+                result: T = self._repeat(write.attempt, lambda: write.is_in_doubt).result
+        except _RolledBack:
+            return None
+        except (DatabaseError, DBAPIError):
+            if not has_run or write.is_in_doubt:
+                raise
+            return None
+        return result
 
     def read(self, query: Callable[[Transaction], T]) -> T:
         """Run a query."""
@@ -59,7 +87,16 @@ class Executor:
 
         return self._repeat(attempt)
 
-    def _repeat(self, attempt: Callable[[], T]) -> T:
+    def look(self, query: Callable[[Transaction], T]) -> T:
+        """Run a query of one statement, which sees one moment of the database without a transaction."""
+
+        def attempt() -> T:
+            with self._reading.connect() as connection:
+                return query(Transaction(connection))
+
+        return self._repeat(attempt)
+
+    def _repeat(self, attempt: Callable[[], T], is_in_doubt: Callable[[], bool] = lambda: False) -> T:
         pauses = self._retry.pauses()
         while True:
             try:
@@ -69,14 +106,13 @@ class Executor:
                     raise
                 self._clean(error)
                 if not is_passing(error) or not next(pauses, False):
-                    raise _explanation(error) from error
+                    raise (_doubt() if is_in_doubt() else _explanation(error)) from error
             except _UnknownOutcome as error:
                 if not next(pauses, False):
-                    raise DatabaseError(
-                        "The database has not said whether the change was made",
-                        hint="Look whether it was, before you call again.",
-                    ) from error
+                    raise _doubt() from error
             except PoolTimeout as error:
+                if is_in_doubt():
+                    raise _doubt() from error
                 raise DatabaseError("No connection to the database was free in time", hint="Call again.") from error
 
     def _clean(self, error: BaseException) -> None:
@@ -89,6 +125,10 @@ class Executor:
 
 class _UnknownOutcome(Exception):
     """PostgreSQL has not finished a transaction whose connection broke."""
+
+
+class _RolledBack(Exception):
+    """A change that runs only once was not committed."""
 
 
 class _Unacknowledged(NamedTuple):
@@ -111,6 +151,11 @@ class _Write:
         self._lock = lock
         self._unacknowledged: _Unacknowledged | None = None
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """True if the change may have been committed."""
+        return self._unacknowledged is not None
+
     def attempt(self) -> Committed:
         """Run the change, unless it turns out that the last attempt was committed."""
         with self._engine.connect() as connection:
@@ -123,7 +168,12 @@ class _Write:
                 committed = Committed(self._change(transaction), transaction.has_events)
                 if xid is not None:
                     self._unacknowledged = _Unacknowledged(xid, committed)
-                outer.commit()
+                try:
+                    outer.commit()
+                except DBAPIError as error:
+                    if not is_passing(error):  # the server has answered that it was not committed
+                        self._unacknowledged = None
+                    raise
         return committed
 
 
@@ -161,6 +211,13 @@ def _is_committed(connection: Connection, xid: int) -> bool:
     if status == "in progress":
         raise _UnknownOutcome
     return bool(status == "committed")
+
+
+def _doubt() -> DatabaseError:
+    return DatabaseError(
+        "The database has not said whether the change was made",
+        hint="Look whether it was, before you call again.",
+    )
 
 
 def _explanation(error: DBAPIError) -> DeepWorkError | DBAPIError:

@@ -20,6 +20,7 @@ from deepwork_sql.feed import align, is_restored
 from deepwork_sql.migration import SchemaState, check_releases, migrate, states
 from deepwork_sql.retry import OPENING, POSTGRES, SQLITE
 from deepwork_sql.schema import installed_schemas
+from deepwork_sql.together import Writers
 from deepwork_sql.transaction import Transaction
 from deepwork_sql.wake_ups import WakeUps
 
@@ -36,8 +37,10 @@ async def open_database(address: Address) -> AsyncIterator[Database]:
     engine = await to_thread.run_sync(_open, address)
     try:
         async with anyio.create_task_group() as tasks:
+            executor = Executor(engine, SQLITE if address.dialect == "sqlite" else POSTGRES)
             database = Database(
-                Executor(engine, SQLITE if address.dialect == "sqlite" else POSTGRES),
+                executor,
+                Writers(executor, threads=POOL),
                 WakeUps(engine, tasks),
                 tasks,
                 dialect=address.dialect,

@@ -114,7 +114,10 @@ def execute_many(connection: Connection, sql: str, parameters: list[Any]) -> Non
     """Run SQL by the driver once for each set of parameters."""
     driver: Any = connection.connection.driver_connection
     try:
-        driver.cursor().executemany(sql, parameters)
+        if len(parameters) == 1:  # psycopg begins a pipeline for several
+            driver.execute(sql, parameters[0])
+        else:
+            driver.cursor().executemany(sql, parameters)
     except Exception as error:
         raise _wrapped(connection, sql, error) from error
 

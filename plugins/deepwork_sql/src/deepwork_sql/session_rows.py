@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from sqlalchemy import and_, bindparam, case, func, select, update
@@ -14,23 +14,45 @@ from deepwork.api import Session, SessionStatus, SessionSummary
 from deepwork.errors import CorruptSession, StaleSession, UnknownSession
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork.models.standing import MAX_HEAD, Standing, read_head
+from deepwork.ports.state_store import SessionCache
 from deepwork_sql.events import CORE
+from deepwork_sql.execution import Committed
 from deepwork_sql.prepared import Prepared
+from deepwork_sql.statement import Statement
 from deepwork_sql.tables import sessions
+from deepwork_sql.text import dumps
+from deepwork_sql.together import Outcome, Refused
 from deepwork_sql.transaction import Transaction
 
-_EXPECTED = and_(
+_ROW = and_(
     sessions.c.machine == bindparam("machine_"),
     sessions.c.project == bindparam("project_"),
     sessions.c.session_id == bindparam("session_id_"),
-    sessions.c.revision == bindparam("revision_"),
-    sessions.c.archived.is_(False),
 )
+_LISTED = "machine = :machine AND project = :project AND NOT archived"
+_ONE_OF = {"sqlite": "session_id IN (SELECT value FROM json_each(:ids))", "postgresql": "session_id = ANY(:ids)"}
+_LOAD = Statement(
+    f"SELECT document, schema_version, revision FROM deepwork_sessions WHERE {_LISTED} AND session_id = :session_id"
+)
+_PEEK = Statement(
+    {
+        dialect: f"SELECT session_id, summary, damaged FROM deepwork_sessions WHERE {_LISTED} AND {one_of}"
+        for dialect, one_of in _ONE_OF.items()
+    }
+)
+_REVISIONS = f"SELECT session_id, revision, history_length FROM deepwork_sessions WHERE {_LISTED}"
+_STORED = Statement(
+    {
+        "sqlite": f"{_REVISIONS} AND {_ONE_OF['sqlite']}",
+        # In one order, or two servers that save the same sessions at once could wait for each other.
+        "postgresql": f"{_REVISIONS} AND {_ONE_OF['postgresql']} ORDER BY session_id FOR UPDATE",
+    }
+)
+_CACHED_SESSIONS = 32
 # Where an active session stands is at the head of its document.
 _HEAD = case((sessions.c.status == "active", func.substr(sessions.c.document, 1, MAX_HEAD))).label("head")
 _SAVED = ("revision", "schema_version", "status", "updated_at", "history_length", "damaged", "summary", "document")
-_LENGTH = Prepared(select(sessions.c.history_length).where(_EXPECTED).with_for_update())
-_UPDATE = Prepared(update(sessions).where(_EXPECTED).values({name: bindparam(name) for name in _SAVED}))
+_UPDATE = Prepared(update(sessions).where(_ROW).values({name: bindparam(name) for name in _SAVED}))
 
 
 def _inserting(insert: Any) -> Any:
@@ -41,13 +63,26 @@ def _inserting(insert: Any) -> Any:
 _INSERT = Prepared({"sqlite": _inserting(sqlite.insert), "postgresql": _inserting(postgresql.insert)})
 
 
+class Save(NamedTuple):
+    """A session that is to be saved on the revision that is expected; None if it is new."""
+
+    session: Session
+    expected: int | None
+
+    @property
+    def revision(self) -> int:
+        """The revision that it will have."""
+        return (self.expected or 0) + 1
+
+
 class SessionRows:
     """The sessions of one project folder on one machine. All methods run in a transaction."""
 
     def __init__(self, machine: str, project: str) -> None:
         self._machine = machine
         self._project = project
-        self._key = {"machine_": machine, "project_": project}
+        self._project_key = {"machine": machine, "project": project}
+        self._cache = SessionCache(_CACHED_SESSIONS)
         self._mine = (sessions.c.machine == machine) & (sessions.c.project == project)
         self._listed = self._mine & sessions.c.archived.is_(False)
 
@@ -58,37 +93,52 @@ class SessionRows:
             CorruptSession: It cannot be read.
             UnknownSession: It belongs to another workspace.
         """
-        query = select(sessions.c.document, sessions.c.schema_version, sessions.c.revision)
-        row = transaction.execute(query.where(self._listed, sessions.c.session_id == session_id)).first()
+        row = transaction.row(_LOAD, **self._project_key, session_id=session_id)
         if row is None:
             self._refuse_foreign(transaction, session_id)
             return None
         if row.schema_version > SCHEMA_VERSION:
             raise _too_new(session_id, row.schema_version)
-        try:
-            session = Session.model_validate_json(row.document, extra="allow")
-        except ValidationError as error:
-            raise _damaged(session_id, _reason(error)) from None
-        return session.model_copy(update={"revision": row.revision})
+        stamp = row.revision, row.document
+        session = self._cache.get(session_id, stamp)
+        if session is None:
+            try:
+                session = Session.model_validate_json(row.document, extra="allow")
+            except ValidationError as error:
+                raise _damaged(session_id, _reason(error)) from None
+            session = session.model_copy(update={"revision": row.revision})
+            self._cache.put(session_id, stamp, session)
+        return session
 
-    def save(self, transaction: Transaction, session: Session, expected: int | None) -> int:
-        """Write a session on its expected revision, and its new history entries as events.
+    def saving(self, saves: Sequence[Save]) -> Callable[[Transaction], list[Outcome]]:
+        """Return the change that saves some sessions. They are written as JSON now, before the transaction begins."""
+        rows = [self._values(save) for save in saves]
+        return lambda transaction: self._save(transaction, saves, rows)
 
-        Raises:
-            StaleSession: The stored revision is another one.
-        """
-        revision = (expected or 0) + 1
-        values = _values(session, revision)
-        if expected is None:
-            stored_entries = self._insert(transaction, session.session_id, values)
-        else:
-            stored_entries = self._update(transaction, session.session_id, values, expected)
-        if stored_entries is None:
-            raise StaleSession(f"Session {session.session_id!r} was changed meanwhile")
-        events = [_event(session, entry) for entry in session.history[stored_entries:]]
+    def _save(self, transaction: Transaction, saves: Sequence[Save], rows: Sequence[dict[str, Any]]) -> list[Outcome]:
+        """Write sessions on their expected revisions, and their new history entries as events."""
+        stored = self._stored(transaction, [save.session.session_id for save in saves if save.expected is not None])
+        updates: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
+        outcomes: list[Outcome] = []
+        for save, row in zip(saves, rows, strict=True):
+            session_id = save.session.session_id
+            if save.expected is None:
+                stored_entries = self._insert(transaction, session_id, row)
+            else:
+                stored_entries = stored.pop((session_id, save.expected), None)
+                updates += [] if stored_entries is None else [self._key(session_id) | row]
+            if stored_entries is None:
+                outcomes.append(Refused(StaleSession(f"Session {session_id!r} was changed meanwhile")))
+                continue
+            new_events = [_event(save.session, entry) for entry in save.session.history[stored_entries:]]
+            events += new_events
+            outcomes.append(Committed(save.revision, bool(new_events)))
+        if updates:
+            transaction.run_each(_UPDATE, updates)
         if events:
-            transaction.emit_all(events, session.principal)
-        return revision
+            transaction.emit_all(events)
+        return outcomes
 
     def find(
         self, transaction: Transaction, status: SessionStatus | None, before: str | None, limit: int
@@ -108,8 +158,7 @@ class SessionRows:
 
     def peek(self, transaction: Transaction, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read summaries, in the order of the ids."""
-        query = select(sessions.c.session_id, sessions.c.summary, sessions.c.damaged)
-        rows = transaction.execute(query.where(self._listed, sessions.c.session_id.in_(session_ids))).all()
+        rows = transaction.rows(_PEEK, **self._project_key, ids=_ids(transaction, session_ids))
         summaries = {row.session_id: _peeked(row) for row in rows}
         return [summaries[session_id] for session_id in session_ids if session_id in summaries]
 
@@ -142,19 +191,37 @@ class SessionRows:
         rows = transaction.execute(query.order_by(sessions.c.updated_at)).scalars()
         return [f"{session_id} (in the database)" for session_id in rows]
 
+    def _values(self, save: Save) -> dict[str, Any]:
+        """Return the columns of a session."""
+        session = save.session.model_copy(update={"revision": save.revision})
+        summary, document = session.summary(), session.model_dump_json()
+        # A session that is not saved after all is never found in the cache: its document is not in the database.
+        self._cache.put(session.session_id, (save.revision, document), session)
+        return {
+            "revision": save.revision,
+            "schema_version": session.schema_version,
+            "status": session.status.value,
+            "updated_at": summary.updated_at,
+            "history_length": len(session.history),
+            "summary": summary.model_dump_json(),
+            "damaged": False,
+            "document": document,
+        }
+
+    def _key(self, session_id: str) -> dict[str, Any]:
+        return {"machine_": self._machine, "project_": self._project, "session_id_": session_id}
+
     def _insert(self, transaction: Transaction, session_id: str, values: dict[str, Any]) -> int | None:
         """Write the row of a new session; None if there is one."""
-        key = {"machine": self._machine, "project": self._project, "session_id": session_id}
-        return 0 if transaction.row(_INSERT, **key, **values, archived=False) is not None else None
+        row = transaction.row(_INSERT, **self._project_key, session_id=session_id, **values, archived=False)
+        return 0 if row is not None else None
 
-    def _update(self, transaction: Transaction, session_id: str, values: dict[str, Any], expected: int) -> int | None:
-        """Write the row of a session, and say how much history it had; None if it is not what was expected."""
-        key = {**self._key, "session_id_": session_id, "revision_": expected}
-        stored = transaction.row(_LENGTH, **key)
-        if stored is None:
-            return None
-        transaction.run(_UPDATE, **key, **values)
-        return int(stored.history_length)
+    def _stored(self, transaction: Transaction, session_ids: list[str]) -> dict[tuple[str, int], int]:
+        """Return how much history some sessions have, by their ids and revisions, and keep their rows as they are."""
+        if not session_ids:
+            return {}
+        rows = transaction.rows(_STORED, **self._project_key, ids=_ids(transaction, session_ids))
+        return {(row.session_id, row.revision): row.history_length for row in rows}
 
     def _refuse_foreign(self, transaction: Transaction, session_id: str) -> None:
         query = select(sessions.c.machine, sessions.c.project, sessions.c.summary).where(
@@ -170,18 +237,9 @@ class SessionRows:
             )
 
 
-def _values(session: Session, revision: int) -> dict[str, Any]:
-    summary = session.summary()
-    return {
-        "revision": revision,
-        "schema_version": session.schema_version,
-        "status": session.status.value,
-        "updated_at": summary.updated_at,
-        "history_length": len(session.history),
-        "summary": summary.model_dump_json(),
-        "damaged": False,
-        "document": session.model_copy(update={"revision": revision}).model_dump_json(),
-    }
+def _ids(transaction: Transaction, session_ids: Sequence[str]) -> Any:
+    """Return a list of ids as an argument of a statement."""
+    return [*session_ids] if transaction.dialect == "postgresql" else dumps(session_ids)
 
 
 def _principal(summary: str) -> str:
@@ -223,6 +281,7 @@ def _event(session: Session, entry: Any) -> dict[str, Any]:
         "source": CORE,
         "event": f"session:{entry.kind}",
         "workflow_id": session.session_id,
+        "principal": session.principal,
         "data": entry.model_dump(mode="json"),
     }
 

@@ -19,7 +19,7 @@ class SqlStore(StateStore):
     """The sessions of one workspace in the database of its server.
 
     The row of a session has its whole document, and beside it what listings and comparisons need. A save writes the
-    row and the events of its new history entries in one transaction.
+    row and the events of its new history entries in one transaction, together with the saves that wait beside it.
 
     Args:
         open_: Gives the database; called when the store is entered.
@@ -36,6 +36,7 @@ class SqlStore(StateStore):
 
         self._database = await self._open()
         self._rows = SessionRows(self._database.machine, self._project)
+        self._save = self._database.together(self._rows.saving)
         return self
 
     async def load(self, session_id: str) -> Session | None:
@@ -54,7 +55,10 @@ class SqlStore(StateStore):
 
     async def save(self, session: Session, *, expected: int | None) -> int:
         """Write a session, and its new history entries as events. A call that is cancelled meanwhile still saves."""
-        return await self._database.write(lambda transaction: self._rows.save(transaction, session, expected))
+        from deepwork_sql.session_rows import Save
+
+        revision: int = await self._save(Save(session, expected))
+        return revision
 
     async def find(
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
@@ -96,7 +100,7 @@ class RowReader:
         if not is_storable(session_id):
             return None
         try:
-            return self._database.read_here(lambda transaction: self._rows.load(transaction, session_id))
+            return self._database.look_here(lambda transaction: self._rows.load(transaction, session_id))
         except CorruptSession:
             self._database.write_here(lambda transaction: self._rows.mark_damaged(transaction, session_id))
             raise
@@ -104,4 +108,4 @@ class RowReader:
     def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the summaries of some sessions in one query."""
         ids = [session_id for session_id in session_ids if is_storable(session_id)]
-        return self._database.read_here(lambda transaction: self._rows.peek(transaction, ids))
+        return self._database.look_here(lambda transaction: self._rows.peek(transaction, ids))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,10 @@ class Transaction:
         self.connection = connection
         self.has_events = False
         self._clock = clock
+
+    def part(self) -> Transaction:
+        """Return the same transaction for one of several changes in it."""
+        return Transaction(self.connection, clock=self._clock)
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
@@ -88,12 +92,12 @@ class Transaction:
         for field, text in (("workflow_id", workflow_id), ("principal", principal)):
             if text is not None:
                 check_text(field, text)
-        self.emit_all([{"source": source, "event": event, "workflow_id": workflow_id, "data": data}], principal)
+        values = {"source": source, "event": event, "workflow_id": workflow_id, "data": data, "principal": principal}
+        self.emit_all([values])
 
-    def emit_all(self, events: list[dict[str, Any]], principal: str | None) -> None:
-        """Write several events, in their order."""
-        for event in events:
-            self.run(APPEND, at=self.now, principal=principal, **event)
+    def emit_all(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Write several events, in their order; each has the columns of `APPEND` but the time."""
+        self.run_each(APPEND, [{**event, "at": self.now} for event in events])
         self.has_events = True
 
     def lock(self, name: str) -> None:

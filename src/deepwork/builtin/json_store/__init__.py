@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import Lock
 from typing import Self
-
-from anyio import lowlevel
 
 from deepwork import hookimpl
 from deepwork.api import Session, SessionStatus, SessionSummary, StateStore, StateStoreSpec, Workspace
 from deepwork.builtin.json_store.files import (
     FileReader,
-    SessionCache,
     damaged_files,
     file_name,
     lock_name,
@@ -25,8 +21,8 @@ from deepwork.builtin.json_store.saves import ARCHIVE, Save, save_together
 from deepwork.errors import CorruptSession, StorageError
 from deepwork.paths.locks import LockHeld
 from deepwork.paths.state_folder import StateFolder
-from deepwork.ports.state_store import SessionReader
-from deepwork.programs.work_queue import Piece, WorkQueue
+from deepwork.ports.state_store import SessionCache, SessionReader
+from deepwork.programs.work_queue import Batches, WorkQueue
 
 _CACHED_SESSIONS = 32
 
@@ -45,9 +41,7 @@ class JsonStore(StateStore):
         self._files = FileReader(self._state, self._cache)
         self._work = WorkQueue("deepwork-sessions")
         self._listings = WorkQueue("deepwork-listings")  # which take longer the more sessions there are
-        self._lock = Lock()  # of the two below
-        self._group: list[Save] = []
-        self._group_work: Piece[None] | None = None
+        self._saves = Batches(self._work, partial(save_together, state=self._state, cache=self._cache))
 
     async def load(self, session_id: str) -> Session | None:
         """Read the file of a session."""
@@ -55,9 +49,8 @@ class JsonStore(StateStore):
 
     async def save(self, session: Session, *, expected: int | None) -> int:
         """Replace the file of a session, together with all saves that wait; a cancelled save is made too."""
-        await lowlevel.checkpoint_if_cancelled()
         save = Save(session, expected)
-        await self._join_group(save).result()
+        await self._saves.run(save)
         if isinstance(save.error, LockHeld):
             save = Save(session, expected)
             await self._work.run(partial(save_together, [save], self._state, self._cache, waits=True))
@@ -102,20 +95,6 @@ class JsonStore(StateStore):
     async def __aexit__(self, *_: object) -> None:
         """Let go of the folder."""
         self._state.close()
-
-    def _join_group(self, save: Save) -> Piece[None]:
-        """Put a save into the group that waits, and give the work that does the group."""
-        with self._lock:
-            self._group.append(save)
-            if self._group_work is None:
-                self._group_work = self._work.submit(self._save_group)
-            return self._group_work
-
-    def _save_group(self) -> None:
-        with self._lock:
-            saves, self._group = self._group, []
-            self._group_work = None
-        save_together(saves, self._state, self._cache)
 
     def _names(self) -> list[str]:
         try:

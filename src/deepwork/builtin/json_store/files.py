@@ -9,7 +9,6 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -19,6 +18,7 @@ from deepwork.errors import CorruptSession, StorageError
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork.models.standing import MAX_HEAD, read_head
 from deepwork.paths.state_folder import StateFolder
+from deepwork.ports.state_store import SessionCache
 from deepwork.text import visible
 
 # What tells one content of a file from the next: every save makes a new file.
@@ -51,28 +51,6 @@ class _Head(BaseModel):
     revision: Any = 0
     session_id: Any = None
     status: Any = None
-
-
-class SessionCache:
-    """The sessions that were read or written last. Each counts for as long as its file has the same stamp."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._sessions: dict[str, tuple[Stamp, Session]] = {}
-        self._lock = Lock()
-
-    def get(self, session_id: str, stamp: Stamp) -> Session | None:
-        """Return a session if its file has this stamp, else None."""
-        cached_stamp, session = self._sessions.get(session_id, (None, None))
-        return session if cached_stamp == stamp else None
-
-    def put(self, session_id: str, stamp: Stamp, session: Session) -> None:
-        """Remember a session, and forget the oldest if there are too many."""
-        with self._lock:
-            self._sessions.pop(session_id, None)
-            self._sessions[session_id] = stamp, session
-            if len(self._sessions) > self._size:
-                del self._sessions[next(iter(self._sessions))]
 
 
 class FileReader:

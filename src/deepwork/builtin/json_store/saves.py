@@ -29,7 +29,6 @@ from typing import NoReturn
 from deepwork.api import Folder, Session
 from deepwork.builtin.json_store.files import (
     MAX_SESSION,
-    SessionCache,
     Stamp,
     file_name,
     is_id,
@@ -41,6 +40,7 @@ from deepwork.builtin.json_store.files import (
 from deepwork.errors import PathRefused, StaleSession, StorageError
 from deepwork.paths.folder import FileBeside
 from deepwork.paths.state_folder import StateFolder
+from deepwork.ports.state_store import SessionCache
 
 ARCHIVE = "archive"
 # Files are synced one after the other where that is fast. Where it is not, the kernel joins syncs that come together.
