@@ -7,9 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,82 +17,6 @@ import deepwork_sql
 from deepwork.api import open_context
 
 on_postgres = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-
-
-class Proxy:
-    """Passes bytes between clients and a server, and cuts one connection at its COMMIT."""
-
-    def __init__(self, host, port):
-        self._server = (host, port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._peers = [self._listener]
-        self.port = self._listener.getsockname()[1]
-        self.cut = None  # "before" or "after" the server has got the next COMMIT
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        for peer in self._peers:
-            _close(peer)
-            peer.close()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self._server)
-            self._peers += [client, server]
-            threading.Thread(target=self._requests, args=(client, server), daemon=True).start()
-            threading.Thread(target=self._answers, args=(client, server), daemon=True).start()
-
-    def _requests(self, client, server):
-        with suppress(OSError):  # the other side may be closed already
-            while data := _received(client):
-                if self.cut and b"COMMIT\0" in data:
-                    self._cut(client, server, data)
-                    break
-                server.sendall(data)
-        _close(server)
-
-    def _cut(self, client, server, data):
-        cut, self.cut = self.cut, None
-        _close(client)  # so that the other thread can pass no answer on
-        if cut == "after":
-            server.sendall(data)
-            server.settimeout(1)
-            _received(server)
-
-    def _answers(self, client, server):
-        try:
-            while data := _received(server):
-                client.sendall(data)
-        except OSError:
-            pass
-        _close(client)
-
-
-def _received(peer):
-    try:
-        return peer.recv(65536)
-    except OSError:
-        return b""
-
-
-def _close(peer):
-    with suppress(OSError):
-        peer.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture
-def proxy(project_on_database, database_url, monkeypatch):
-    parts = urlsplit(database_url)
-    proxy = Proxy(parts.hostname or "127.0.0.1", parts.port or 5432)
-    user = parts.netloc.rpartition("@")[0]
-    through = parts._replace(netloc=f"{user}@127.0.0.1:{proxy.port}", query="sslmode=disable")
-    monkeypatch.setenv("DEEPWORK_DATABASE_URL", through.geturl())
-    yield proxy
-    proxy.close()
 
 
 @pytest.mark.anyio

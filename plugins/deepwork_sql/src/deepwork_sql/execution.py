@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -43,13 +41,11 @@ class Executor:
         self._reading = engine.execution_options(**{READ_ONLY: True})
         self._retry = retry
         self.dialect = engine.dialect.name
-        self._turn: AbstractContextManager[object] = threading.Lock() if self.dialect == "sqlite" else nullcontext()
 
     def write(self, change: Callable[[Transaction], Any], lock: str | None = None) -> Committed:
         """Run a change until it is committed."""
         write = _Write(self._engine, change, lock)
-        with self._turn:
-            return self._repeat(write.attempt, lambda: write.is_in_doubt)
+        return self._repeat(write.attempt, lambda: write.is_in_doubt)
 
     def write_once(self, change: Callable[[Transaction], T], lock: str | None = None) -> T | None:
         """Run a change until it is committed, but only once; None if nothing of it was.
@@ -68,8 +64,7 @@ class Executor:
 
         write = _Write(self._engine, run_once, lock)
         try:
-            with self._turn:
-                result: T = self._repeat(write.attempt, lambda: write.is_in_doubt).result
+            result: T = self._repeat(write.attempt, lambda: write.is_in_doubt).result
         except _RolledBack:
             return None
         except (DatabaseError, DBAPIError):
@@ -171,8 +166,9 @@ class _Write:
                 try:
                     outer.commit()
                 except DBAPIError as error:
-                    if not is_passing(error):  # the server has answered that it was not committed
+                    if not is_passing(error):  # the database has answered that it was not committed
                         self._unacknowledged = None
+                    connection.invalidate(error)  # SQLAlchemy would take it back with its transaction still open
                     raise
         return committed
 

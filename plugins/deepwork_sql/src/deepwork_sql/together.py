@@ -26,10 +26,8 @@ Change = Callable[[Transaction], Any]
 # PostgreSQL looks up transactions faster that have at most 64 savepoints.
 MOST_TOGETHER = 50
 
-# One writes, and one takes over the others that wait when that takes long.
-_SQLITE_WRITERS = 2
-# The same for each lock: a transaction that waits for a row holds up only those that wait beside it.
-_POSTGRES_WRITERS = 2
+# Of changes that take no lock first one may wait for a row, and the next ones need not.
+_WRITERS_OF_ROWS = 2
 
 _SAVEPOINT = "SAVEPOINT change"
 _RELEASE = "RELEASE SAVEPOINT change"
@@ -124,7 +122,7 @@ class Writers:
     def __init__(self, executor: Executor, *, threads: int) -> None:
         self._executor = executor
         self._is_sqlite = executor.dialect == "sqlite"
-        self._queue = WorkQueue("deepwork-writes", threads=_SQLITE_WRITERS)
+        self._queue = WorkQueue("deepwork-writes", threads=1)
         self._limiter = CapacityLimiter(threads)
         self._changes: dict[str | None, Together[Change]] = {}
 
@@ -140,15 +138,15 @@ class Writers:
             return await to_thread.run_sync(self._executor.write, change, limiter=self._limiter)
         together = self._changes.get(lock)
         if together is None:
-            together = self._changes[lock] = Together(self._executor, self._own_queue(), in_savepoints, lock)
+            together = self._changes[lock] = Together(self._executor, self._own_queue(1), in_savepoints, lock)
         return await together.commit(change)
 
     def together(self, change: Callable[[Sequence[ItemT]], Callable[[Transaction], list[Outcome]]]) -> Together[ItemT]:
         """Return what commits together items of one kind, which lock rows in one order."""
-        return Together(self._executor, self._own_queue(), change)
+        return Together(self._executor, self._own_queue(_WRITERS_OF_ROWS), change)
 
-    def _own_queue(self) -> WorkQueue:
-        return self._queue if self._is_sqlite else WorkQueue("deepwork-writes", threads=_POSTGRES_WRITERS)
+    def _own_queue(self, threads: int) -> WorkQueue:
+        return self._queue if self._is_sqlite else WorkQueue("deepwork-writes", threads=threads)
 
 
 def in_savepoints(changes: Sequence[Change]) -> Callable[[Transaction], list[Outcome]]:
