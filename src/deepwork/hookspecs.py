@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from deepwork.ports.records import (
         AgentMail,
         Check,
+        ClaimKeeper,
         HttpApp,
         InitStep,
         ReviewRunnerSpec,
@@ -58,6 +59,11 @@ def deepwork_tool_sets(context: PluginContext, engine: Engine) -> Iterable[ToolS
 @hookspec
 def deepwork_agents(context: PluginContext) -> Iterable[AgentSpec]:  # type: ignore[empty-body]
     """Offer agents that work on a session by themselves. Commands such as `deepwork run --with` choose by name."""
+
+
+@hookspec
+def deepwork_claims(context: PluginContext) -> Iterable[ClaimKeeper]:  # type: ignore[empty-body]
+    """Offer what keeps claims of agents on shared work, while a command such as `deepwork run` starts them in turn."""
 
 
 @hookspec

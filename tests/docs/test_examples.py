@@ -208,3 +208,10 @@ def test_the_step_of_init_takes_its_option_and_writes_its_file(project, referenc
     environment = {**os.environ, "DEEPWORK_PLUGINS_DIR": str(tmp_path)}
     subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=environment)
     assert (project.root / "TEAM.md").read_text() == "Questions go to the maintainers.\n"
+
+
+async def test_claims_are_told_and_given_away(project, plugins):
+    [keeper] = [one.item for one in Project(project.root, plugins=plugins("deepwork_claims")).claims.items]
+    assert (keeper.name, keeper.seconds, await keeper.held("s1")) == ("acme", 60, [])
+    await keeper.renew("s1")
+    await keeper.release("s1", "a limit")

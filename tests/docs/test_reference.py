@@ -73,6 +73,7 @@ RECORDS = [
     api.ResourceSpec,
     api.PromptSpec,
     api.AgentMail,
+    records.ClaimKeeper,
     api.AgentMessage,
     api.HttpApp,
     api.TransportSpec,

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -55,9 +55,10 @@ class Runs:
         project.write_job(steps=[step(name) for name in "abcd"])
 
     @asynccontextmanager
-    async def opened(self, agents, session_id=None, **options):
-        """Make a runner: `agents` are acts by the name of the agent."""
+    async def opened(self, agents, session_id=None, *, claims=(), **options):
+        """Make a runner: `agents` are acts by the name of the agent, and `claims` is what keeps their claims."""
         async with open_project("run", self._project.root) as project:
+            project = replace(project, claims=claims)
             if session_id is None:
                 started = await project.engine.start(ToolCall(), goal="goal", job_name="demo", workflow_name="main")
                 session_id = started.begin_step.session_id

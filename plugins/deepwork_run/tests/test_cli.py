@@ -287,6 +287,18 @@ def test_a_file_of_the_project_cannot_be_what_runs(desk):
     assert "Bash" not in " ".join(desk.seen[1]["arguments"])
 
 
+def test_a_run_that_ends_at_once_notifies_before_it_ends(desk, tmp_path):
+    told = tmp_path / "told.jsonl"
+    code = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')"
+    desk.project.write(
+        Path(os.environ["XDG_CONFIG_HOME"]) / "deepwork" / "config.yml",
+        json.dumps({"notifications": {"command": [sys.executable, "-c", code]}}),
+    )
+    desk.plan(claude=[{"steps": 0, "then": "login"}])
+    assert desk.run("--with", "claude", "--no-wait") == 4, desk.stderr
+    assert "run-login" in told.read_text()
+
+
 def test_runs_are_listed(desk):
     assert desk("runs") == 0
     assert desk.stderr == "No runs.\n"

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import anyio
 
+# The variables of each process of an agent that is started for a session: which session, and the agent's name.
+SESSION_VARIABLE, NAME_VARIABLE = "DEEPWORK_WORKER", "DEEPWORK_AGENT"
+
 
 class LimitCause(StrEnum):
     """Why an agent has to wait; each of them passes by itself."""

@@ -213,6 +213,27 @@ class AgentMail:
     agent_of: Callable[[AgentCall], str | None] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClaimKeeper:
+    """What the agents of a session hold of work that is shared, for who starts one of them after the other.
+
+    Which session an agent works on says the variable `SESSION_VARIABLE` of `deepwork.ports.agent` to its server.
+
+    Attributes:
+        name: The name.
+        seconds: How often claims have to be renewed.
+        held: Returns what the agents of a session hold, each in a line for the next of them, with the id to go on as.
+        renew: Keeps what the agents of a session hold.
+        release: Gives it away; takes the session and the reason.
+    """
+
+    name: str
+    seconds: float
+    held: Callable[[str], Awaitable[Sequence[str]]]
+    renew: Callable[[str], Awaitable[None]]
+    release: Callable[[str, str], Awaitable[None]]
+
+
 @dataclass(frozen=True)
 class HttpApp:
     """An ASGI application of a plugin, for HTTP and WebSocket.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from deepwork.loading.selection import by_name
 from deepwork.models.sessions import Session
 from deepwork.ports.agent import AgentSpec
 from deepwork.ports.context import PluginContext
+from deepwork.ports.records import ClaimKeeper
 from deepwork.project.project import Project
 from deepwork.sessions.manager import load_session
 
@@ -27,11 +28,13 @@ class OpenedProject:
         context: That of the plugin.
         engine: Starts sessions and changes them, as the tools of a server do.
         agents: The agents of all plugins, by name.
+        claims: What keeps the claims of agents on shared work.
     """
 
     context: PluginContext
     engine: Engine
     agents: Mapping[str, AgentSpec]
+    claims: Sequence[ClaimKeeper] = ()
 
     async def session(self, beginning: str) -> Session:
         """Return the session whose id begins like this.
@@ -60,6 +63,7 @@ async def open_project(plugin: str, root: str | Path) -> AsyncIterator[OpenedPro
         gate = project.gate() if project.config.quality_gate.enabled else None
         specs = by_name("agent", project.agents.demand(), lambda spec: spec.name)
         agents = {name: provided.item for name, provided in specs.items()}
-        yield OpenedProject(project.context(plugin), project.engine(gate), agents)
+        claims = [provided.item for provided in project.claims.demand()]
+        yield OpenedProject(project.context(plugin), project.engine(gate), agents, claims)
     finally:
         await project.close()

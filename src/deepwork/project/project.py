@@ -16,11 +16,11 @@ from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.paths.workspace import Workspace
-from deepwork.ports.agent import AgentSpec
+from deepwork.ports.agent import NAME_VARIABLE, AgentSpec
 from deepwork.ports.context import PluginContext, TrustedCommand
 from deepwork.ports.inbox import InboxSource
 from deepwork.ports.job_source import JobSource
-from deepwork.ports.records import AgentMail, Check, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.ports.records import AgentMail, Check, ClaimKeeper, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
 from deepwork.project.access import Project as ProjectAccess
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
@@ -193,6 +193,10 @@ class Project:
     def agents(self) -> Answers[AgentSpec]:
         return self.plugins.ask("deepwork_agents", AgentSpec, self._contexts)
 
+    @cached_property
+    def claims(self) -> Answers[ClaimKeeper]:
+        return self.plugins.ask("deepwork_claims", ClaimKeeper, self._contexts)
+
     def tool_sets(self, engine: Engine) -> Answers[ToolSet]:
         """Ask for the tool sets that are bound to an engine."""
         if self._tool_sets is None or self._tool_sets[0] is not engine:
@@ -354,7 +358,7 @@ class Project:
             sessions=sessions,
             gate=gate,
             is_strict=strict,
-            agent=os.environ.get("DEEPWORK_AGENT") or None,
+            agent=os.environ.get(NAME_VARIABLE) or None,
         )
 
     def sessions(self, store: str | None = None) -> StateManager:

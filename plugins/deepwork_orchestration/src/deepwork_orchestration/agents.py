@@ -16,6 +16,8 @@ from deepwork_orchestration.transaction import PlanTransaction
 from deepwork_sql import leases
 
 MAX_HEARTBEAT_MS = 30_000
+# In the metadata of an agent: the session of a workflow for which it was started.
+SESSION = "session_id"
 REVIVE = 'Call agent_update with status "online", then claim anew what you want to go on with.'
 IS_PERSON = f"substr(principal, 1, {len(PERSON)}) = '{PERSON}'"
 
@@ -40,6 +42,8 @@ def agent_register(
     """Register an agent, once at its start."""
     if name.startswith(PERSON):
         raise invalid_input("name", f"{name!r} is a name of a person", "Choose a name that tells what you do.")
+    if transaction.session_id:
+        metadata = {**(metadata or {}), SESSION: transaction.session_id}
     agent = _add(
         transaction,
         name=name,

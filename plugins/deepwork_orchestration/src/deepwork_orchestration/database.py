@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import deepwork_sql
 from deepwork.api import Git, PluginContext, ToolCall
+from deepwork.ports.agent import SESSION_VARIABLE
 from deepwork_orchestration.agents import renew_leases_of
 from deepwork_orchestration.bindings import Bindings
 from deepwork_orchestration.errors import OrchestrationError, invalid_input
@@ -121,6 +122,7 @@ class PlanDatabase:
             bindings=self.bindings.of(call),
             lease=self.lease,
             project_root=str(self.context.project_root),
+            session_id=self.context.environment.get(SESSION_VARIABLE),
         )
 
     # The repository of the project.

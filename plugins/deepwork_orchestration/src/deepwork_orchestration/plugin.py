@@ -1,4 +1,4 @@
-"""The hooks: tools, a command, a check, messages for `deepwork hook`, and what waits for people."""
+"""The hooks: tools, a command, a check, messages for `deepwork hook`, claims, and what waits for people."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from click import Command
 
     from deepwork.api import AgentMail, Check, InboxSource, PluginContext, ToolSet
+    from deepwork.ports.records import ClaimKeeper
 
 
 @hookimpl
@@ -27,6 +28,14 @@ def deepwork_agent_mail(context: PluginContext) -> Iterator[AgentMail]:
     from deepwork_orchestration.mail import agent_mail
 
     yield agent_mail(context)
+
+
+@hookimpl
+def deepwork_claims(context: PluginContext) -> Iterator[ClaimKeeper]:
+    """The claims of agents that `deepwork run` starts one after the other."""
+    from deepwork_orchestration.session_claims import claim_keeper
+
+    yield claim_keeper(context)
 
 
 @hookimpl

@@ -32,18 +32,27 @@ class PlanTransaction:
         bindings: The claims of the call's connection.
         lease: How long a lease lasts, in milliseconds.
         project_root: The folder of this server's project.
+        session_id: The session of a workflow for which the agent of this server was started; None if it is not known.
         ended_task_ids: Tasks whose claims this call has ended as they should.
         heard_agent_ids: Agents whose leases are to be renewed after a call that only reads.
     """
 
     def __init__(
-        self, stored: Transaction, *, principal: str, bindings: ConnectionBindings, lease: int, project_root: str
+        self,
+        stored: Transaction,
+        *,
+        principal: str,
+        bindings: ConnectionBindings,
+        lease: int,
+        project_root: str,
+        session_id: str | None = None,
     ) -> None:
         self.stored = stored
         self.principal = principal
         self.bindings = bindings
         self.lease = lease
         self.project_root = project_root
+        self.session_id = session_id
         self.ended_task_ids: list[str] = []
         self.heard_agent_ids: list[str] = []
 

@@ -13,9 +13,9 @@ import anyio
 from anyio import to_thread
 
 from deepwork.api import DeepWorkError, PluginContext, open_project
+from deepwork.ports.agent import NAME_VARIABLE, SESSION_VARIABLE
 from deepwork.programs.processes import start_apart
 from deepwork.text import one_line
-from deepwork_run.options import AGENT, MARK
 from deepwork_run.record import Record
 
 # An agent that is asked to stop has ten seconds after its call.
@@ -66,7 +66,9 @@ def _go_on(context: PluginContext, session_id: str, agent: str | None) -> str:
     command = [sys.executable, "-P", "-m", "deepwork", "run", "--continue", session_id, "--path", root]
     command += ["--with", agent] if agent else []
     # A server that an agent has started has the marks of its run, by which the next runner would end this one.
-    environment = {name: value for name, value in context.environment.items() if name not in (MARK, AGENT)}
+    environment = {
+        name: value for name, value in context.environment.items() if name not in (SESSION_VARIABLE, NAME_VARIABLE)
+    }
     with record.log() as output:
         process = start_apart(command, cwd=context.project_root, environment=environment, output=output)
     _becomes_true(lambda: process.poll() is not None or record.runner() == process.pid, START_SECONDS)

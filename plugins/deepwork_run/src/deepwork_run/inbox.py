@@ -59,10 +59,11 @@ class RunInbox(InboxSource):
 
 
 def _items_of(run: Run) -> list[InboxItem]:
+    actions: tuple[InboxAction, ...] = ()
     if run.pause and run.is_asking:
         kind, what, since, actions = run.pause.kind, run.pause.what, run.pause.since, ACTIONS
     elif run.notice:
-        kind, what, since, actions = "notice", run.notice, run.notice_at, ()
+        kind, what, since = "notice", run.notice, run.notice_at
     else:
         return []
     item = InboxItem(

@@ -6,9 +6,6 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-# The variables by which all processes of an agent are known: its session, and its name.
-MARK, AGENT = "DEEPWORK_WORKER", "DEEPWORK_AGENT"
-
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

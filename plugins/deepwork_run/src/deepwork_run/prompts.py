@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from deepwork.text import one_line
+
+MAX_HELD = 5
+
 FIRST = """\
 Work through session {session_id} of the MCP server `deepwork` until its workflow is complete. Nobody sits at this \
 terminal: do not ask, decide by what the steps say.
@@ -21,7 +27,22 @@ done is in the working tree as it was: look at it before you write. This is wher
 {resume}"""
 
 
-def prompt_of(session_id: str, resume: str | None) -> str:
-    """Return the prompt; `resume` is the resume text, None for a session without any work."""
+HELD = """
+
+The agents before you hold this for the session, and you go on with it in their names:
+{lines}"""
+
+
+def prompt_of(session_id: str, resume: str | None, held: Sequence[str] = ()) -> str:
+    """Return the prompt.
+
+    Args:
+        session_id: The session.
+        resume: The resume text; None for a session without any work.
+        held: The claims of the agents before, each in a line.
+    """
     first = FIRST.format(session_id=session_id)
-    return LATER.format(first=first, resume=resume) if resume else first
+    prompt = LATER.format(first=first, resume=resume) if resume else first
+    more = [f"{len(held) - MAX_HELD} more"] if len(held) > MAX_HELD else []
+    lines = "\n".join(f"- {one_line(line)}" for line in (*held[:MAX_HELD], *more))
+    return prompt + HELD.format(lines=lines) if held else prompt

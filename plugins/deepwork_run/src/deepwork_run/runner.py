@@ -23,6 +23,8 @@ from anyio import to_thread
 from deepwork.api import Session, SessionStatus, ToolCall
 from deepwork.errors import DeepWorkError, StateError, UnknownSession
 from deepwork.ports.agent import (
+    NAME_VARIABLE,
+    SESSION_VARIABLE,
     Agent,
     AgentEvent,
     AgentSpec,
@@ -38,9 +40,10 @@ from deepwork.programs.processes import end_marked
 from deepwork.project.opened import OpenedProject
 from deepwork.sessions.standing import calls_of, standing_of
 from deepwork.text import one_line
+from deepwork_run.claims import Claims
 from deepwork_run.display import Display
 from deepwork_run.limits import limits_of, waiting
-from deepwork_run.options import AGENT, MARK, OnLimit, Options
+from deepwork_run.options import OnLimit, Options
 from deepwork_run.prompts import prompt_of
 from deepwork_run.record import CONTINUE, Record, remove_old_transcripts
 
@@ -52,6 +55,8 @@ LOOK_SECONDS = 2.0
 LONG_LOOK_SECONDS = 30.0
 TICK_SECONDS = 1.0
 NEAR = 0.8
+# The inbox is looked at each second; nobody else may be there to tell people why a run has ended.
+NOTIFY_SECONDS = 4.0
 
 
 class Exit(IntEnum):
@@ -67,6 +72,9 @@ class Exit(IntEnum):
 
 
 _EXITS = {"budget": Exit.BUDGET, "time": Exit.BUDGET, "no-progress": Exit.NO_PROGRESS, "login": Exit.PERSON}
+
+# After these something waits for a person.
+_TOLD = (Exit.PERSON, Exit.BUDGET, Exit.NO_PROGRESS, Exit.LIMIT)
 
 
 @dataclass
@@ -113,6 +121,7 @@ class Runner:
         self._options = options
         self._record = record
         self._display = display
+        self._claims = Claims(project, session_id, display)
         self._run = record.read()
         self._current = next(iter(agents))
         self._without_login: set[str] = set()
@@ -122,6 +131,7 @@ class Runner:
         self._started = time.monotonic()
         self._time_grants = 0
         self._told: set[str] = set()
+        self._is_notifying = False
         self._stamp = (0, 0)
 
     async def run(self) -> int:
@@ -138,7 +148,10 @@ class Runner:
                     tasks.start_soon(self._hear_signals)
                     tasks.start_soon(self._watch)
                     tasks.start_soon(self._notify)
+                    tasks.start_soon(self._claims.keep)
                     code = await self._work()
+                    if self._is_notifying and code in _TOLD:
+                        await self._pause(NOTIFY_SECONDS)
                     tasks.cancel_scope.cancel()
             except* DeepWorkError as errors:
                 self._add("ended", exit_code=int(Exit.ERROR))
@@ -197,7 +210,10 @@ class Runner:
         if until is None:
             await self._work_once(session)
             return None
-        if not self._options.waits or self._options.on_limit is OnLimit.RELEASE:
+        if self._options.on_limit is OnLimit.RELEASE:
+            await self._claims.release(f"{self._current} may go on at {until.isoformat()} only")
+            return Exit.LIMIT
+        if not self._options.waits:
             return Exit.LIMIT
         self._tell(f"{self._current} may go on at {_shown(until)}.")
         left = self._max_seconds - (time.monotonic() - self._started)
@@ -207,7 +223,7 @@ class Runner:
     async def _work_once(self, session: Session) -> None:
         """Have one agent work, and take down what comes of it."""
         name, before = self._current, calls_of(session)
-        await to_thread.run_sync(end_marked, MARK, self._session_id)
+        await to_thread.run_sync(end_marked, SESSION_VARIABLE, self._session_id)
         spec, agent = self._agents[name]
         number = max((worker.number for worker in self._run.workers), default=0) + 1
         with self._record.transcript(number) as transcript:
@@ -227,7 +243,7 @@ class Runner:
                 worker.failure = Failed(f"{type(error).__name__}: {error}")
             finally:
                 self._worker = None
-        await to_thread.run_sync(end_marked, MARK, self._session_id)
+        await to_thread.run_sync(end_marked, SESSION_VARIABLE, self._session_id)
         session = await self._session()
         made = calls_of(session) - before
         self._add("worker_ended", number=worker.number, end=_how_ended(worker), calls=made)
@@ -256,12 +272,12 @@ class Runner:
         root = str(context.project_root)
         return AgentTask(
             session_id=self._session_id,
-            prompt=prompt_of(self._session_id, resume),
+            prompt=prompt_of(self._session_id, resume, await self._claims.held()),
             project_root=context.project_root,
             server=(*program, "serve", "--path", root),
             hook=(*program, "hook", "--path", root),
             environment=context.environment,
-            marks={MARK: self._session_id, AGENT: name},
+            marks={SESSION_VARIABLE: self._session_id, NAME_VARIABLE: name},
             allow=self._options.allow,
             budget_usd=self._left(),
             keep=keep,
@@ -410,10 +426,12 @@ class Runner:
 
     async def _notify(self) -> None:
         """Send the notifications that the user has configured."""
+        self._is_notifying = True
         try:
             await self._project.context.inbox().notify()
         except DeepWorkError as error:
             self._display.log(f"No notifications are sent: {error.message}")
+        self._is_notifying = False
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not longer than until an interruption."""
