@@ -14,7 +14,7 @@ import click
 import importlib_metadata
 from click.core import ParameterSource
 
-from deepwork import __version__
+from deepwork import __version__, foreign
 from deepwork.cli.costs import measure_costs
 from deepwork.cli.offers import examine_plugins
 from deepwork.cli.schema import MODELS, schema_text
@@ -102,6 +102,17 @@ def _environment() -> Iterator[Finding]:
     yield Finding(Level.OK, f"deepwork {__version__}, Python {platform.python_version()} ({sys.executable})")
     names = ("fastmcp", "mcp", "pydantic", "pluggy", "click", "pyyaml")
     yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
+    yield from _foreign_names()
+
+
+def _foreign_names() -> Iterator[Finding]:
+    lacking = foreign.missing(foreign.NAMES)
+    for name in lacking:
+        text = f"{name.library} {importlib_metadata.version(name.library)} lacks {name.path}, needed for {name.purpose}"
+        cure = f"install {name.library} {foreign.TESTED[name.library]} beside deepwork"
+        yield Finding(Level.ERROR if name.transports else Level.WARNING, text, cure)
+    there = len(foreign.NAMES) - len(lacking)
+    yield Finding(Level.INFO, f"{there} of {len(foreign.NAMES)} names are there which other libraries do not promise")
 
 
 def _source() -> str:

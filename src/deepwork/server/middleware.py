@@ -16,6 +16,7 @@ from mcp_types import INVALID_PARAMS, ErrorData
 from pydantic import ValidationError as PydanticError
 
 from deepwork.errors import DeepWorkError
+from deepwork.foreign import connection_state
 from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall, caller_of
 from deepwork.server.argument_errors import params_error
 from deepwork.server.elicitation import asker
@@ -105,8 +106,7 @@ class CallMiddleware(Middleware):
         """
         if context is None or context.request_context is None:
             return self._process
-        # `_connection` is a private name of the SDK; without it each request counts as a connection.
-        state = getattr(getattr(context.request_context.session, "_connection", None), "state", {})
+        state = connection_state(context.request_context.session)
         connection = state.setdefault(f"{_STATE_KEY}.{principal}", Connection())
         return connection if isinstance(connection, Connection) else Connection()
 

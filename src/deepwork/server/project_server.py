@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastmcp import FastMCP
 from fastmcp.tools import Tool
+
+from deepwork.foreign import choose_state_store, look_up_schemas
 
 
 class ProjectServer(FastMCP[Any]):
@@ -17,19 +20,15 @@ class ProjectServer(FastMCP[Any]):
     The MCP library is told the schemas of the tools. It looks at that of the called tool at each call over HTTP, and
     would otherwise have all tools listed for it, which takes longer than most calls.
 
-    `_state_store` and `_mcp_server` are private names of FastMCP: if FastMCP stops using them, this class changes
-    nothing.
+    Both are done through names that FastMCP does not promise: without them, this class changes nothing.
     """
 
     _has_state = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._schemas: dict[str, dict[str, Any]] = {}
-        self._empty_state = _EmptyState(self)
         super().__init__(*args, **options)
-        protocol: Any = getattr(self, "_mcp_server", None)
-        if hasattr(protocol, "get_tool_input_schema"):
-            protocol.get_tool_input_schema = self._schemas.get
+        look_up_schemas(self, self._schemas.get)
 
     def add_tool(self, tool: Any) -> Tool:
         """Add a tool."""
@@ -37,24 +36,28 @@ class ProjectServer(FastMCP[Any]):
         self._schemas[added.name] = added.parameters
         return added
 
-    @property
-    def _state_store(self) -> Any:
-        return super()._state_store if self._has_state else self._empty_state
+    def state_store(self, own: Callable[[], Any]) -> Any:
+        """Return the store of session state; `own` opens FastMCP's."""
+        return own() if self._has_state else _EmptyState(self, own)
 
-    def open_state(self) -> Any:
-        """Return FastMCP's own store, from now on."""
+    def open_state(self) -> None:
+        """Use FastMCP's own store, from now on."""
         self._has_state = True
-        return self._state_store
+
+
+choose_state_store(ProjectServer, ProjectServer.state_store)
 
 
 class _EmptyState:
     """A store without content. Everything but reading a value is handed to FastMCP's own store."""
 
-    def __init__(self, server: ProjectServer) -> None:
+    def __init__(self, server: ProjectServer, own: Callable[[], Any]) -> None:
         self._server = server
+        self._own = own
 
     async def get(self, *_args: Any, **_kwargs: Any) -> None:
         return None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._server.open_state(), name)
+        self._server.open_state()
+        return getattr(self._own(), name)

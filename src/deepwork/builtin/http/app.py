@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from ipaddress import ip_address
@@ -19,7 +19,6 @@ import anyio
 import fastmcp
 import uvicorn
 from fastmcp import FastMCP
-from fastmcp.server.http import StreamableHTTPASGIApp
 from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -41,6 +40,7 @@ from deepwork.builtin.http.plugins import PREFIX, PluginApps
 from deepwork.builtin.http.sessions import TransportSessions
 from deepwork.builtin.http.shares import Shares
 from deepwork.errors import ConfigError
+from deepwork.foreign import session_managers, session_owners
 from deepwork.ports.records import PageAddress, ServedApp
 from deepwork.programs.pending_calls import PendingCalls
 from deepwork.programs.process_end import end_process_soon
@@ -133,19 +133,12 @@ class HttpApplication:
 
     def _limit_sessions(self) -> None:
         """Lower the SDK's own limit of open sessions, for which FastMCP has no parameter."""
-        for manager in self._session_managers():
+        for manager in session_managers(self._app.routes):
             manager.max_sessions = MAX_SESSIONS
 
     def _session_owners(self) -> list[Any]:
-        """Return the owners of open sessions. `_session_owners` is a private name of the SDK; without it none count."""
-        managers = self._session_managers()
-        return [owner for manager in managers for owner in getattr(manager, "_session_owners", {}).values()]
-
-    def _session_managers(self) -> Iterator[Any]:
-        for route in self._app.routes:
-            manager = getattr(getattr(route, "endpoint", None), "session_manager", None)
-            if isinstance(getattr(route, "endpoint", None), StreamableHTTPASGIApp) and manager is not None:
-                yield manager
+        """Return the owners of open sessions."""
+        return [owner for manager in session_managers(self._app.routes) for owner in session_owners(manager)]
 
 
 class _WebServer(uvicorn.Server):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from deepwork import hookimpl
 from deepwork.builtin.http.options import NEEDLESS, OPTIONS, STATELESS
+from deepwork.foreign import demand
 from deepwork.ports.records import Serving, TransportSpec
 
 
@@ -32,6 +33,7 @@ def _open(transport: Literal["http", "sse"], values: Mapping[str, Any]) -> Calla
     listen = listen_options(values["host"], values["port"], values["allowed_hosts"], values["token_file"])
 
     def serve(serving: Serving) -> None:
+        demand(transport)
         from deepwork.builtin.http.app import run_http
 
         run_http(
@@ -49,4 +51,5 @@ def _open(transport: Literal["http", "sse"], values: Mapping[str, Any]) -> Calla
 def _serve_apps(*arguments: Any, **options: Any) -> None:
     from deepwork.builtin.http.apps import serve_apps
 
+    demand("http")
     serve_apps(*arguments, **options)

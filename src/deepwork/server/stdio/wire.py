@@ -16,14 +16,13 @@ from functools import partial
 from typing import Any
 
 import anyio
-import fastmcp
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from fastmcp import FastMCP
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from deepwork.errors import DeepWorkError
+from deepwork.foreign import stdio_parts
 from deepwork.programs.pending_calls import PendingCalls
 from deepwork.programs.process_end import end_process_soon
 from deepwork.server.frames import MAX_LINE, BadFrame, read_frame
@@ -149,7 +148,7 @@ def run_stdio(server: FastMCP[Any], stdin: int, stdout: int, *, when_ready: Call
     Raises:
         DeepWorkError: This release of FastMCP cannot be served so.
     """
-    lifespan, protocol = _private_parts(server)
+    lifespan, protocol = stdio_parts(server)
     blocking = [(descriptor, os.get_blocking(descriptor)) for descriptor in (stdin, stdout)]
     for descriptor, _ in blocking:
         os.set_blocking(descriptor, False)
@@ -199,23 +198,6 @@ class EndSignals:
 
     def _note(self, *_: object) -> None:
         self._arrived = True
-
-
-def _private_parts(server: FastMCP[Any]) -> tuple[Any, Any]:
-    """Return the lifespan and the protocol of a server: FastMCP has no public way to serve given streams.
-
-    Raises:
-        DeepWorkError: This FastMCP lacks them. Its own stdio server does not help: stdout leads to stderr by now, so
-            its answers would go there, and the client would wait for ever.
-    """
-    lifespan = getattr(server, "_lifespan_manager", None)
-    protocol = getattr(server, "_mcp_server", None)
-    if lifespan is None or protocol is None:
-        raise DeepWorkError(
-            f"FastMCP {fastmcp.__version__} cannot be served over stdio: it lacks _lifespan_manager or _mcp_server",
-            hint="Install another release of FastMCP, for instance 4.1.2, beside deepwork.",
-        )
-    return lifespan, protocol
 
 
 async def _speak(lifespan: Any, protocol: Any, stdin: int, stdout: int) -> None:
