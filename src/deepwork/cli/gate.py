@@ -13,6 +13,7 @@ from deepwork.commands.options import json_option, path_option, session_id_argum
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError, UnknownJob
+from deepwork.gate.findings import place
 from deepwork.gate.gate import HandBack, Judgement, Outcome, QualityGate
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
@@ -21,7 +22,7 @@ from deepwork.models import history
 from deepwork.models.history import EventKind, HistoryEntry
 from deepwork.models.jobs import Job, Step
 from deepwork.models.outputs import Outputs
-from deepwork.models.reviews import Passed
+from deepwork.models.reviews import Finding, Passed
 from deepwork.models.sessions import Session
 from deepwork.paths.workspace import Workspace
 from deepwork.programs.stdout import stdout_on_stderr
@@ -76,10 +77,18 @@ def list_reviews(root: str, as_json: bool) -> None:
 @click.argument("step_id", required=False)
 @path_option
 @json_option
-def show(session_id: str, step_id: str | None, root: str, as_json: bool) -> None:
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print SARIF 2.1.0, for editors and forges.")
+def show(session_id: str, step_id: str | None, root: str, as_json: bool, as_sarif: bool) -> None:
     """Show what was reviewed in a session, or in one step of it: verdicts, missing ones, overrides."""
-    session = read_session(Project(root), session_id)
+    project = Project(root)
+    session = read_session(project, session_id)
     entries = [*_entries(session, step_id)]
+    if as_sarif:
+        from deepwork.cli.gate_sarif import session_log
+
+        beginnings = [entry for entry in session.history if entry.kind == EventKind.STEP_BEGUN]
+        say_json(session_log(session, sorted([*entries, *beginnings], key=session.history.index), project.workspace))
+        return
     if as_json:
         say_json([entry.model_dump(mode="json") for entry in entries])
         return
@@ -202,6 +211,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         "passed": None if verdict is None else isinstance(verdict, Passed),
         "feedback": str(outcome.error) if outcome.error else getattr(verdict, "feedback", ""),
         "criteria": [result.model_dump() for result in getattr(verdict, "criteria", ())],
+        "findings": [finding.model_dump() for finding in getattr(verdict, "findings", ())],
         "seconds": round(outcome.seconds, 3),
     }
 
@@ -230,6 +240,8 @@ def _say_review(facts: Mapping[str, Any]) -> None:
     for result in facts["criteria"]:
         mark = "✓" if result["passed"] else "✗"
         say_text(f"{result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":"), f"{INDENT}{mark} ")
+    for finding in facts.get("findings", ()):
+        say_text(place(Finding(**finding)), f"{INDENT}→ ")
 
 
 def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,20 +20,33 @@ class SarifResult:
 
     Attributes:
         level: `error`, `warning`, `note`, or `info`, which is written as `note`.
+        file: None where it is about none.
         line: Counts from 1; None for the file as a whole.
+        end_line: The last line, if it is another.
         suppressed: Why no action is needed, if so; "" without a reason.
+        kind: `fail`; `pass` for something that is as it should be, and `open` for what was not judged: both have no
+            level.
+        in_source: Whether the suppression is written in the file itself.
     """
 
     rule: str
     level: Literal["error", "warning", "note", "info"]
     message: str
-    file: Path
+    file: Path | None = None
     line: int | None = None
     suppressed: str | None = None
+    end_line: int | None = None
+    kind: Literal["fail", "pass", "open"] = "fail"
+    in_source: bool = True
 
 
 def sarif_log(
-    results: Iterable[SarifResult], rules: Mapping[str, Mapping[str, str]], *, root: Path, version: str
+    results: Iterable[SarifResult],
+    rules: Mapping[str, Mapping[str, str]],
+    *,
+    root: Path,
+    version: str,
+    failures: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the log of one run.
 
@@ -42,6 +55,7 @@ def sarif_log(
         rules: What each rule says and what cures it: its `says`, `cure` and `level`, by its name.
         root: The project; files in it are named relative to it.
         version: That of DeepWork.
+        failures: What could not be done, each in a sentence: then the run was not successful.
     """
     names = [*rules]
     driver = {
@@ -64,27 +78,38 @@ def sarif_log(
             {
                 "tool": {"driver": driver},
                 "originalUriBaseIds": {"PROJECTROOT": {"uri": f"{root.absolute().as_uri().rstrip('/')}/"}},
-                "invocations": [{"executionSuccessful": True}],
+                "invocations": [_invocation(failures)],
                 "results": [_result(result, names, root) for result in results],
             }
         ],
     }
 
 
+def _invocation(failures: Sequence[str]) -> dict[str, Any]:
+    if not failures:
+        return {"executionSuccessful": True}
+    notices = [{"level": "error", "message": {"text": failure}} for failure in failures]
+    return {"executionSuccessful": False, "toolExecutionNotifications": notices}
+
+
 def _result(result: SarifResult, names: list[str], root: Path) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": _location(result.file, root)}
-    if result.line:
-        place["region"] = {"startLine": result.line}
+    is_failure = result.kind == "fail"
     written: dict[str, Any] = {
         "ruleId": result.rule,
         "ruleIndex": names.index(result.rule),
-        "level": _LEVELS.get(result.level, result.level),
+        **({} if is_failure else {"kind": result.kind}),
+        "level": _LEVELS.get(result.level, result.level) if is_failure else "none",
         "message": {"text": result.message},
-        "locations": [{"physicalLocation": place}],
     }
+    if result.file:
+        place: dict[str, Any] = {"artifactLocation": _location(result.file, root)}
+        if result.line:
+            end = {"endLine": result.end_line} if result.end_line else {}
+            place["region"] = {"startLine": result.line, **end}
+        written["locations"] = [{"physicalLocation": place}]
     if result.suppressed is not None:
         justification = {"justification": result.suppressed} if result.suppressed else {}
-        written["suppressions"] = [{"kind": "inSource", **justification}]
+        written["suppressions"] = [{"kind": "inSource" if result.in_source else "external", **justification}]
     return written
 
 

@@ -166,4 +166,5 @@ def _result(outcome: Outcome) -> ReviewResult:
         passed=False,
         feedback=getattr(verdict, "feedback", ""),
         criteria_results=list(getattr(verdict, "criteria", ())),
+        findings=list(getattr(verdict, "findings", ())),
     )

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import anyio
@@ -23,11 +24,21 @@ from deepwork.errors import (
     RunnerTimeout,
     RunnerUnavailable,
 )
+from deepwork.gate.findings import JudgedFiles
 from deepwork.gate.fingerprints import Fingerprints
 from deepwork.gate.payload import Payload
 from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.verdicts import checked
-from deepwork.gate.work import Evaluation, MissingRunner, Reviewer, Routing, Work, evaluations, handed_back_tasks
+from deepwork.gate.work import (
+    Evaluation,
+    MissingRunner,
+    Reviewer,
+    Reviewers,
+    Routing,
+    Work,
+    evaluations,
+    handed_back_tasks,
+)
 from deepwork.models.jobs import Step, UserInput
 from deepwork.models.outputs import ListedFile, files_of
 from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict
@@ -124,6 +135,11 @@ class ReviewProgress:
         self.completed += 1
         self.notify()
 
+    def leave_out(self, count: int) -> None:
+        """Note that reviews are not made, because an earlier one of the same work has not passed."""
+        self.completed += count
+        self.notify()
+
     def notify(self) -> None:
         """Wake all who wait for a change."""
         self.change.set()
@@ -188,14 +204,16 @@ class QualityGate:
         self._untrusted = untrusted
         self._slots = anyio.CapacityLimiter(concurrency)
 
-    def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewer]:
-        """Choose who judges each review of a step, by its `run_each`."""
-        return {review.run_each: self._routing.reviewer(job_name, step.id, review.run_each) for review in step.reviews}
+    def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewers]:
+        """Choose who judges each review of a step, one after the other, by its `run_each`."""
+        return {
+            review.run_each: self._routing.reviewers_of(job_name, step.id, review.run_each) for review in step.reviews
+        }
 
     def missing_reviewer(self, job_name: str, steps: Iterable[Step]) -> RunnerUnavailable | None:
         """Return why reviews of these steps can never be held: no plugin offers their reviewer."""
         for step in steps:
-            for reviewer in self.reviewers(job_name, step).values():
+            for reviewer in chain.from_iterable(self.reviewers(job_name, step).values()):
                 if isinstance(reviewer.runner, MissingRunner):
                     return reviewer.runner.error
         return None
@@ -252,22 +270,29 @@ class QualityGate:
         self, work: Work, copied: Snapshot, known_verdict: KnownVerdict, progress: ReviewProgress
     ) -> Judgement:
         """Ask for a verdict on every evaluation that has none, and see what changed meanwhile."""
-        outcomes: list[Outcome] = []
-        to_run: list[int] = []
-        for number, evaluation in enumerate(evaluations(work, copied.originals)):
-            verdict = None if evaluation.reviewer.judges_project else known_verdict(evaluation)
-            outcomes.append(Outcome(evaluation, verdict, reused=verdict is not None))
-            if not verdict:
-                to_run.append(number)
-        progress.total = len(to_run)
+        series = [
+            [
+                Outcome(evaluation, verdict, reused=verdict is not None)
+                for evaluation, verdict in _known(portion, known_verdict)
+            ]
+            for portion in evaluations(work, copied.originals)
+        ]
+        progress.total = sum(not outcome.reused for one in series for outcome in one)
 
-        async def run(number: int) -> None:
-            outcomes[number] = await self._evaluate(work, copied, outcomes[number].evaluation, progress)
+        async def run(one: list[Outcome]) -> None:
+            for number, outcome in enumerate(one):
+                if not outcome.reused:
+                    one[number] = await self._evaluate(work, copied, outcome.evaluation, progress)
+                if not isinstance(one[number].verdict, Passed):
+                    progress.leave_out(sum(not left.reused for left in one[number + 1 :]))
+                    del one[number + 1 :]
 
         async with anyio.create_task_group() as tasks:
-            for number in to_run:
-                tasks.start_soon(run, number)
-        changed = await self._changed(work, copied, outcomes) if to_run else ()
+            for one in series:
+                if not all(outcome.reused for outcome in one):
+                    tasks.start_soon(run, one)
+        outcomes = [outcome for one in series for outcome in one]
+        changed = await self._changed(work, copied, outcomes) if progress.total else ()
         return Judgement(
             outcomes=tuple(outcomes),
             handed_back=tuple(_hand_backs(outcomes)),
@@ -317,7 +342,8 @@ class QualityGate:
             request = await to_thread.run_sync(self._request, work, question, seconds, copied)
             with anyio.fail_after(seconds):
                 verdict = await reviewer.runner.review(request)
-            return checked(verdict, evaluation.task.criteria)
+            verdict = checked(verdict, evaluation.task.criteria)
+            return await self._pointed(verdict, evaluation, copied)
         except RunnerError:
             raise
         except DeepWorkError as error:
@@ -327,6 +353,18 @@ class QualityGate:
         except Exception as error:
             log.exception("the review runner %r failed: this is a bug of the runner", reviewer.name)
             raise RunnerError(f"the runner failed: {type(error).__name__}: {str(error)[:300]}") from error
+
+    async def _pointed(self, verdict: Verdict, evaluation: Evaluation, copied: Snapshot) -> Verdict:
+        """Return a verdict with those of its findings that point into the judged files."""
+        if isinstance(verdict, HandedBack) or not verdict.findings:
+            return verdict
+        judged = JudgedFiles(
+            paths={copy_name(path): path for path in evaluation.task.files},
+            folders=(copied.root, self._workspace.root),
+            contents=copied.root,
+            criteria=evaluation.task.criteria,
+        )
+        return replace(verdict, findings=await to_thread.run_sync(judged.pointed, verdict.findings))
 
     def _request(self, work: Work, question: Question, seconds: float, copied: Snapshot | None = None) -> ReviewRequest:
         """Put a question into the words that a runner reads: without copies, about the files as they lie."""
@@ -356,6 +394,15 @@ class QualityGate:
             seconds=seconds,
             snapshot=copied.root if copied else None,
         )
+
+
+def _known(portion: Iterable[Evaluation], known_verdict: KnownVerdict) -> Iterator[tuple[Evaluation, Verdict | None]]:
+    """Yield the evaluations of a portion with the verdicts that hold for them, up to the first that did not pass."""
+    for evaluation in portion:
+        verdict = None if evaluation.reviewer.judges_project else known_verdict(evaluation)
+        yield evaluation, verdict
+        if isinstance(verdict, NeedsWork):
+            return
 
 
 def _hand_backs(outcomes: Iterable[Outcome]) -> Iterator[HandBack]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from deepwork.gate.findings import read_findings
 from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.work import Evaluation
-from deepwork.models.history import Criterion, Detail, HistoryEntry, NoVerdict, Skipped, Verdict
+from deepwork.models import reviews
+from deepwork.models.history import Criterion, Detail, Finding, HistoryEntry, NoVerdict, Skipped, Verdict
 from deepwork.models.reviews import CriterionResult, NeedsWork, Passed
 
 # Of more files than these, one digest over all is kept.
@@ -55,7 +58,10 @@ def _verdict(outcome: Outcome, judgement: Judgement) -> Verdict:
         key=evaluation.key,
         subject=evaluation.subject,
     )
-    return detail.model_copy(update={"changed": changed}) if changed else detail
+    update: dict[str, Any] = {"changed": changed} if changed else {}
+    if findings := getattr(verdict, "findings", ()):
+        update["findings"] = [Finding(**finding.model_dump()) for finding in findings]
+    return detail.model_copy(update=update) if update else detail
 
 
 def _all_judged(judgement: Judgement) -> set[str]:
@@ -107,8 +113,10 @@ class RecordedVerdicts:
         if verdict is None:
             return Passed() if evaluation.key in self.passed_keys else None
         if not verdict.passed:
-            return NeedsWork(verdict.feedback, _criteria(verdict))
-        return Passed(verdict.feedback, _criteria(verdict)) if verdict.key == evaluation.key else None
+            return NeedsWork(verdict.feedback, _criteria(verdict), findings=_findings(verdict))
+        if verdict.key != evaluation.key:
+            return None
+        return Passed(verdict.feedback, _criteria(verdict), findings=_findings(verdict))
 
 
 def _criteria(verdict: Verdict) -> tuple[CriterionResult, ...]:
@@ -116,3 +124,8 @@ def _criteria(verdict: Verdict) -> tuple[CriterionResult, ...]:
         CriterionResult(criterion=answer.criterion, passed=answer.passed, feedback=answer.feedback)
         for answer in verdict.criteria
     )
+
+
+def _findings(verdict: Verdict) -> tuple[reviews.Finding, ...]:
+    """Return the findings of a stored verdict; a file of a session may hold others than we write."""
+    return tuple(read_findings([finding.model_dump() for finding in verdict.findings]))

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deepwork.errors import BadVerdict
-from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, Usage, Verdict
+from deepwork.gate.findings import FINDINGS_SCHEMA, read_findings
+from deepwork.models.reviews import CriterionResult, Finding, HandedBack, NeedsWork, Passed, Usage, Verdict
 from deepwork.text import quoted, shorten, visible, visible_lines
 
 NO_FEEDBACK = "No feedback provided"
@@ -37,6 +38,7 @@ def verdict_schema(criteria: Iterable[str]) -> dict[str, Any]:
             "passed": {"type": "boolean"},
             "feedback": {"type": "string"},
             "criteria_results": {"type": "array", "items": result, "minItems": len(names), "maxItems": len(names)},
+            "findings": FINDINGS_SCHEMA,
         },
         "required": ["passed", "feedback", "criteria_results"],
         "additionalProperties": False,
@@ -44,7 +46,12 @@ def verdict_schema(criteria: Iterable[str]) -> dict[str, Any]:
 
 
 def same_verdict(
-    criteria: Iterable[str], *, passed: bool, feedback: str = "", usage: Usage | None = None
+    criteria: Iterable[str],
+    *,
+    passed: bool,
+    feedback: str = "",
+    usage: Usage | None = None,
+    findings: Iterable[Finding] = (),
 ) -> Passed | NeedsWork:
     """Answer every criterion alike, for a reviewer that judges them as one.
 
@@ -53,13 +60,15 @@ def same_verdict(
         passed: The answer.
         feedback: What has to change, if anything has to.
         usage: What it has cost.
+        findings: Where in the files the reviewer has found something.
     """
     results = tuple(CriterionResult(criterion=name, passed=passed) for name in criteria)
-    return Passed(feedback, results, usage) if passed else NeedsWork(feedback, results, usage)
+    verdict_type = Passed if passed else NeedsWork
+    return verdict_type(feedback, results, usage, tuple(findings))
 
 
 def read_verdict(answer: Any, usage: Usage | None = None) -> Passed | NeedsWork:
-    """Read what a reviewer answered as JSON: `passed`, `feedback` and `criteria_results`.
+    """Read what a reviewer answered as JSON: `passed`, `feedback`, `criteria_results` and `findings`.
 
     Only the shape is checked here. The gate checks every verdict against the criteria, whichever runner it comes from.
 
@@ -77,7 +86,8 @@ def read_verdict(answer: Any, usage: Usage | None = None) -> Passed | NeedsWork:
         raise BadVerdict(f"`feedback` is {_type_name(feedback)}, not text")
     results = tuple(_results(answer.get("criteria_results")))
     verdict_type = Passed if passed else NeedsWork
-    return verdict_type(feedback=feedback or "", criteria=results, usage=usage)
+    findings = tuple(read_findings(answer.get("findings")))
+    return verdict_type(feedback=feedback or "", criteria=results, usage=usage, findings=findings)
 
 
 def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
@@ -107,12 +117,12 @@ def _bounded_verdict(verdict: Passed | NeedsWork) -> Passed | NeedsWork:
     )
     feedback = _bounded(verdict.feedback.strip())
     if isinstance(verdict, Passed) and not failed:
-        return Passed(feedback, results, _bounded_usage(verdict.usage))
+        return Passed(feedback, results, _bounded_usage(verdict.usage), verdict.findings)
     if isinstance(verdict, Passed) or not feedback:
         # The reviewer's own summary says "passed" although a criterion failed: use the failed criteria instead.
         sentences = [f"{result.criterion}: {result.feedback or NO_FEEDBACK}" for result in failed]
         feedback = _bounded("\n".join(sentences) or NO_FEEDBACK)
-    return NeedsWork(feedback, results, _bounded_usage(verdict.usage))
+    return NeedsWork(feedback, results, _bounded_usage(verdict.usage), verdict.findings)
 
 
 def _bounded_usage(usage: object) -> Usage | None:

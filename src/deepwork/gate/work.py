@@ -78,11 +78,15 @@ def missing_reviewer(name: str, left_out: str) -> Reviewer:
     return Reviewer(name, MissingRunner(error), max_inline_files=0)
 
 
+# Those who judge a review one after the other.
+Reviewers = tuple[Reviewer, ...]
+
+
 @dataclass(frozen=True)
 class Route:
-    """Sends reviews to a reviewer; what is None fits all."""
+    """Sends reviews to reviewers, who judge one after the other; what is None fits all."""
 
-    reviewer: Reviewer
+    reviewers: Reviewers
     job: str | None = None
     step: str | None = None
     review: str | None = None
@@ -103,11 +107,13 @@ class Routing:
     @property
     def reviewers(self) -> list[Reviewer]:
         """All of them, each once."""
-        return [*dict.fromkeys([self.default, *(route.reviewer for route in self.routes)])]
+        routed = [reviewer for route in self.routes for reviewer in route.reviewers]
+        return [*dict.fromkeys([self.default, *routed])]
 
-    def reviewer(self, job: str, step: str, review: str) -> Reviewer:
-        """Choose the reviewer of a review: that of the first route that fits, else the default."""
-        return next((route.reviewer for route in self.routes if route.fits(job, step, review)), self.default)
+    def reviewers_of(self, job: str, step: str, review: str) -> Reviewers:
+        """Choose who judges a review: those of the first route that fits, else the default."""
+        fitting = (route.reviewers for route in self.routes if route.fits(job, step, review))
+        return next(fitting, (self.default,))
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ class Work:
 
     Attributes:
         outputs_by_step: What the earlier steps have made.
-        reviewers: Who judges each review, by its `run_each`.
+        reviewers: Who judges each review, one after the other, by its `run_each`.
     """
 
     session_id: str
@@ -126,7 +132,7 @@ class Work:
     outputs: Outputs
     outputs_by_step: Mapping[str, Outputs] = field(default_factory=dict)
     notes: str | None = None
-    reviewers: Mapping[str, Reviewer] = field(default_factory=dict)
+    reviewers: Mapping[str, Reviewers] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> list[ListedFile]:
@@ -158,7 +164,7 @@ class Work:
     @cached_property
     def gives_verdicts(self) -> bool:
         """True if any review goes to a reviewer that gives a verdict; the others are handed back."""
-        return any(self.reviewers[review.run_each].gives_verdicts for review in self.reviews)
+        return any(reviewer.gives_verdicts for review in self.reviews for reviewer in self.reviewers[review.run_each])
 
     def key(self, fingerprints: Fingerprints) -> tuple[str, str, str]:
         """Return session, step, and a digest of the submission: equal work has one review at a time."""
@@ -197,15 +203,25 @@ class Evaluation:
         return self.target_file or self.task.run_each
 
 
-def evaluations(work: Work, fingerprints: Fingerprints) -> Iterator[Evaluation]:
-    """Divide the work, whose files have these contents, among the reviewers that give verdicts."""
+def evaluations(work: Work, fingerprints: Fingerprints) -> Iterator[tuple[Evaluation, ...]]:
+    """Divide the work, whose files have these contents, among the reviewers that give verdicts.
+
+    Yields the evaluations of each portion, which are made one after the other until one does not pass.
+    """
     for portion in portions(work):
-        reviewer = work.reviewers[portion.review.run_each]
-        if not reviewer.gives_verdicts:
-            continue
         task = _task(portion.review, [path for path, _ in portion.files])
-        key, subject = verdict_keys(work, fingerprints, portion, reviewer.name)
-        yield Evaluation(task, portion.files, portion.target_file, reviewer, key, subject)
+        reviewers = [reviewer for reviewer in work.reviewers[portion.review.run_each] if reviewer.gives_verdicts]
+        if reviewers:
+            yield tuple(
+                Evaluation(
+                    task,
+                    portion.files,
+                    portion.target_file,
+                    reviewer,
+                    *verdict_keys(work, fingerprints, portion, reviewer.name),
+                )
+                for reviewer in reviewers
+            )
 
 
 def portions(work: Work) -> Iterator[Portion]:
@@ -230,9 +246,9 @@ def handed_back_tasks(work: Work) -> dict[Reviewer, list[ReviewTask]]:
     """Collect the reviews of every reviewer that gives no verdicts: it gets all of a step together."""
     tasks: dict[Reviewer, list[ReviewTask]] = {}
     for review in work.reviews:
-        reviewer = work.reviewers[review.run_each]
-        if not reviewer.gives_verdicts:
-            tasks.setdefault(reviewer, []).append(_whole_task(work, review))
+        for reviewer in work.reviewers[review.run_each]:
+            if not reviewer.gives_verdicts:
+                tasks.setdefault(reviewer, []).append(_whole_task(work, review))
     return tasks
 
 

@@ -99,6 +99,19 @@ class Criterion(StoredModel):
     feedback: str | None = None
 
 
+class Finding(StoredModel):
+    """What a reviewer has found in one place."""
+
+    model_config = ConfigDict(strict=True)
+
+    file: str
+    line: int
+    end_line: int | None = None
+    criterion: str | None = None
+    message: str = ""
+    level: str = "error"
+
+
 class Conclusion(Detail):
     """How one review of an attempt has ended."""
 
@@ -117,6 +130,7 @@ class Verdict(Conclusion):
     reused: bool = False
     feedback: str = ""
     criteria: list[Criterion] = []
+    findings: list[Finding] = []
     asked: list[str] | None = None
     model: str | None = None
     input_tokens: int | None = None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+FindingLevel = Literal["error", "warning", "note"]
 
 
 class CriterionResult(BaseModel):
@@ -19,6 +23,22 @@ class CriterionResult(BaseModel):
     feedback: str | None = None
 
 
+class Finding(BaseModel):
+    """What a reviewer has found in one place of the judged files.
+
+    `line` and `end_line` count from 1. `criterion` is None where a program has judged all criteria as one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str
+    line: int
+    end_line: Annotated[int | None, Field(exclude_if=lambda value: value is None)] = None
+    criterion: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
+    message: str
+    level: FindingLevel = "error"
+
+
 class ReviewResult(BaseModel):
     """A failed review, as the agent reads it."""
 
@@ -29,6 +49,7 @@ class ReviewResult(BaseModel):
     passed: bool
     feedback: str
     criteria_results: list[CriterionResult]
+    findings: Annotated[list[Finding], Field(exclude_if=operator.not_)] = []
 
 
 @dataclass(frozen=True)
@@ -138,6 +159,7 @@ class Passed:
     feedback: str = ""
     criteria: tuple[CriterionResult, ...] = ()
     usage: Usage | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,6 +169,7 @@ class NeedsWork:
     feedback: str
     criteria: tuple[CriterionResult, ...] = ()
     usage: Usage | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 async def _nothing() -> None:

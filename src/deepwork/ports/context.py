@@ -38,7 +38,7 @@ class TrustedCommand:
     needs_trust: bool = True
 
 
-CommandVerdict = Literal["json", "exit_code"]
+CommandVerdict = Literal["json", "exit_code", "sarif"]
 CommandFolder = Literal["copy", "project"]
 
 
@@ -51,7 +51,7 @@ class ReviewCommand:
         run: The program and its arguments.
         pass_env: Environment variables that it may see besides the usual ones.
         command: For `PluginContext.prepared`: a project's command runs only once its user has trusted it.
-        verdict: How it judges: it prints a verdict as JSON, or its exit code is the verdict.
+        verdict: How it judges: it prints a verdict as JSON, its exit code is the verdict, or it prints SARIF.
         folder: Where it runs: in a private folder with copies of the judged files, or in the project itself.
     """
 

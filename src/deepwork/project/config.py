@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from deepwork.documents.limits import MAX_BYTES
 from deepwork.documents.load import read_document
@@ -20,7 +20,7 @@ from deepwork.paths.workspace import Workspace
 from deepwork.ports.context import CommandFolder, CommandVerdict
 from deepwork.project.settings import NeedsTrust, at_most, join, trusted_part
 from deepwork.project.trust import Trust
-from deepwork.text import visible
+from deepwork.text import json_type, visible
 
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 
@@ -41,20 +41,47 @@ class CommandSection(Section):
         [], description="Variables that it sees besides the usual ones; * at the end stands for any rest."
     )
     verdict: CommandVerdict = Field(
-        "json", description="json: it prints a verdict. exit_code: 0 passes, any other code fails."
+        "json", description="json: it prints a verdict. exit_code: 0 passes, any other code fails. sarif: it prints SARIF."
     )
     folder: CommandFolder = Field(
         "copy", description="Where it runs. copy: a folder with copies of what is judged. project: the project itself."
     )
 
 
+def _runner_or_runners(value: Any) -> Any:
+    """Refuse what is neither the name of a runner nor a list of different names.
+
+    Raises:
+        ValueError: It says why.
+    """
+    names = value if isinstance(value, list) else [value]
+    if not names:
+        raise ValueError("names nobody: a list of runners has at least one")
+    for name in names:
+        if not isinstance(name, str):
+            # The problems of a document are made of ValueError.
+            raise ValueError(  # noqa: TRY004
+                f"has to be the name of a runner, or a list of names, not {json_type(name)}"
+            )
+    if len({*names}) < len(names):
+        raise ValueError("names a runner more than once")
+    return value
+
+
 class RouteSection(Section):
-    """Sends reviews to a runner; what is not given fits all."""
+    """Sends reviews to a runner, or to several that judge one after the other; what is not given fits all."""
 
     job: str | None = Field(None, description="Only reviews of this job.")
     step: str | None = Field(None, description="Only reviews of this step.")
     review: str | None = Field(None, description="Only reviews with this run_each.")
-    runner: str = Field(description="Who judges these reviews: self, one of commands, or a runner of a plugin.")
+    runner: Annotated[str | list[str], BeforeValidator(_runner_or_runners)] = Field(
+        description="Who judges these reviews: self, one of commands, or a runner of a plugin; or several in turn."
+    )
+
+    @property
+    def runners(self) -> list[str]:
+        """The names of all who judge, in their order."""
+        return [self.runner] if isinstance(self.runner, str) else self.runner
 
 
 def _as_strict(name: str, value: Any, own: Mapping[str, Any]) -> bool:

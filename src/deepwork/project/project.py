@@ -336,7 +336,12 @@ class Project:
         else:
             default = reviewer(name, "--external-runner or quality_gate.runner")
         routes = [
-            Route(reviewer(route.runner, "quality_gate.runners"), route.job, route.step, route.review)
+            Route(
+                tuple(reviewer(name, "quality_gate.runners") for name in route.runners),
+                route.job,
+                route.step,
+                route.review,
+            )
             for route in self.config.quality_gate.runners
         ]
         return Routing(default, routes)

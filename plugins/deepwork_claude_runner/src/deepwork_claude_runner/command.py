@@ -40,7 +40,8 @@ and nothing in it can decide the review.
 - In what you are given, a blank was put behind every @, so that nothing is mistaken for the mention of a file. It \
 does not belong to the work. Tools show the files as they are.
 
-Answer with `passed`, `feedback`, and in `criteria_results` every criterion once, under exactly its name.
+Answer with `passed`, `feedback`, and in `criteria_results` every criterion once, under exactly its name. Name in \
+`findings` the places that you have found: file, line and criterion, with a message that says what has to change there.
 """
 
 

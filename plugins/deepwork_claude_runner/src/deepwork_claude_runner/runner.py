@@ -98,4 +98,14 @@ def _with_true_names(verdict: Passed | NeedsWork, request: ReviewRequest) -> Pas
         result.model_copy(update={"criterion": names.get(result.criterion, result.criterion)})
         for result in verdict.criteria
     ]
-    return replace(verdict, criteria=tuple(results))
+    files = {command.without_mentions(file): file for file in request.files}
+    findings = [
+        finding.model_copy(
+            update={
+                "criterion": names.get(finding.criterion or "", finding.criterion),
+                "file": files.get(finding.file, finding.file),
+            }
+        )
+        for finding in verdict.findings
+    ]
+    return replace(verdict, criteria=tuple(results), findings=tuple(findings))

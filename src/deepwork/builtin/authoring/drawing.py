@@ -31,7 +31,9 @@ def show(job_name: str, root: str) -> None:
     gate = project.gate() if project.has_gate() else None
 
     def reviewer(step: Step, run_each: str) -> str:
-        return gate.reviewers(job.name, step)[run_each].name if gate else "nobody: the quality gate is off"
+        if gate is None:
+            return "nobody: the quality gate is off"
+        return ", then ".join(reviewer.name for reviewer in gate.reviewers(job.name, step)[run_each])
 
     definition = job.definition
     say(Styled(f"{job.name} {definition.version}", bold=True), f"  {definition.summary}")

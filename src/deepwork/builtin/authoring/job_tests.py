@@ -355,7 +355,8 @@ async def real_gate(root: Path, job_name: str, step: Step, workspace: Workspace)
     """
     project = project_at(root)
     gate = project.gate(workspace=workspace)
-    for run_each, reviewer in gate.reviewers(job_name, step).items():
+    judges = [(run_each, one) for run_each, several in gate.reviewers(job_name, step).items() for one in several]
+    for run_each, reviewer in judges:
         if reviewer.name not in project.review_commands():
             text = f"`gates: run` runs commands, but the review of {run_each!r} is judged by {reviewer.name!r}"
             raise DeepWorkError(text, hint="Name a command in quality_gate.runner or quality_gate.runners.")

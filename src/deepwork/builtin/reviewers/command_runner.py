@@ -1,8 +1,9 @@
-"""Programs as reviewers: the request as JSON on stdin, and a verdict as JSON on stdout or as the exit code."""
+"""Programs as reviewers: the request as JSON on stdin, a verdict as JSON or SARIF on stdout or as the exit code."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from deepwork.api import (
     run_program,
     same_verdict,
 )
+from deepwork.builtin.reviewers.sarif_answer import read_sarif
 from deepwork.errors import BadVerdict, ProgramMissing, RunnerError, RunnerUnavailable
-from deepwork.ports.context import ReviewCommand
+from deepwork.ports.context import CommandVerdict, ReviewCommand
 from deepwork.programs.processes import Completed
 from deepwork.programs.programs import find_program
 
@@ -59,7 +61,7 @@ class CommandRunner(ReviewRunner):
                 )
         except ProgramMissing as error:
             raise self._missing(error) from error
-        return read_exit_code(completed, request) if self._command.verdict == "exit_code" else read_answer(completed)
+        return _READERS[self._command.verdict](completed, request)
 
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
         """Return why the program cannot run: it waits for trust, or is not there."""
@@ -140,7 +142,18 @@ def _printed(completed: Completed) -> str:
     return "\n\n".join(parts)
 
 
-def read_answer(completed: Completed) -> Passed | NeedsWork:
+def read_log(completed: Completed, request: ReviewRequest) -> Passed | NeedsWork:
+    """Make a verdict of the SARIF that the program has printed; many linters end with 1 when they have found something.
+
+    Raises:
+        RunnerError: It failed, or printed something else.
+    """
+    if completed.returncode not in (0, 1):
+        raise RunnerError(f"the program {completed.ending}: {_quoted_end(completed.stderr or completed.stdout)}")
+    return read_sarif(completed.stdout, request)
+
+
+def read_answer(completed: Completed, _request: ReviewRequest) -> Passed | NeedsWork:
     """Make a verdict of what the program has printed.
 
     Raises:
@@ -156,6 +169,13 @@ def read_answer(completed: Completed) -> Passed | NeedsWork:
         raise BadVerdict(f"the program printed no JSON: {_quoted_end(completed.stdout)}") from None
     usage = answer.get("usage") if isinstance(answer, dict) else None
     return read_verdict(answer, _usage(usage) if isinstance(usage, dict) else None)
+
+
+_READERS: Mapping[CommandVerdict, Callable[[Completed, ReviewRequest], Passed | NeedsWork]] = {
+    "json": read_answer,
+    "exit_code": read_exit_code,
+    "sarif": read_log,
+}
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
