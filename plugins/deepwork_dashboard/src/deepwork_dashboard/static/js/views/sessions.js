@@ -368,7 +368,7 @@ function attemptCard({attempt, reviews, passed, error}, isNewest) {
   return html`<details class="attempt-card" ?open=${isNewest}>
     <summary>
       ${statusIcon(passed ? 'passed' : error ? 'waits' : 'failed')}<b>Attempt ${attempt}</b>
-      <span class="quiet">${passed ? 'passed' : error ? 'no verdict' : 'needs work'}</span
+      <span class="quiet">${passed ? 'passed' : error ? 'not judged' : 'needs work'}</span
       ><span class="push">${time(reviews.at(-1).at)}</span>
     </summary>
     ${reviews.map(reviewCard)}
@@ -397,6 +397,22 @@ function reviewCard(review) {
                       ${criterion.question ? html`${criterion.question} <code class="quiet">${criterion.criterion}</code>` : html`<code>${criterion.criterion}</code>`}
                     </p>
                     ${criterion.feedback ? html`<p class="prose quiet">${criterion.feedback}</p>` : nothing}
+                  </div>
+                </li>`,
+            )}
+          </ul>`
+        : nothing
+    }
+    ${
+      review.findings?.length
+        ? html`<ul class="criteria">
+            ${review.findings.map(
+              (finding) =>
+                html`<li>
+                  ${statusIcon(finding.level === 'error' ? 'failed' : 'waits')}
+                  <div>
+                    <p><code>${finding.file}:${finding.line}</code> <span class="quiet">${finding.level}</span></p>
+                    <p class="prose quiet">${finding.message}</p>
                   </div>
                 </li>`,
             )}
