@@ -180,6 +180,7 @@ def test_the_table_itself_goes_in_one_direction():
 # Who reads or writes what an entry of a history says, and not only that there is one.
 READERS_OF_HISTORY = {
     "cli/gate.py",
+    "cli/gate_sarif.py",
     "deepwork_dashboard/entries.py",
     "deepwork_dashboard/spending.py",
     "deepwork_run/limits.py",

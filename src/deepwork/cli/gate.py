@@ -13,7 +13,6 @@ from deepwork.commands.options import json_option, path_option, session_id_argum
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError, UnknownJob
-from deepwork.gate.findings import place
 from deepwork.gate.gate import HandBack, Judgement, Outcome, QualityGate
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
@@ -241,7 +240,7 @@ def _say_review(facts: Mapping[str, Any]) -> None:
         mark = "✓" if result["passed"] else "✗"
         say_text(f"{result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":"), f"{INDENT}{mark} ")
     for finding in facts.get("findings", ()):
-        say_text(place(Finding(**finding)), f"{INDENT}→ ")
+        say_text(Finding(**finding).shown, f"{INDENT}→ ")
 
 
 def _entries(session: Session, step_id: str | None) -> Iterator[HistoryEntry]:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from urllib.parse import unquote, urlsplit
 
 from deepwork.models.reviews import Finding, FindingLevel
-from deepwork.text import shorten, visible, visible_lines
+from deepwork.text import shorten, visible_lines
 
 MAX_FINDINGS = 200
 MAX_MESSAGE = 4000
@@ -125,12 +125,6 @@ def line_count(file: Path) -> int:
     except OSError:
         return 0
     return max(1, count + (last != b"\n"))
-
-
-def place(finding: Any) -> str:
-    """Return where a finding is, as compilers write it, and its message in one line."""
-    end = f"-{finding.end_line}" if finding.end_line and finding.end_line != finding.line else ""
-    return f"{visible(finding.file)}:{finding.line}{end}: {finding.level}: {visible(finding.message)}"
 
 
 def _decoded(text: str) -> str:

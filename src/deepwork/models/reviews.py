@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from deepwork.text import visible
+
 FindingLevel = Literal["error", "warning", "note"]
 
 
@@ -37,6 +39,12 @@ class Finding(BaseModel):
     criterion: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
     message: str
     level: FindingLevel = "error"
+
+    @property
+    def shown(self) -> str:
+        """Where it is, as compilers write it, and its message in one line."""
+        end = f"-{self.end_line}" if self.end_line and self.end_line != self.line else ""
+        return f"{visible(self.file)}:{self.line}{end}: {self.level}: {visible(self.message)}"
 
 
 class ReviewResult(BaseModel):

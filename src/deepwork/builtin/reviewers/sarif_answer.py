@@ -10,7 +10,6 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from deepwork.api import NeedsWork, Passed, ReviewRequest, same_verdict
 from deepwork.errors import BadVerdict, RunnerError
-from deepwork.gate.findings import place
 from deepwork.models.reviews import Finding, FindingLevel
 from deepwork.text import one_line
 
@@ -50,7 +49,7 @@ def read_sarif(stdout: bytes, request: ReviewRequest) -> Passed | NeedsWork:
     found = [result.finding(request.criteria) for result in results]
     errors = [finding for finding in found if finding.level == "error"]
     located = [finding for result, finding in zip(results, found, strict=True) if result.file]
-    lines = [place(finding) if finding.file else finding.message for finding in errors[:MAX_NAMED]]
+    lines = [finding.shown if finding.file else finding.message for finding in errors[:MAX_NAMED]]
     if len(errors) > MAX_NAMED:
         lines.append(f"and {len(errors) - MAX_NAMED} more")
     return same_verdict(request.criteria, passed=not errors, feedback="\n".join(lines), findings=located)
