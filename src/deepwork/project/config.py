@@ -41,7 +41,8 @@ class CommandSection(Section):
         [], description="Variables that it sees besides the usual ones; * at the end stands for any rest."
     )
     verdict: CommandVerdict = Field(
-        "json", description="json: it prints a verdict. exit_code: 0 passes, any other code fails. sarif: it prints SARIF."
+        "json",
+        description="json: it prints a verdict. exit_code: 0 passes, any other code fails. sarif: it prints SARIF.",
     )
     folder: CommandFolder = Field(
         "copy", description="Where it runs. copy: a folder with copies of what is judged. project: the project itself."
