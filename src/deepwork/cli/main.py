@@ -29,30 +29,18 @@ if TYPE_CHECKING:
     from deepwork.cli.plugin_commands import PluginCommands
 
 KERNEL = {
-    "serve": CommandSpec(
-        "deepwork.cli.serve:serve",
-        10,
-        "Serve the workflows of a project to an agent over MCP.",
-    ),
+    "serve": CommandSpec("deepwork.cli.serve:serve", 10, "Serve the workflows of a project to an agent over MCP."),
     "init": CommandSpec(
         "deepwork.cli.init:init",
         20,
         "Prepare a project: .deepwork/ with a commented configuration and a sample job, and clients connected.",
     ),
-    "jobs": CommandSpec(
-        "deepwork.cli.jobs:jobs",
-        60,
-        "List, write, check, try and test job files.",
-    ),
+    "jobs": CommandSpec("deepwork.cli.jobs:jobs", 60, "List, write, check, try and test job files."),
     "sessions": CommandSpec(
-        "deepwork.cli.session_list:sessions",
-        70,
-        "Show, verify, abort, reopen or archive the sessions of this project.",
+        "deepwork.cli.session_list:sessions", 70, "Show, verify, abort, reopen or archive the sessions of this project."
     ),
     "gate": CommandSpec(
-        "deepwork.cli.gate:gate",
-        80,
-        "Show what was reviewed and why, and try a step's reviews on files.",
+        "deepwork.cli.gate:gate", 80, "Show what was reviewed and why, and try a step's reviews on files."
     ),
     "plugins": CommandSpec(
         "deepwork.cli.plugins:plugins",
@@ -64,11 +52,7 @@ KERNEL = {
         100,
         "Approve this project's settings and commands that run programs or use folders outside it.",
     ),
-    "doctor": CommandSpec(
-        "deepwork.cli.doctor:doctor",
-        110,
-        "Check the installation and this project.",
-    ),
+    "doctor": CommandSpec("deepwork.cli.doctor:doctor", 110, "Check the installation and this project."),
     "schema": CommandSpec(
         "deepwork.cli.schema:schema",
         120,
@@ -79,11 +63,7 @@ KERNEL = {
         130,
         "Create the distribution deepwork-NAME: a plugin with tests that passes lint, type checks and tests at once.",
     ),
-    "completion": CommandSpec(
-        "deepwork.cli.completion:completion",
-        150,
-        "Print the completion script of a shell.",
-    ),
+    "completion": CommandSpec("deepwork.cli.completion:completion", 150, "Print the completion script of a shell."),
 }
 
 # The commands of the kernel and of all features, those that are left out included.

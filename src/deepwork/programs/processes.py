@@ -149,17 +149,16 @@ async def running_program(
     Raises:
         ProgramMissing: It cannot be started, or lies in the project.
     """
-    name = arguments[0]
     command, variables = _found(arguments, environment, project or cwd)
     # Files have no reader that could hang, and the program's output cannot fill them unwatched.
     with TemporaryFile() as given, TemporaryFile() as errors:
         given.write(stdin)
         given.seek(0)
         pipes = {"stdin": given, "stdout": PIPE, "stderr": errors}
-        program = await _started(name, _start(command, cwd, variables, supervised=True, pipes=pipes))
+        program = await _started(arguments[0], _start(command, cwd, variables, supervised=True, pipes=pipes))
         running: RunningProgram | None = None
         try:
-            await program.started(name)
+            await program.started(arguments[0])
             running = RunningProgram(program, errors)
             yield running
         finally:
