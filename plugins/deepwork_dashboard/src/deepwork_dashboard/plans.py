@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 
@@ -11,16 +11,8 @@ from deepwork_dashboard.answers import Mapped, chosen, iso, page_of, short
 from deepwork_dashboard.dashboard import Dashboard
 from deepwork_dashboard.database_views import DatabaseViews
 
-if TYPE_CHECKING:
-    from deepwork_sql import Event
-
 DONE = ("completed", "skipped")
 ENDED = ("completed", "failed")
-# The events that say who holds a task: the newest of them names its last holder.
-CLAIM_CHANGES = ("task:claimed", "task:released", "task:lost")
-# So many events of a plan are looked at for it.
-MAX_LOOKED_AT = 5_000
-BATCH = 500
 _COLUMNS = ("id", "name", "status", "sequence", "group", "agent")
 
 
@@ -64,8 +56,9 @@ class Plans(DatabaseViews):
         """Show a task, and why it waits."""
         task = await self.read("task", request.path_params["task"])
         names = ("id", "name", "description", "status", "sequence", "plan_summary", "context", "outcome", "error")
-        ended_by = await self._last_holder(task) if task["status"] in ENDED else None
         plan, required = task["workflow"], task["required_capabilities"]
+        holders = await self.read("ended_by", plan["id"], [task["id"]]) if task["status"] in ENDED else {}
+        holder = holders.get(task["id"])
         return {
             **chosen(task, *names, "outcome_detail", "required_capabilities", "workspace", "checkpoints_total"),
             "thing": f"task:{task['id']}",
@@ -76,32 +69,12 @@ class Plans(DatabaseViews):
             "created_at": iso(task["created_at"]),
             "updated_at": iso(task["updated_at"]),
             "claim": _claim(task["claim"]),
-            "ended_by": ended_by,
+            "ended_by": _named_agent(holder["id"], holder["name"]) if holder else None,
             "needs": [_brief(needed) | {"outcome": short(needed["outcome"])} for needed in task["needs"]],
             "needed_by": [_brief(waiting) for waiting in task["needed_by"]],
             "waits_for": [_node(node) for node in task["waits_for"]],
             "checkpoints": [_checkpoint(checkpoint) for checkpoint in task["checkpoints"]],
         }
-
-    async def _last_holder(self, task: Mapped) -> Mapped | None:
-        """Return the agent that held a task when it ended; None if none did, or if too much has happened since."""
-        change = await self._last_claim_change(task["workflow"]["id"], task["id"])
-        agent_id = change.data.get("assigned_agent_id") if change else None
-        return _named_agent(agent_id, (await self.agent_names([agent_id])).get(agent_id)) if agent_id else None
-
-    async def _last_claim_change(self, plan_id: str, task_id: str) -> Event | None:
-        database, before = await self._dashboard.database(), None
-        for _ in range(MAX_LOOKED_AT // BATCH):
-            events = await database.history(
-                before, limit=BATCH, source="orchestration", event="task:", workflow_id=plan_id
-            )
-            for event in events:
-                if event.event in CLAIM_CHANGES and event.data.get("id") == task_id:
-                    return event
-            if len(events) < BATCH:
-                break
-            before = events[-1].id
-        return None
 
     async def agents(self, request: Request) -> Mapped:
         """List agents, those online first."""

@@ -16,7 +16,6 @@ from deepwork.errors import ConfigError
 from deepwork.text import one_line, quoted_lines, visible
 from deepwork_orchestration import (
     agents,
-    checkpoints,
     dependencies,
     mermaid,
     messages,
@@ -24,6 +23,7 @@ from deepwork_orchestration import (
     progress,
     removed,
     tasks,
+    views,
     workflows,
 )
 from deepwork_orchestration.limits import omitted
@@ -165,7 +165,9 @@ def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
     def query(transaction: PlanTransaction) -> list[Mapped]:
         transaction.get(Workflow, workflow_id)
         of_plan = tasks.of_workflow(transaction, workflow_id)
-        return [{**task.reply(), "failed_by": _failed_by(transaction, task)} for task in of_plan]
+        failed = [task.id for task in of_plan if task.status == "failed"]
+        culprits = views.ended_by(transaction.stored, workflow_id, failed)
+        return [{**task.reply(), "failed_by": culprits.get(task.id)} for task in of_plan]
 
     answer = _read(root, query)
     if as_json:
@@ -173,15 +175,6 @@ def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
         return
     rows = [(*_task_row(task)[:3], _worker(task), task["name"], _said(task)) for task in answer]
     _table(("task", "status", "seq", "agent", "name", "outcome"), rows, "No tasks.")
-
-
-def _failed_by(transaction: PlanTransaction, task: Task) -> Mapped | None:
-    """Return id and name of the agent that has failed a task; None if it has not failed or the agent is unknown."""
-    if task.status != "failed":
-        return None
-    errors, _ = checkpoints.listed(transaction, task.id, ["error"])
-    culprits = (checkpoint.detail.get("failed_by") for checkpoint in reversed(errors) if checkpoint.detail)
-    return next(filter(None, culprits), None)
 
 
 def _worker(task: Mapped) -> str:

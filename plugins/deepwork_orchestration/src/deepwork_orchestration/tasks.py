@@ -22,7 +22,7 @@ from deepwork_orchestration.arguments import (
 )
 from deepwork_orchestration.errors import OrchestrationError, some
 from deepwork_orchestration.limits import omitted
-from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
+from deepwork_orchestration.models import Mapped, Task, Workflow
 from deepwork_orchestration.sql import columns, listing, one_of, sql
 from deepwork_orchestration.states import DONE, FINISHED, TASK_TRANSITIONS, TaskStatus, check_transition
 from deepwork_orchestration.transaction import PlanTransaction
@@ -207,14 +207,9 @@ def _move(transaction: PlanTransaction, task: Task, status: str, values: Mapped)
         dependencies.release_dependents(transaction, task.id)
     if status == "planning":
         _begin_workflow(transaction, task.workflow_id)
-    # A task that has ended names no holder any more.
+    # A task that has ended names no holder any more: `views.ended_by` reads who it was from this event.
     ended_by = {"agent_id": task.assigned_agent_id} if status in FINISHED else {}
     transaction.emit("task:updated", task.workflow_id, moved.event() | ended_by)
-    if status == "failed" and task.assigned_agent_id:
-        # The claim is over, so the row no longer says whose failure this is.
-        agent = transaction.get(Agent, task.assigned_agent_id)
-        detail = {"failed_by": {"id": agent.id, "name": agent.name}}
-        checkpoints.add(transaction, task, "error", f"Failed by agent {agent.name!r}", detail=detail)
 
 
 def _begin_workflow(transaction: PlanTransaction, workflow_id: str) -> None:

@@ -15,13 +15,16 @@ from deepwork_orchestration.errors import not_found
 from deepwork_orchestration.models import Agent, Checkpoint, Mapped, Message, Row, Task, WholeWorkflow, Workspace
 from deepwork_orchestration.sql import Filters, columns, one_of, placeholders, selection, sql
 from deepwork_orchestration.states import CLOSED, DONE, HUMAN
-from deepwork_sql import Transaction
+from deepwork_sql import Transaction, feed
 
 RowT = TypeVar("RowT", bound=Row)
 
 MAX_NODES = 200
 MAX_LISTED = 20
 MAX_CHECKPOINTS = 50
+# So many events of a plan are looked at for who has ended its tasks.
+MAX_LOOKED_AT = 5_000
+BATCH = 500
 
 # In each query that reads tasks they are `t`.
 _TASKS = "FROM orchestration_tasks AS t"
@@ -199,6 +202,34 @@ def agent(transaction: Transaction, agent_id: str) -> Mapped:
     if not page.rows:
         raise not_found(Agent.KIND, agent_id)
     return page.rows[0]
+
+
+def ended_by(transaction: Transaction, workflow_id: str, task_ids: Collection[str]) -> dict[str, Mapped]:
+    """Return id and name of the agent that held each of these tasks when it ended, by the id of the task.
+
+    The events say it, and of a plan the last `MAX_LOOKED_AT` are read: a task that has ended names no holder any more.
+    """
+    missing, agent_ids = set(task_ids), dict[str, str]()
+    before: str | None = None
+    for _ in range(MAX_LOOKED_AT // BATCH if missing else 0):
+        events = feed.read_back(
+            transaction,
+            before,
+            BATCH,
+            source="orchestration",
+            event="task:updated",
+            workflow_id=workflow_id,
+            viewer=None,
+        )
+        endings = [event.data for event in events if "agent_id" in event.data and event.data["id"] in missing]
+        for ending in endings:
+            agent_ids.setdefault(ending["id"], ending["agent_id"])
+        missing.difference_update(agent_ids)
+        if len(events) < BATCH or not missing:
+            break
+        before = events[-1].id
+    names = agent_names(transaction, {*filter(None, agent_ids.values())})
+    return {task_id: {"id": by, "name": names.get(by)} for task_id, by in agent_ids.items() if by}
 
 
 def agent_names(transaction: Transaction, agent_ids: Collection[str]) -> dict[str, str]:
