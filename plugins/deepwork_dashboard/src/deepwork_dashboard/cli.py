@@ -70,18 +70,6 @@ def dashboard(
     """
     logging.getLogger("deepwork").setLevel(logging.WARNING)
 
-    def listening(address: PageAddress) -> None:
-        # A stream to anything but a terminal may be kept as a log, or be read by an agent.
-        is_terminal = sys.stdout.isatty()
-        click.echo(f"Dashboard: {address.with_token if is_terminal else address.url}")
-        if token_file:
-            click.echo(f"Log in with a token of {token_file}.", err=True)
-        elif not is_terminal and not is_opened:
-            click.echo("To log in, start it in a terminal, with --open, or with --token-file.", err=True)
-        click.echo("Ctrl-C ends it.", err=True)
-        if is_opened and not open_browser(address.for_browser(), project=Path(root), environment=os.environ):
-            click.echo("No browser could be started: open the address yourself, or name one in BROWSER.", err=True)
-
     # FastMCP, which this imports, would otherwise be imported for every command of every plugin.
     from deepwork.server.apps import serve_apps
 
@@ -94,5 +82,19 @@ def dashboard(
         state_store=state_store,
         alone="dashboard",
         or_free_port=port is None,
-        listening=listening,
+        listening=lambda address: _say_address(address, Path(root), token_file, is_opened=is_opened),
     )
+
+
+def _say_address(address: PageAddress, project: Path, token_file: Path | None, *, is_opened: bool) -> None:
+    """Print the address once it can be used, and open a browser if that is wanted."""
+    # A stream to anything but a terminal may be kept as a log, or be read by an agent.
+    is_terminal = sys.stdout.isatty()
+    click.echo(f"Dashboard: {address.with_token if is_terminal else address.url}")
+    if token_file:
+        click.echo(f"Log in with a token of {token_file}.", err=True)
+    elif not is_terminal and not is_opened:
+        click.echo("To log in, start it in a terminal, with --open, or with --token-file.", err=True)
+    click.echo("Ctrl-C ends it.", err=True)
+    if is_opened and not open_browser(address.for_browser(), project=project, environment=os.environ):
+        click.echo("No browser could be started: open the address yourself, or name one in BROWSER.", err=True)

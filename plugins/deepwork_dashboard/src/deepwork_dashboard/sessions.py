@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from deepwork.api import Session, SessionSummary, standing_in
 from deepwork.errors import ArgumentError
+from deepwork.models.sessions import BegunInput
 from deepwork.models.standing import Standing
 from deepwork.sessions.standing import agent_of, standing_of, step_state
 from deepwork.text import is_past
@@ -199,15 +200,7 @@ def _step(session: Session, step_id: str, number: int, entry: list[str], max_att
         "override": override_of(entries, progress),
         "notes": progress.notes if progress else None,
         "instructions": begun.instructions if begun else None,
-        "inputs": [
-            {
-                "name": item.name,
-                "description": item.description,
-                "from_step": item.from_step,
-                "paths": [item.path] if isinstance(item.path, str) else list(item.path or ()),
-            }
-            for item in (begun.inputs if begun else ())
-        ],
+        "inputs": [_input(item) for item in (begun.inputs if begun else ())],
         "declared_outputs": [
             {"name": name, "type": output.type, "required": output.required, "description": output.description}
             for name, output in (declared.outputs if declared else {}).items()
@@ -221,3 +214,13 @@ def _step(session: Session, step_id: str, number: int, entry: list[str], max_att
         "spent": spent.brief(),
     }
     return shown
+
+
+def _input(item: BegunInput) -> Mapped:
+    """Show an input as the step was begun with it."""
+    return {
+        "name": item.name,
+        "description": item.description,
+        "from_step": item.from_step,
+        "paths": [item.path] if isinstance(item.path, str) else list(item.path or ()),
+    }

@@ -29,26 +29,26 @@ def prompts(engine: Engine) -> list[PromptSpec]:
     async def session_ids(call: ToolCall, _typed: str, _others: Mapping[str, str]) -> list[str]:
         return [session.session_id for session in await engine.active_sessions(call)]
 
-    def start(job: str, workflow: str = "", goal: str = "") -> str:
-        named = f"the workflow {workflow!r} of the job {job!r}" if workflow else f"the job {job!r}"
-        which = (
-            f"workflow_name={workflow!r}"
-            if workflow
-            else "the workflow of it that fits the goal (get_workflows lists them)"
-        )
-        purpose = (
-            f"The goal: {goal}" if goal else "Ask me for the goal first, if what we have said does not make it clear."
-        )
-        return (
-            f"Start {named} with deepwork: call start_workflow with job_name={job!r}, {which}, and the goal. "
-            f"{purpose}\n"
-            "Then do one step after the other as its instructions say, and report each with finished_step."
-        )
-
     async def resume(call: ToolCall, session_id: str) -> str:
         return f"Go on with this workflow of deepwork.\n\n{await engine.resume_text(call, session_id)}"
 
     return [
-        PromptSpec("start", start, "Start a job by its name", complete={"job": job_names, "workflow": workflow_names}),
+        PromptSpec("start", _start, "Start a job by its name", complete={"job": job_names, "workflow": workflow_names}),
         PromptSpec("resume", resume, "Go on with a session that is open", complete={"session_id": session_ids}),
     ]
+
+
+def _start(job: str, workflow: str = "", goal: str = "") -> str:
+    """Return the words with which a person has a job started."""
+    named = f"the workflow {workflow!r} of the job {job!r}" if workflow else f"the job {job!r}"
+    which = (
+        f"workflow_name={workflow!r}"
+        if workflow
+        else "the workflow of it that fits the goal (get_workflows lists them)"
+    )
+    purpose = f"The goal: {goal}" if goal else "Ask me for the goal first, if what we have said does not make it clear."
+    return (
+        f"Start {named} with deepwork: call start_workflow with job_name={job!r}, {which}, and the goal. "
+        f"{purpose}\n"
+        "Then do one step after the other as its instructions say, and report each with finished_step."
+    )
