@@ -58,7 +58,8 @@ newest: $(READY)  ## The tests that notice what a new library has changed, with 
 	$(BIN)/tox -e newest -- -m "not slow and not external" tests/server tests/builtin/http plugins/deepwork_sql/tests
 
 figures: $(READY)  ## Measure what the docs promise
-	$(BIN)/python tools/figures.py
+	$(BIN)/python -m bench --figures tokens,orchestration
+	$(BIN)/python plugins/deepwork_run/tests/cuts.py
 
 reference: $(READY)  ## Write what is derived: signatures and rules into docs/reference, the extras of the core
 	$(BIN)/python tools/signatures.py
@@ -67,8 +68,6 @@ reference: $(READY)  ## Write what is derived: signatures and rules into docs/re
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md
-	$(BIN)/python plugins/deepwork_sql/tools/torture_sql saves
-	$(BIN)/python plugins/deepwork_sql/tools/torture_sql claims
 
 wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugins
 	$(BIN)/python tools/wheels.py

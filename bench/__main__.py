@@ -20,6 +20,7 @@ from bench.growth import measure_growth
 from bench.imports import measure_imports
 from bench.machine import IN_MEMORY, facts, file_system, load
 from bench.measure import Run, Sizes
+from bench.ours import measure_orchestration, measure_tokens
 from bench.release import earlier, keep_as_release
 from bench.report import FORMAT, Results, lines, results, slower, write_report
 from bench.scale import measure_crowd, measure_listing, measure_sessions
@@ -37,6 +38,11 @@ GROUPS: dict[str, Callable[[Run], None]] = {
     "memory": measure_memory,
     "growth": measure_growth,
     "imports": measure_imports,
+}
+# These are of this project alone, without other contestants, and are measured only when they are named.
+OURS_ALONE: dict[str, Callable[[Run], None]] = {
+    "tokens": measure_tokens,
+    "orchestration": measure_orchestration,
 }
 ROUNDS, QUICK_ROUNDS = 10, 3
 RESERVED = ("FLOOR",)
@@ -61,7 +67,7 @@ class ContestantType(click.ParamType[Contestant]):
     epilog="Example: python -m bench 'core=deepwork serve --path {project} --tools core' --figures start,steps"
 )
 @click.argument("contestants", nargs=-1, type=ContestantType())
-@click.option("--figures", metavar="NAME[,NAME…]", help=f"Measure only these of: {', '.join(GROUPS)}.")
+@click.option("--figures", metavar="NAME[,NAME…]", help=f"Measure only these of: {', '.join([*GROUPS, *OURS_ALONE])}.")
 @click.option("--rounds", type=click.IntRange(1), help=f"How often each is measured (default: {ROUNDS}).")
 @click.option("--quick", is_flag=True, help=f"Small projects and {QUICK_ROUNDS} rounds: to see that it works.")
 @click.option(
@@ -163,18 +169,19 @@ def _measure(
             repeats=rounds or (QUICK_ROUNDS if quick else ROUNDS),
             databases=databases,
         )
-        run.probe()
+        if {*chosen} & {*GROUPS}:
+            run.probe()
         for name in chosen:
-            GROUPS[name](run)
+            (GROUPS | OURS_ALONE)[name](run)
         machine["load at the end"] = load()
         return results(run, command=_command(), machine=machine)
 
 
 def _chosen(figures: str | None) -> list[str]:
     names = [name.strip() for name in figures.split(",")] if figures else [*GROUPS]
-    unknown = [name for name in names if name not in GROUPS]
-    if unknown:
-        raise click.UsageError(f"there is no figure {unknown[0]!r}; there are {', '.join(GROUPS)}")
+    known = [*GROUPS, *OURS_ALONE]
+    if unknown := [name for name in names if name not in known]:
+        raise click.UsageError(f"there is no figure {unknown[0]!r}; there are {', '.join(known)}")
     return names
 
 

@@ -97,6 +97,10 @@ FIGURES = (
     ),
     Figure("growth.jobs", "`finished_step`, most jobs of the curve", "ms", "fewest", at_most(1.1)),
     Figure("growth.sessions", "`finished_step`, most sessions of the curve", "ms", "fewest", at_most(1.1)),
+    Figure("tokens.list", "the whole answer of `tools/list`", "tokens", "its budget", at_most(1)),
+    Figure("tokens.tools", "what a model reads of a tool set", "tokens", "its budget", at_most(1)),
+    Figure("tokens.replies", "the replies of a run of three steps", "tokens", "its budget", at_most(1)),
+    Figure("tokens.empty", "additive fields that say nothing", "tokens", "none", at_most(0), "difference"),
 )
 
 # The ratios of this state, of processor time, which other work on the machine changes little. `--check` fails when one

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import re
 import runpy
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -100,11 +98,3 @@ def test_of_mutated_files_each_is_a_job_or_an_error_with_its_line_and_the_job_be
             # Only a file without any content has no line to point at.
             bare = re.sub(rb"(?m)^\s*(#.*|---|\.\.\.)?$", b"", file.read_bytes()).strip(b"\xef\xbb\xbf\0\r\n ")
             assert re.match(rf"{re.escape(str(file))}:\d+: ", lines[0]) or not bare, number
-
-
-def test_the_tools_keep_within_their_tokens():
-    command = [sys.executable, str(Path(__file__).parents[2] / "tools" / "figures.py"), "tokens"]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
-    _, whole, read = process.stdout.splitlines()
-    assert whole.endswith("ok"), whole
-    assert read.endswith("ok"), read

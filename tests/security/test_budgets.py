@@ -1,4 +1,7 @@
-"""The total cost of a repository is bounded, and a server ends while its threads compute. Long: `hostile`."""
+"""The total cost of a repository is bounded, and a server ends while its threads compute.
+
+The costs of whole hostile repositories are in `test_hostile_repositories.py`.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ STOPS = ("stops", "--count", "4", "--within", "20")
         pytest.param([*SOAK], id="soak on stdio"),
         pytest.param([*SOAK, "--transport", "http"], id="soak on HTTP"),
         pytest.param(["clock", "--injected"], id="clock"),
-        pytest.param(["hostile", "--shapes", "100"], id="hostile"),
         pytest.param(["notifications", "--count", "6", "--within", "30"], id="notifications"),
     ],
 )

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import click
 from amnesia import amnesia
 from clock import clock
-from contention import TRANSPORTS, contention
+from contention import contention
 from duplicates import duplicates
 from faults import faults
-from hostile import hostile
+from feed import feed, write_events
+from items import items, work
 from kills import kills
-from malformed import CONNECTIONS, malformed
 from notifications import notifications
 from planted import BUGS, planted
 from power import power
+from servers import TRANSPORTS
 from soak import soak
 from stops import stops
+from stores import STORES, Database
 
 seed_option = click.option("--seed", default=1, show_default=True, help="The same seed makes the same choices.")
+transport_option = click.option(
+    "--transport", type=click.Choice([*TRANSPORTS]), default="stdio", show_default=True, help="How agents reach it."
+)
+store_option = click.option(
+    "--store", type=click.Choice(STORES), default="json", show_default=True, help="Where sessions are kept."
+)
+database_option = click.option("--store", type=click.Choice(STORES[1:]), default="sqlite", show_default=True)
 
 
 @click.group(epilog="Example: python tools/torture kills --count 100")
@@ -29,10 +39,12 @@ def main() -> None:
 
 @main.command("kills")
 @click.option("--count", default=1000, show_default=True, help="How many servers to kill.")
+@transport_option
+@store_option
 @seed_option
-def kills_command(count: int, seed: int) -> None:
+def kills_command(count: int, transport: str, store: str, seed: int) -> None:
     """Kill servers at random moments: nothing acknowledged may be lost."""
-    sys.exit(kills(count, seed))
+    sys.exit(kills(count, transport, store, seed))
 
 
 @main.command("notifications")
@@ -59,15 +71,6 @@ def power_command(count: int, seed: int) -> None:
 def stops_command(count: int, within: float, seed: int) -> None:
     """End servers in order at random moments: they go at once, and leave nothing behind."""
     sys.exit(stops(count, within, seed))
-
-
-@main.command("hostile")
-@click.option("--shapes", default=2000, show_default=True, help="How many odd shapes of a session file to try.")
-@click.option("--attack", "names", multiple=True, help="Only this one; can be repeated.")
-@seed_option
-def hostile_command(shapes: int, names: tuple[str, ...], seed: int) -> None:
-    """Serve hostile repositories: a start costs 2 s and 150 MiB at most, a call 5 s, and nothing fails inside."""
-    sys.exit(hostile(shapes, seed, names))
 
 
 @main.command("soak")
@@ -99,13 +102,50 @@ def planted_command(names: tuple[str, ...], seed: int) -> None:
 @click.option("--agents", default=4, show_default=True, help="Agents of each server.")
 @click.option("--seconds", default=20.0, show_default=True, help="The longest time that it may take.")
 @click.option("--changes", type=click.IntRange(1), help="End earlier, after so many acknowledged changes.")
-@click.option("--transport", type=click.Choice([*TRANSPORTS]), default="stdio", show_default=True)
+@transport_option
+@store_option
 @seed_option
 def contention_command(
-    servers: int, agents: int, seconds: float, changes: int | None, transport: str, seed: int
+    servers: int, agents: int, seconds: float, changes: int | None, transport: str, store: str, seed: int
 ) -> None:
     """Have servers compete for the same sessions: no update may be lost."""
-    sys.exit(contention(servers, agents, seconds, changes, transport, seed))
+    sys.exit(contention(servers, agents, seconds, changes, transport, store, seed))
+
+
+@main.command("items")
+@database_option
+@click.option("--count", default=4000, show_default=True)
+@click.option("--processes", default=4, show_default=True)
+@click.option("--agents", default=8, show_default=True, help="Agents of each process.")
+@click.option("--late", default=0.01, show_default=True, help="So many of the leases are held too long.")
+@click.option("--deaths", is_flag=True, help="Kill a process every 2 s, and restart PostgreSQL every 5 s.")
+def items_command(store: str, count: int, processes: int, agents: int, late: float, *, deaths: bool) -> None:
+    """Claim and complete items of a database: each is done once."""
+    sys.exit(items(store, count, processes, agents, late, deaths=deaths))
+
+
+@main.command("feed")
+@database_option
+@click.option("--writers", default=16, show_default=True)
+@click.option("--seconds", default=60.0, show_default=True)
+def feed_command(store: str, writers: int, seconds: float) -> None:
+    """Read the feed of a database while processes write: all comes once, in order."""
+    sys.exit(feed(store, writers, seconds))
+
+
+@main.command(hidden=True)
+@click.argument("url")
+@click.argument("kind", type=click.Choice(["items", "events"]))
+@click.argument("name")
+@click.argument("numbers", nargs=-1, type=float)
+def worker(url: str, kind: str, name: str, numbers: tuple[float, ...]) -> None:
+    """Be one of the processes that work on a database."""
+    if kind == "items":
+        agents, late = numbers
+        report = Database(url).run(work, name, int(agents), late)
+    else:
+        report = Database(url).run(write_events, name, *numbers)
+    click.echo(json.dumps(report))
 
 
 @main.command("duplicates")
@@ -129,15 +169,6 @@ def faults_command(*, quick: bool) -> None:
 def amnesia_command(count: int, seed: int) -> None:
     """Have an agent that forgets everything after each call complete random workflows."""
     sys.exit(amnesia(count, seed))
-
-
-@main.command("malformed")
-@click.option("--calls", default=10_000, show_default=True)
-@click.option("--transport", type=click.Choice([*CONNECTIONS]), default="stdio", show_default=True)
-@seed_option
-def malformed_command(calls: int, transport: str, seed: int) -> None:
-    """Send malformed calls: each is answered, and none changes anything."""
-    sys.exit(malformed(calls, transport, seed))
 
 
 if __name__ == "__main__":

@@ -14,16 +14,12 @@ from typing import Any
 
 from report import TOLD_EVERY, Report
 from sample_project import ENTRIES, Project, inconsistencies, make_project, stored_sessions
-from servers import AnyServer, Server, WebServer, tracebacks
+from servers import TRANSPORTS, AnyServer, tracebacks
+from stores import opened_store
 
 from deepwork.models.sessions import Session
 from deepwork.testing import Gone, Refused
 
-TRANSPORTS: dict[str, tuple[type[AnyServer], ...]] = {
-    "stdio": (Server,),
-    "http": (WebServer,),
-    "mixed": (Server, WebServer),
-}
 SHARED = 3
 CURRENT = re.compile(r"the current step is '(\w+)'; nothing was changed")
 
@@ -114,16 +110,21 @@ def changes(session: Session) -> list[Change]:
     return found
 
 
-def contention(servers: int, agents: int, seconds: float, most_changes: int | None, transport: str, seed: int) -> int:
+def contention(
+    servers: int, agents: int, seconds: float, most_changes: int | None, transport: str, store: str, seed: int
+) -> int:
     """Let servers compete, and say what was lost or done twice."""
     until = f"until {most_changes:,} changes" if most_changes else f"for {seconds:g} s"
     report = Report(
-        f"contention: {servers} servers ({transport}) x {agents} agents on one project {until}, seed {seed}"
+        f"contention: {servers} servers ({transport}, {store}) x {agents} agents on one project {until}, seed {seed}"
     )
-    with tempfile.TemporaryDirectory(prefix="deepwork-contention-") as folder:
-        project = make_project(Path(folder))
+    with (
+        tempfile.TemporaryDirectory(prefix="deepwork-contention-") as folder,
+        opened_store(store, Path(folder)) as opened,
+    ):
+        project = make_project(Path(folder), opened)
         kinds = TRANSPORTS[transport]
-        running = [kinds[number % len(kinds)](project.root) for number in range(servers)]
+        running = [kinds[number % len(kinds)](project.root, env=opened.env) for number in range(servers)]
         pool = Pool(project, time.monotonic() + seconds, most_changes)
         threads = [
             threading.Thread(target=pool.work, args=[server, f"{seed}-{number}-{agent}"])

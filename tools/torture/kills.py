@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from ledger import Victim, tell_losses, torment
 from report import Report
+from stores import opened_store
 
 
-def kills(count: int, seed: int) -> int:
+def kills(count: int, transport: str, store: str, seed: int) -> int:
     """Kill servers, and say what was lost."""
-    report = Report(f"kills: servers on stdio ended by SIGKILL in the middle of calls, seed {seed}")
-    tell_losses(report, torment("kills", count, seed, _victim), ends="servers killed")
+    report = Report(f"kills: servers ({transport}, {store}) ended by SIGKILL in the middle of calls, seed {seed}")
+    tell_losses(report, torment("kills", count, seed, partial(_victim, transport, store)), ends="servers killed")
     return report.finish()
 
 
-def _victim(folder: Path, seed: str) -> AbstractContextManager[Victim]:
-    return nullcontext(Victim(folder, seed))
+@contextmanager
+def _victim(transport: str, store: str, folder: Path, seed: str) -> Iterator[Victim]:
+    with opened_store(store, folder) as opened:
+        yield Victim(folder, seed, store=opened, transport=transport)

@@ -16,7 +16,8 @@ from typing import Any
 
 from report import Progress, Report
 from sample_project import ENTRIES, inconsistencies, make_project, stored_sessions
-from servers import AnyServer, Server, answer_text, tracebacks
+from servers import TRANSPORTS, AnyServer, answer_text, tracebacks
+from stores import Store
 
 from deepwork.models.sessions import Session
 from deepwork.testing import Gone, Refused
@@ -128,8 +129,12 @@ class Agent:
 class Victim:
     """One project, its agents, and what was found wrong in it."""
 
-    def __init__(self, root: Path, seed: str, *, logs: Path | None = None) -> None:
-        self.project = make_project(root)
+    def __init__(
+        self, root: Path, seed: str, *, logs: Path | None = None, store: Store | None = None, transport: str = "stdio"
+    ) -> None:
+        self.project = make_project(root, store)
+        self.env = {**self.project.store.env}
+        self._transport = transport
         self.root = root
         self.logs = logs or root
         self.dice = random.Random(seed)
@@ -160,8 +165,9 @@ class Victim:
             self.end(server)
 
     def open(self) -> AnyServer:
-        """Start a server."""
-        return Server(self.root, log=self.logs / "server.log")
+        """Start a server on any of the transports."""
+        kind = self.dice.choice(TRANSPORTS[self._transport])
+        return kind(self.root, env=self.env, logs=self.logs)
 
     def end(self, server: AnyServer) -> None:
         """Do to a server what it has to survive."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from stores import Files, Store
 
 from deepwork.models.sessions import Session
 
@@ -35,8 +36,9 @@ def review(run_each: str = "step") -> dict[str, Any]:
 class Project:
     """A folder with jobs. Not the kit of the tests, which would take a second to import what it is not here for."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, store: Store | None = None) -> None:
         self.root = root
+        self.store = store or Files()
         self.state = root / ".deepwork" / "tmp"
 
     def write(self, path: str, text: str = "content\n") -> None:
@@ -61,9 +63,9 @@ class Project:
         self.write(f"{folder}/job.yml", yaml.safe_dump(content, sort_keys=False))
 
 
-def make_project(root: Path) -> Project:
+def make_project(root: Path, store: Store | None = None) -> Project:
     """Write a job with groups, and all files that its steps want."""
-    project = Project(root)
+    project = Project(root, store)
     project.write_job("demo", [step(name) for name in STEPS], {"main": [[*entry] for entry in ENTRIES]})
     for name in STEPS:
         project.write(f"{name}.md")
@@ -71,16 +73,17 @@ def make_project(root: Path) -> Project:
 
 
 def stored_sessions(project: Project) -> tuple[dict[str, Session], list[str]]:
-    """Read every session file as a server would; name the unreadable ones."""
+    """Read every session as a server would; name the unreadable ones."""
     sessions: dict[str, Session] = {}
     unreadable = [file.name for file in project.state.glob("*.corrupt")]
-    for file in project.state.glob("session_*.json"):
+    for name, document, revision in project.store.documents(project.state):
         try:
-            session = Session.model_validate_json(file.read_bytes())
+            session = Session.model_validate_json(document)
         except ValueError as error:
-            unreadable.append(f"{file.name}: {error}")
+            unreadable.append(f"{name}: {error}")
         else:
-            sessions[session.session_id] = session
+            beside = {} if revision is None else {"revision": revision}
+            sessions[session.session_id] = session.model_copy(update=beside)
     return sessions, unreadable
 
 

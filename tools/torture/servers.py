@@ -16,9 +16,9 @@ class Server(StdioWire):
     """One `deepwork serve` process, ready for calls of any thread."""
 
     def __init__(
-        self, root: Path, *, level: str = "warning", env: Mapping[str, str] | None = None, log: Path | None = None
+        self, root: Path, *, level: str = "warning", env: Mapping[str, str] | None = None, logs: Path | None = None
     ) -> None:
-        log = log or root / "server.log"
+        log = (logs or root) / "server.log"
         super().__init__(start_server(root, "--log-level", level, env=env, log=log))
         try:
             self.greet()
@@ -82,6 +82,11 @@ class WebServer(Wire):
 
 
 AnyServer = Server | WebServer
+TRANSPORTS: dict[str, tuple[type[AnyServer], ...]] = {
+    "stdio": (Server,),
+    "http": (WebServer,),
+    "mixed": (Server, WebServer),
+}
 
 
 def answer_text(server: AnyServer, tool: str, **arguments: Any) -> str:

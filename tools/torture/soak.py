@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contention import TRANSPORTS
 from report import Progress, Report
 from sample_project import ENTRIES, Project, make_project
-from servers import AnyServer, answer_text, tracebacks
+from servers import TRANSPORTS, AnyServer, answer_text, tracebacks
 
 from deepwork.programs.work_queue import MAX_THREADS
 from deepwork.testing import Refused

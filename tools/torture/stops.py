@@ -19,7 +19,7 @@ from pathlib import Path
 from ledger import Victim, complaints, tell_losses, torment
 from report import Report
 from sample_project import Project, review, step, stored_sessions
-from servers import AnyServer, Server, WebServer
+from servers import TRANSPORTS, AnyServer, Server
 
 from deepwork.paths.folder import is_leftover
 from deepwork.testing import Gone, Refused, start_server
@@ -50,13 +50,13 @@ class Stopped(Victim):
     def __init__(self, folder: Path, seed: str, limit: float) -> None:
         root = folder / "project"
         root.mkdir()
-        super().__init__(root, seed, logs=folder)
+        super().__init__(root, seed, logs=folder, transport="mixed")
         self._limit = limit
         self._folder = folder
         self._temporary = folder / "temporary"
         self._temporary.mkdir()
-        self._env = {"TMPDIR": str(self._temporary)}
-        self._reviews = Reviews(folder, self._env)
+        self.env["TMPDIR"] = str(self._temporary)
+        self._reviews = Reviews(folder, self.env)
         self.moment = ""
         self.slowest = 0.0
 
@@ -77,10 +77,6 @@ class Stopped(Victim):
                 with self.working(server):
                     self.end(server)
 
-    def open(self) -> AnyServer:
-        """Start a server on any transport."""
-        return opened(self.dice, self.root, self._folder, self._env)
-
     def end(self, server: AnyServer) -> None:
         """End a server that has said that it is there."""
         way = self.dice.choice(WAYS if isinstance(server, Server) else WAYS[:2])
@@ -96,7 +92,7 @@ class Stopped(Victim):
         way = self.dice.choice(WAYS)
         options = ["--transport", "http", "--port", "0"] if way != "closed stdin" and self.dice.random() < 0.5 else []
         log = self._folder / f"server-{self.counts['start-up']}.log"
-        process = start_server(self.root, *options, env=self._env, log=log)
+        process = start_server(self.root, *options, env=self.env, log=log)
         time.sleep(self.dice.uniform(0, LONGEST_START))
         self._end(process, way, CODES_AT_START[way])
         if process.returncode == -signal.SIGINT:  # Python was still loading, and has told so in its own way
@@ -153,7 +149,7 @@ class Reviews:
 
     def interrupt(self, dice: random.Random, end: Callable[[AnyServer], None]) -> None:
         """End a server while its reviewer is at work."""
-        server = opened(dice, self.project.root, self._folder, self._env)
+        server = dice.choice(TRANSPORTS["mixed"])(self.project.root, env=self._env, logs=self._folder)
         if not self._session_id:
             started = server.call("start_workflow", goal="wait", job_name="demo", workflow_name="main")
             self._session_id = started["begin_step"]["session_id"]
@@ -180,13 +176,6 @@ class Reviews:
         arguments = {"outputs": {"a.md": "a.md"}, "session_id": self._session_id, "step_id": "a"}
         with suppress(Gone, Refused):
             server.call("finished_step", **arguments)
-
-
-def opened(dice: random.Random, root: Path, logs: Path, env: dict[str, str]) -> AnyServer:
-    """Start a server on stdio or HTTP."""
-    if dice.random() < 0.5:
-        return Server(root, env=env, log=logs / "server.log")
-    return WebServer(root, env=env, logs=logs)
 
 
 def processes_about(folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Short runs of `tools/torture_sql`, which has the long ones. What they measure is printed, and not judged here."""
+"""Short runs of `tools/torture` on databases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TORTURE = Path(__file__).parents[1] / "tools" / "torture_sql"
+TORTURE = Path(__file__).parents[3] / "tools" / "torture"
 FEW = ("--processes", "2", "--agents", "4")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -18,14 +18,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.mark.parametrize(
     "run",
     [
-        ("claims", "--items", "200", *FEW),
-        ("stale", "--items", "150", "--share", "0.05", *FEW),
+        ("items", "--count", "150", "--late", "0.05", *FEW),
+        ("items", "--count", "600", "--deaths", *FEW),
         ("feed", "--writers", "4", "--seconds", "5"),
-        ("deaths", "--seconds", "12", *FEW),
+        ("kills", "--count", "4", "--transport", "mixed"),
+        ("contention", "--servers", "2", "--changes", "100", "--seconds", "90"),
     ],
-    ids=lambda run: run[0],
+    ids=" ".join,
 )
 def test_nothing_is_lost_or_done_twice(postgres_server, engine, run):
-    command = [sys.executable, TORTURE, *run, "--engine", engine]
+    command = [sys.executable, TORTURE, *run, "--store", engine]
     completed = subprocess.run(command, capture_output=True, text=True, timeout=870)
     assert completed.returncode == 0, completed.stdout + completed.stderr

@@ -1,8 +1,8 @@
 """Runs, measured with the real Claude Code and Codex from npm, scripted models and no account.
 
-    python tools/figures.py cuts    a job of 12 steps, cut at random points
-    python tools/figures.py resume  the same cuts, and the client's own resume in the place of the runner
-    python tools/figures.py idle    what a runner takes while it waits
+    python plugins/deepwork_run/tests/cuts.py cuts    a job of 12 steps, cut at random points
+    python plugins/deepwork_run/tests/cuts.py resume  the same cuts, and the client's own resume in place of the runner
+    python plugins/deepwork_run/tests/cuts.py idle    what a runner takes while it waits
 
 `cuts` kills the CLI, its server or the runner with SIGKILL, has a vendor refuse for three seconds, closes its
 connections, or has it say that the context is full, which headless programs do not compact; the vendor that begins
@@ -22,21 +22,21 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import anyio
+import click
+from scripted_vendor import Vendor
+from splintr import Tokenizer
+
+from deepwork.api import ToolCall, open_project
+from deepwork.testing import DeepworkProject, step
 
 ROOT = Path(__file__).parents[3]
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(ROOT / "tools")]
-from rows import Row  # noqa: E402
-from scripted_vendor import Vendor  # noqa: E402
-from splintr import Tokenizer  # noqa: E402
-
-from deepwork.api import ToolCall, open_project  # noqa: E402
-from deepwork.testing import DeepworkProject, step  # noqa: E402
 
 STEPS = [f"s{number}" for number in range(12)]
 CUTS = ("cli", "server", "runner", "limit", "network", "context")
@@ -45,6 +45,16 @@ RESET = 3
 PROMPT = (
     'Call finished_step with session_id="{session_id}", step_id="?", outputs={{}}, and report one step after the other.'
 )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure."""
+
+    figure: str
+    goal: str
+    measured: str
+    reached: bool
 
 
 class Scene:
@@ -359,3 +369,19 @@ def used(pid: int) -> float:
     """Return the processor time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]…", type=click.Choice(["cuts", "resume", "idle"]))
+@click.option("--runs", default=100, show_default=True, help="How many runs `cuts` and `resume` make.")
+@click.option("--seed", default=1, show_default=True, help="The same seed cuts at the same points.")
+def main(names: tuple[str, ...], runs: int, seed: int) -> None:
+    """Measure these, or all; a figure that is missed is shown as missed."""
+    for name in names or ("cuts", "resume", "idle"):
+        for row in idle() if name == "idle" else {"cuts": cuts, "resume": resume}[name](runs, seed):
+            result = "ok" if row.reached else "missed"
+            click.echo(f"{row.figure:<38}  {row.goal:<26}  {row.measured:<58}  {result}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""Items in a database: processes of agents claim and complete them while some are late, and some are killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from report import Report
+from stores import Database, opened_store
+
+if TYPE_CHECKING:
+    import deepwork_sql
+
+LEASE = 2_000
+KILLED_EVERY, RESTARTED_EVERY = 2.0, 5.0
+TABLES = (
+    "CREATE TABLE items (item TEXT PRIMARY KEY, state TEXT NOT NULL)",
+    "CREATE INDEX items_open ON items (state, item)",
+    "CREATE TABLE completions (item TEXT NOT NULL, fence BIGINT NOT NULL, worker TEXT NOT NULL)",
+)
+OPEN_ITEM = "SELECT item FROM items WHERE state = 'open' ORDER BY item LIMIT 1"
+
+
+async def make_items(database: deepwork_sql.Database, count: int) -> None:
+    """Make the tables, and so many open items."""
+    from sqlalchemy import text
+
+    def change(tx: deepwork_sql.Transaction) -> None:
+        for statement in TABLES:
+            tx.execute(text(statement))
+        rows = [{"item": f"item{number:06}"} for number in range(count)]
+        tx.execute(text("INSERT INTO items VALUES (:item, 'open')"), rows)
+
+    await database.write(change)
+
+
+async def work(database: deepwork_sql.Database, name: str, agents: int, late: float) -> dict[str, int]:
+    """Claim and complete until nothing is left, and print each completion that was acknowledged.
+
+    Returns:
+        How many completions after the end of their leases were refused, and accepted.
+    """
+    from sqlalchemy import text
+
+    from deepwork_sql import LeaseLost, Transaction, leases
+    from deepwork_sql.prepared import Prepared
+
+    open_item = Prepared({"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")})
+    claimed = Prepared(text("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'"))
+    completed = Prepared(text("INSERT INTO completions VALUES (:item, :fence, :worker)"))
+    done = Prepared(text("UPDATE items SET state = 'done' WHERE item = :item"))
+    unfinished = text("SELECT 1 FROM items WHERE state <> 'done' LIMIT 1")
+    stale = Counter[str]()
+
+    def claim(tx: Transaction, worker: str) -> leases.Lease | None:
+        """Take an open item, or one whose holder has gone."""
+        row = tx.row(open_item) or next(iter(leases.expired(tx, "item", 1)), None)
+        if row is None:
+            return None
+        item = row[0] if isinstance(row, tuple) else row.item
+        lease = leases.take(tx, item, holder=worker, milliseconds=LEASE)
+        if isinstance(lease, leases.Held):
+            return None
+        if not tx.run(claimed, item=item):  # another worker has completed it since its lease was seen to end
+            leases.end(tx, item, fence=lease.fence)
+            return None
+        return lease
+
+    def complete(tx: Transaction, worker: str, lease: leases.Lease) -> None:
+        leases.check(tx, lease.item, lease.fence)
+        values = {"item": lease.item, "fence": lease.fence, "worker": worker}
+        tx.run(completed, **values)
+        tx.run(done, item=lease.item)
+        leases.end(tx, lease.item, fence=lease.fence)
+        tx.emit("torture", "item:done", workflow_id=worker, data=values)
+
+    async def agent(worker: str) -> None:
+        while True:
+            lease = await database.write(partial(claim, worker=worker))
+            if lease is None:
+                if await database.read(lambda tx: tx.execute(unfinished).scalar()) is None:
+                    return
+                await anyio.sleep(0.1)
+                continue
+            is_late = random.random() < late
+            if is_late:
+                await anyio.sleep(LEASE / 1000 + 0.2)
+            try:
+                await database.write(partial(complete, worker=worker, lease=lease))
+            except LeaseLost:
+                stale["refused"] += 1
+                continue
+            stale["accepted"] += is_late
+            print(f"done {lease.item} {lease.fence}", flush=True)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(agents):
+            tasks.start_soon(agent, f"{name}.{number}")
+    return dict(stale)
+
+
+def start_worker(url: str, kind: str, name: str, *numbers: float) -> subprocess.Popen[str]:
+    """Start this program as one of the processes that work on a database."""
+    command = [sys.executable, str(Path(__file__).parent), "worker", url, kind, name, *map(str, numbers)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+class Reader(threading.Thread):
+    """Collects the acknowledgements of a worker; a line that was cut off does not count."""
+
+    def __init__(self, worker: subprocess.Popen[str]) -> None:
+        super().__init__()
+        self.worker = worker
+        self.acknowledged: list[tuple[str, int]] = []
+        self.stale = Counter[str]()
+        self.start()
+
+    def run(self) -> None:
+        """Read until the worker ends."""
+        assert self.worker.stdout
+        for line in self.worker.stdout:
+            if line.startswith("{"):
+                self.stale.update(json.loads(line))
+            elif line.endswith("\n"):
+                _, item, fence = line.split()
+                self.acknowledged.append((item, int(fence)))
+        self.worker.wait()
+
+
+def items(store: str, count: int, processes: int, agents: int, late: float, *, deaths: bool) -> int:
+    """Have items completed, and say which were lost or done twice."""
+    what = "workers killed, PostgreSQL restarted" if deaths else "nobody dies"
+    report = Report(f"items: {count:,} in {store}, {processes} processes x {agents} agents, {late:.1%} late, {what}")
+    with tempfile.TemporaryDirectory(prefix="deepwork-items-") as folder, opened_store(store, Path(folder)) as database:
+        assert isinstance(database, Database)
+        database.run(make_items, count)
+        started = (start_worker(database.url, "items", f"w{number}", agents, late) for number in range(processes))
+        readers = [Reader(worker) for worker in started]
+        failed = _until_all_is_done(database, readers, agents, late, report) if deaths else []
+        for reader in readers:
+            reader.join()
+        stored = Counter(database.rows("SELECT item, fence FROM completions"))
+        events = len(database.run(_all_events))
+    stale = sum((reader.stale for reader in readers), Counter[str]())
+    acknowledged = [pair for reader in readers for pair in reader.acknowledged]
+    twice = [item for item, times in Counter(item for item, _ in stored.elements()).items() if times > 1]
+    codes = [reader.worker.returncode for reader in readers if reader.worker not in failed]
+    report.fact("completions acknowledged", len(acknowledged))
+    report.fact("late completions refused", stale["refused"])
+    report.promise("items done", stored.total(), count)
+    report.promise("items done twice", twice)
+    report.promise("acknowledged completions lost", [str(pair) for pair in acknowledged if pair not in stored])
+    report.promise("late completions accepted", stale["accepted"])
+    report.promise("events", events, count)
+    report.promise("processes that failed", sum(map(bool, codes)))
+    return report.finish()
+
+
+def _until_all_is_done(
+    database: Database, readers: list[Reader], agents: int, late: float, report: Report
+) -> list[subprocess.Popen[str]]:
+    """Kill a worker now and then, and restart PostgreSQL as if it had crashed; return the workers that were killed."""
+    killed: list[subprocess.Popen[str]] = []
+    restarts, killed_at, restarted_at = 0, time.monotonic(), time.monotonic()
+    while any(reader.is_alive() for reader in readers):
+        time.sleep(0.05)
+        now = time.monotonic()
+        # Only what has done something: on a slow machine a process would be killed before it has begun.
+        busy = [reader for reader in readers if reader.is_alive() and reader.acknowledged]
+        if busy and now >= killed_at + KILLED_EVERY:
+            busy[0].worker.kill()
+            killed.append(busy[0].worker)
+            readers.append(Reader(start_worker(database.url, "items", f"k{len(killed)}", agents, late)))
+            killed_at = now
+        if database.cluster and busy and now >= restarted_at + RESTARTED_EVERY:
+            database.cluster.restart("immediate")
+            restarts += 1
+            restarted_at = time.monotonic()
+    report.fact("processes killed", len(killed))
+    report.fact("restarts of PostgreSQL", restarts)
+    return killed
+
+
+async def _all_events(database: deepwork_sql.Database) -> list[Any]:
+    events: list[Any] = []
+    while page := await database.feed(events[-1].id if events else None):
+        events += page
+    return events

@@ -1,0 +1,103 @@
+"""The stores in which tortured servers keep their sessions, and how to read them past the servers."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+if TYPE_CHECKING:
+    import deepwork_sql
+    from deepwork_sql.cluster import Cluster
+
+STORES = ("json", "sqlite", "postgresql")
+
+_OPENING = threading.Lock()
+
+Document = tuple[str, bytes | str, int | None]  # its name, its JSON, and its revision if that stands beside it
+
+
+class Files:
+    """A file for each session, in the state folder of the project."""
+
+    env: Mapping[str, str] = {}
+
+    def documents(self, state: Path) -> list[Document]:
+        """Read all sessions."""
+        return [(file.name, file.read_bytes(), None) for file in state.glob("session_*.json")]
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database of the plugin `sql`, on either engine; with its server, if it has one."""
+
+    url: str
+    cluster: Cluster | None = None
+    env: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Tell servers of it; tests leave plugins out."""
+        env = {"DEEPWORK_STATE_STORE": "sql", "DEEPWORK_DATABASE_URL": self.url, "DEEPWORK_NO_PLUGINS": ""}
+        object.__setattr__(self, "env", env)
+
+    def documents(self, _state: Path) -> list[Document]:
+        """Read all sessions."""
+        return self.rows("SELECT session_id, document, revision FROM deepwork_sessions")
+
+    def rows(self, query: str) -> list[Any]:
+        """Run a query past the library."""
+        if self.url.startswith("sqlite"):
+            return sqlite3.connect(self.url.removeprefix("sqlite:///")).execute(query).fetchall()
+        import psycopg
+
+        with psycopg.connect(self.url) as connection:
+            return connection.execute(query).fetchall()
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run an async function with the database as plugins open it."""
+        import deepwork_sql
+        from deepwork.api import open_context
+
+        async def main() -> Any:
+            with tempfile.TemporaryDirectory() as root:
+                async with open_context("torture", root) as context:
+                    with _OPENING:  # a variable is all that says which database it is
+                        os.environ["DEEPWORK_DATABASE_URL"] = self.url
+                        database = await deepwork_sql.database(context)
+                        await database.read(lambda tx: tx.now)  # which makes the tables
+                    return await function(database, *arguments)
+
+        return anyio.run(main)
+
+
+Store = Files | Database
+
+
+@contextmanager
+def opened_store(name: str, folder: Path) -> Iterator[Store]:
+    """Make an empty store; for PostgreSQL with a server of its own."""
+    if name == "json":
+        yield Files()
+    elif name == "sqlite":
+        yield _with_tables(Database(f"sqlite:///{folder}/torture.db"))
+    else:
+        from deepwork_sql.cluster import running_cluster
+
+        with running_cluster() as cluster, cluster.new_database() as url:
+            yield _with_tables(Database(url, cluster))
+
+
+def _with_tables(database: Database) -> Database:
+    async def nothing(_database: deepwork_sql.Database) -> None:
+        """Opening it has made the tables."""
+
+    database.run(nothing)
+    return database
