@@ -81,7 +81,9 @@ def tools_list(project: DeepworkProject, name: str) -> dict[str, Any]:
 
     async def ask() -> str:
         async with Client(create_server(project.root, tools=[name])) as client:
-            return (await client.list_tools_mcp()).model_dump_json(by_alias=True, exclude_none=True)
+            listed = await client.list_tools_mcp()
+        text: str = listed.model_dump_json(by_alias=True, exclude_none=True)
+        return text
 
     answer: dict[str, Any] = json.loads(anyio.run(ask))
     return answer

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from report import Report
-from sample_project import Project, inconsistencies, review, step, stored_sessions
+from sample_project import Project, inconsistencies, stored_sessions
 from servers import Server, answer_text, tracebacks
 
 from deepwork.models.sessions import Session
-from deepwork.testing import Refused
+from deepwork.testing import Refused, review, step
 
 MOST_CALLS = 150
 LIMIT = 8000

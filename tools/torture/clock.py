@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from report import Report
-from sample_project import inconsistencies, make_project, step, stored_sessions
+from sample_project import inconsistencies, make_project, stored_sessions
 from servers import Server, tracebacks
 
-from deepwork.testing import Refused
+from deepwork.testing import Refused, step
 
 DAY = 86400
 BACK, AHEAD = -400 * DAY, 30 * 365 * DAY

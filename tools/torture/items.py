@@ -175,14 +175,16 @@ def _until_all_is_done(
     while any(reader.is_alive() for reader in readers):
         time.sleep(0.05)
         now = time.monotonic()
-        # Only what has done something: on a slow machine a process would be killed before it has begun.
-        busy = [reader for reader in readers if reader.is_alive() and reader.acknowledged]
-        if busy and now >= killed_at + KILLED_EVERY:
-            busy[0].worker.kill()
-            killed.append(busy[0].worker)
+        alive = [reader for reader in readers if reader.is_alive()]
+        if not all(reader.acknowledged for reader in alive):
+            killed_at = now  # on a slow machine, processes would be killed before they have begun
+            continue
+        if alive and now >= killed_at + KILLED_EVERY:
+            alive[0].worker.kill()
+            killed.append(alive[0].worker)
             readers.append(Reader(start_worker(database.url, "items", f"k{len(killed)}", agents, late)))
             killed_at = now
-        if database.cluster and busy and now >= restarted_at + RESTARTED_EVERY:
+        if database.cluster and now >= restarted_at + RESTARTED_EVERY:
             database.cluster.restart("immediate")
             restarts += 1
             restarted_at = time.monotonic()

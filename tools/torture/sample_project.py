@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import yaml
 from stores import Files, Store
 
 from deepwork.models.sessions import Session
+from deepwork.testing import DeepworkProject, step
 
 STEPS = ("a", "b", "c", "d", "e", "f")
 ENTRIES = (("a",), ("b", "c"), ("d",), ("e", "f"))
 
 
-def step(step_id: str, **more: Any) -> dict[str, Any]:
-    """Make a step with one output `<id>.md` and no review; anything can be given otherwise."""
-    return {
-        "id": step_id,
-        "name": step_id,
-        "description": f"Do {step_id}",
-        "instructions_file": f"steps/{step_id}.md",
-        "outputs": {f"{step_id}.md": {"type": "file", "description": "A file", "required": True}},
-        "reviews": [],
-        **more,
-    }
-
-
-def review(run_each: str = "step") -> dict[str, Any]:
-    """Make a review with one criterion."""
-    return {"run_each": run_each, "quality_criteria": {"Good": "Is it good?"}}
-
-
-class Project:
-    """A folder with jobs. Not the kit of the tests, which would take a second to import what it is not here for."""
+class Project(DeepworkProject):
+    """A folder with jobs, and the store of its sessions."""
 
     def __init__(self, root: Path, store: Store | None = None) -> None:
-        self.root = root
+        super().__init__(root)
         self.store = store or Files()
-        self.state = root / ".deepwork" / "tmp"
-
-    def write(self, path: str, text: str = "content\n") -> None:
-        """Write a file, with its folders."""
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-    def write_job(self, name: str, steps: Sequence[dict[str, Any]], workflows: Mapping[str, Sequence[Any]]) -> None:
-        """Write a job with the instruction files of its steps."""
-        folder = f".deepwork/jobs/{name}"
-        content = {
-            "name": name,
-            "version": "1.0.0",
-            "summary": f"Job {name}",
-            "common_job_info_provided_to_all_steps_at_runtime": f"About {name}",
-            "steps": [*steps],
-            "workflows": [{"name": flow, "summary": flow, "steps": [*entries]} for flow, entries in workflows.items()],
-        }
-        for one in steps:
-            self.write(f"{folder}/{one['instructions_file']}", f"Instructions for {one['id']}\n")
-        self.write(f"{folder}/job.yml", yaml.safe_dump(content, sort_keys=False))
 
 
 def make_project(root: Path, store: Store | None = None) -> Project:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sample_project import Project, review, step
+from sample_project import Project
 from servers import Server, answer_text
+
+from deepwork.testing import review, step
 
 LONG = "Do it with care.\n" * 800
 

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from ledger import Victim, complaints, tell_losses, torment
 from report import Report
-from sample_project import Project, review, step, stored_sessions
+from sample_project import Project, stored_sessions
 from servers import TRANSPORTS, AnyServer, Server
 
 from deepwork.paths.folder import is_leftover
-from deepwork.testing import Gone, Refused, start_server
+from deepwork.testing import Gone, Refused, review, start_server, step
 from deepwork.testing.wire import PATIENCE
 
 LONGEST_START = 1.5

@@ -1,4 +1,9 @@
-"""Where notifications go: a webhook, or a command. Neither is ever shown with its secret."""
+"""Where notifications go: a webhook, or a command. Neither is ever shown with its secret.
+
+A webhook gets its one POST from here, without a library of HTTP clients. `httpx` is not installed with us; `httpx2` is,
+but only because `mcp` needs it, and `mcp` may change that in any release. What such a library adds (redirects, proxies,
+pools, cookies, retries) must not happen to a signed body, and would have to be switched off.
+"""
 
 from __future__ import annotations
 
