@@ -8,14 +8,14 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 if TYPE_CHECKING:
-    import deepwork_sql
     from deepwork_sql.cluster import Cluster
 
 STORES = ("json", "sqlite", "postgresql")
@@ -41,12 +41,11 @@ class Database:
 
     url: str
     cluster: Cluster | None = None
-    env: Mapping[str, str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Tell servers of it; tests leave plugins out."""
-        env = {"DEEPWORK_STATE_STORE": "sql", "DEEPWORK_DATABASE_URL": self.url, "DEEPWORK_NO_PLUGINS": ""}
-        object.__setattr__(self, "env", env)
+    @property
+    def env(self) -> Mapping[str, str]:
+        """What tells servers of it; tests leave plugins out."""
+        return {"DEEPWORK_STATE_STORE": "sql", "DEEPWORK_DATABASE_URL": self.url, "DEEPWORK_NO_PLUGINS": ""}
 
     def documents(self, _state: Path) -> list[Document]:
         """Read all sessions."""
@@ -96,8 +95,6 @@ def opened_store(name: str, folder: Path) -> Iterator[Store]:
 
 
 def _with_tables(database: Database) -> Database:
-    async def nothing(_database: deepwork_sql.Database) -> None:
-        """Opening it has made the tables."""
-
-    database.run(nothing)
+    """Open a database once, which makes its tables."""
+    database.run(lambda _database: anyio.lowlevel.checkpoint())
     return database
