@@ -42,8 +42,7 @@ CORE = Contestant("core", "")
 def measure_tokens(run: Run) -> None:
     """Count the tokens of the tools of the core, and of the replies of a run of three steps."""
     for _ in run.rounds("tokens", repeats=1, warm_up=False):
-        project = DeepworkProject(run.folder / "tokens")
-        project.root.mkdir()
+        project = DeepworkProject(run.folder)
         run.add("tokens.list", CORE, tokens_of(tools_list(project, "core")), ANSWER_TOKENS)
         run.add("tokens.tools", CORE, tokens_of_tools(project, "core"), MODEL_TOKENS["core"])
         own, empty = envelope(project)

@@ -115,9 +115,7 @@ def contention(
 ) -> int:
     """Let servers compete, and say what was lost or done twice."""
     until = f"until {most_changes:,} changes" if most_changes else f"for {seconds:g} s"
-    report = Report(
-        f"contention: {servers} servers ({transport}, {store}) x {agents} agents on one project {until}, seed {seed}"
-    )
+    report = Report(f"contention: {servers} servers ({transport}, {store}) x {agents} agents {until}, seed {seed}")
     with (
         tempfile.TemporaryDirectory(prefix="deepwork-contention-") as folder,
         opened_store(store, Path(folder)) as opened,

@@ -146,7 +146,7 @@ def items(store: str, count: int, processes: int, agents: int, late: float, *, d
         database.run(make_items, count)
         started = (start_worker(database.url, "items", f"w{number}", agents, late) for number in range(processes))
         readers = [Reader(worker) for worker in started]
-        failed = _until_all_is_done(database, readers, agents, late, report) if deaths else []
+        killed = _until_all_is_done(database, readers, agents, late, report) if deaths else []
         for reader in readers:
             reader.join()
         stored = Counter(database.rows("SELECT item, fence FROM completions"))
@@ -154,7 +154,7 @@ def items(store: str, count: int, processes: int, agents: int, late: float, *, d
     stale = sum((reader.stale for reader in readers), Counter[str]())
     acknowledged = [pair for reader in readers for pair in reader.acknowledged]
     twice = [item for item, times in Counter(item for item, _ in stored.elements()).items() if times > 1]
-    codes = [reader.worker.returncode for reader in readers if reader.worker not in failed]
+    codes = [reader.worker.returncode for reader in readers if reader.worker not in killed]
     report.fact("completions acknowledged", len(acknowledged))
     report.fact("late completions refused", stale["refused"])
     report.promise("items done", stored.total(), count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -12,26 +13,30 @@ from deepwork.testing import Gone, HttpWire, Refused, StdioWire, address_of, sta
 from deepwork.testing.wire import PATIENCE, Wire
 
 
-class Server(StdioWire):
+class Killable:
+    """A process that can be killed as no server can prepare for."""
+
+    process: subprocess.Popen[bytes]
+
+    def kill(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Server(Killable, StdioWire):
     """One `deepwork serve` process, ready for calls of any thread."""
 
-    def __init__(
-        self, root: Path, *, level: str = "warning", env: Mapping[str, str] | None = None, logs: Path | None = None
-    ) -> None:
+    def __init__(self, root: Path, *, env: Mapping[str, str] | None = None, logs: Path | None = None) -> None:
         log = (logs or root) / "server.log"
-        super().__init__(start_server(root, "--log-level", level, env=env, log=log))
+        super().__init__(start_server(root, "--log-level", "warning", env=env, log=log))
         try:
             self.greet()
         except Gone:
             raise RuntimeError(f"the server did not start:\n{log.read_text()[-2000:]}") from None
 
-    def kill(self) -> None:
-        """Kill it as no server can prepare for."""
-        self.process.kill()
-        self.process.wait()
 
-
-class WebServer(Wire):
+class WebServer(Killable, Wire):
     """One `deepwork serve --transport http` process, ready for calls; each thread is a client of its own."""
 
     def __init__(self, root: Path, *, env: Mapping[str, str] | None = None, logs: Path | None = None) -> None:
@@ -61,11 +66,6 @@ class WebServer(Wire):
     def notify(self, method: str, **params: Any) -> None:
         """Send a message that has no answer."""
         self._client().notify(method, **params)
-
-    def kill(self) -> None:
-        """Kill it as no server can prepare for."""
-        self.process.kill()
-        self.process.wait()
 
     def close(self) -> int:
         """End it in order, and return its exit code."""

@@ -12,8 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from ledger import Victim, complaints, tell_losses, torment
@@ -68,14 +67,12 @@ class Stopped(Victim):
             self._end_at_start()
         elif self.moment == "review":
             self._reviews.interrupt(self.dice, self.end)
-        else:
+        elif self.moment == "idle":
             server = self.open()
             self.check(server)
-            if self.moment == "idle":
-                self.end(server)
-            else:
-                with self.working(server):
-                    self.end(server)
+            self.end(server)
+        else:
+            super().once()
 
     def end(self, server: AnyServer) -> None:
         """End a server that has said that it is there."""
@@ -195,7 +192,8 @@ def stops(count: int, limit: float, seed: int) -> int:
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # background jobs of a shell ignore it, and so would servers
-    victims = [one for one in torment("stops", count, seed, partial(_victim, limit)) if isinstance(one, Stopped)]
+    made = torment("stops", count, seed, lambda folder, chance: nullcontext(Stopped(folder, chance, limit)))
+    victims = [victim for victim in made if isinstance(victim, Stopped)]
     counts = sum((victim.counts for victim in victims), Counter())
     for name in (*MOMENTS, *WAYS):
         report.fact(f"  {'by' if name in WAYS else 'during'} {name}", counts[name])
@@ -206,7 +204,3 @@ def stops(count: int, limit: float, seed: int) -> int:
     report.promise("processes and temporary files left behind", complaints([*victims], "left"))
     tell_losses(report, [*victims], ends="servers told to end")
     return report.finish()
-
-
-def _victim(limit: float, folder: Path, seed: str) -> AbstractContextManager[Victim]:
-    return nullcontext(Stopped(folder, seed, limit))
