@@ -1,3 +1,4 @@
+# make install    deepwork with all plugins, to stay; make uninstall takes it away
 # make demo       watch an agent work through a real server
 # make test       what has to be right before every commit: lint, types, tests
 # make test-all   the tests that take longer or need other programs, besides
@@ -6,29 +7,42 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/core
 READY := $(VENV)/ready
+CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test test-all test-load lint types lock newest figures reference bench wheels clean
+.PHONY: help install uninstall setup demo pictures test test-all test-load lint types lock newest figures reference bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
+install:  ## Install deepwork with all plugins, to stay: the command deepwork
+	@$(CHECK)
+	@$(PYTHON) tools/environment.py install
+
+uninstall:  ## Take deepwork out of all clients, and remove it; with DATA=1 your data, too
+	@$(PYTHON) tools/environment.py uninstall $(if $(DATA),--data)
+
 setup: $(READY)  ## Make .venv with the core and everything that developers need
 
-$(READY): requirements.lock tools/install.py pyproject.toml $(wildcard plugins/deepwork_*/pyproject.toml)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Preparing $(VENV); the first time this takes a minute or two."
+$(CORE): pyproject.toml
+	@$(CHECK)
+	@echo "Preparing $(VENV); the first time this takes some time."
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python tools/install.py --core
+	@touch $@
+
+$(READY): $(CORE) requirements.lock tools/install.py $(wildcard plugins/deepwork_*/pyproject.toml)
 	@$(BIN)/python tools/install.py
 	@touch $@
 
-demo: $(READY)  ## Watch an agent work through a real server
-	@$(BIN)/python tools/demo.py
+demo: $(CORE)  ## Watch an agent work through a real server
+	@$(BIN)/deepwork demo
 
 pictures: $(READY)  ## Draw the pictures in the docs: from what the demo and real clients print, and of the dashboard
-	$(BIN)/python tools/demo.py --picture docs/images/exchange.svg
+	$(BIN)/python tools/exchange_picture.py docs/images/exchange.svg
 	$(BIN)/python tools/client_pictures.py
 	$(BIN)/python plugins/deepwork_dashboard/tools/pictures.py
 
@@ -65,6 +79,7 @@ reference: $(READY)  ## Write what is derived: signatures and rules into docs/re
 	$(BIN)/python tools/signatures.py
 	$(BIN)/python tools/job_rules.py
 	$(BIN)/python tools/distribution.py
+	$(BIN)/python tools/marketplace.py
 
 bench: $(READY)  ## Measure the server against a bare FastMCP server, and write docs/benchmarks.md
 	$(BIN)/python -m bench --check --release 0.9.3 --report docs/benchmarks.md

@@ -17,6 +17,7 @@ ELSEWHERE = {
     "deepwork/testing/*": ("tests/testing", "the kit: it is run on our own parts and on planted faults"),
     "deepwork/builtin/authoring/*": ("tests/builtin/authoring", "parts of the commands for jobs, tested by command"),
     "deepwork/builtin/clients/*": ("tests/builtin/clients", "parts of connect, hook and status, tested by command"),
+    "deepwork/builtin/demo/*": ("tests/builtin/demo", "three acts, played by command"),
     "deepwork/builtin/http/*": ("tests/builtin/http", "layers of one server, tested over real connections"),
     "deepwork/builtin/people/*": ("tests/builtin/people", "parts of the inbox, tested by its command and notifier"),
     "deepwork/builtin/*/plugin.py": ("tests/testing/test_our_other_parts.py", "hooks: the plugin contract tests them"),

@@ -1,7 +1,7 @@
 """Installs what `requirements.lock` names, and the core and all plugins as they stand here, editable: `make setup`.
 
 It needs nothing but Python, because nothing is installed yet; `uv`, where it is on PATH, does the same in seconds.
-Each package is named as the installer comes to it. If it fails, all that it has printed is shown.
+With `--core` it is the core alone, with what it needs, for a first look: `make demo`. Each package is named as the installer comes to it. If it fails, all that it has printed is shown.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ INSTALLING = re.compile(r"Installing collected packages: (.+)")
 
 def main() -> int:
     """Install, and return the installer's exit code."""
-    if uv := shutil.which("uv"):
-        install = [uv, "pip", "install", "--python", sys.executable]
-    else:
-        install = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
+    install = installer(sys.executable)
+    if sys.argv[1:] == ["--core"]:
+        return run([*install, "--editable", str(ROOT)])
     projects = [ROOT, *sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
     editable = [word for project in projects for word in ("--editable", str(project))]
     # The lock is complete, so nothing is looked for besides: on the index, `deepwork` is another project's name.
@@ -32,13 +31,20 @@ def main() -> int:
     )
 
 
+def installer(python: str) -> list[str]:
+    """Return the words that install into the environment of a Python."""
+    if uv := shutil.which("uv"):
+        return [uv, "pip", "install", "--python", python]
+    return [python, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
+
+
 def run(command: list[str]) -> int:
     """Run an installer, name the packages, and return its exit code."""
-    installer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert installer.stdout
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout
     lines: list[str] = []
     column = 0
-    for line in installer.stdout:
+    for line in process.stdout:
         lines.append(line)
         if word := sign_of_life(line):
             if column and column + 1 + len(word) > WIDTH:
@@ -48,9 +54,9 @@ def run(command: list[str]) -> int:
             column += len(word) + (1 if column else 2)
     if column:
         print()
-    if installer.wait():
+    if process.wait():
         print("".join(lines), file=sys.stderr)
-    return installer.returncode
+    return process.returncode
 
 
 def sign_of_life(line: str) -> str:

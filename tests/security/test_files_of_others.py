@@ -99,7 +99,7 @@ def test_a_clients_file_of_a_repository_costs_little_and_stays_as_it_is(project,
 def test_doctor_starts_an_entry_of_a_repository_only_as_connect_writes_it(project, tmp_path):
     """An option of our own command may name a folder of plugins, or a file that is written."""
     project.write("evil/evil.py", "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
-    own = installed_command(os.environ)
+    [own] = installed_command(os.environ)
     plugins = ["--plugins-dir", str(project.root / "evil")]
     entries = {
         ".mcp.json": ("mcpServers", ["serve", "--path", ".", *plugins]),

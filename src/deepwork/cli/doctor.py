@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,11 +10,10 @@ from pathlib import Path
 
 import anyio
 import click
-import importlib_metadata
 from click.core import ParameterSource
 
-from deepwork import __version__, foreign
 from deepwork.cli.costs import measure_costs
+from deepwork.cli.environment import environment_findings
 from deepwork.cli.offers import examine_plugins
 from deepwork.cli.schema import MODELS, schema_text
 from deepwork.commands.options import json_option, path_option, plugins_dir_option, probable_root
@@ -30,6 +28,7 @@ from deepwork.paths.workspace import Workspace
 from deepwork.ports.records import Finding, Level
 from deepwork.ports.state_store import StateStore
 from deepwork.programs.git import Git
+from deepwork.programs.installation import installation
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.offers import Offers
 from deepwork.project.project import Project
@@ -45,8 +44,9 @@ MAX_WAITING = 50
 @json_option
 def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
     """Check the installation and this project."""
+    own = installation(os.environ)
     with stdout_on_stderr():
-        groups = _without_repeated_errors(_examine(root, plugins_dir))
+        groups = _without_repeated_errors([("environment", environment_findings(own)), *_examine(root, plugins_dir)])
     broken = any(finding.level is Level.ERROR for findings in groups.values() for finding in findings)
     if as_json:
         report = [
@@ -54,7 +54,7 @@ def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
             for name, findings in groups.items()
             for finding in findings
         ]
-        say_json({"ok": not broken, "findings": report})
+        say_json({"ok": not broken, "install": {"route": own.route, "upgrade": own.upgrade}, "findings": report})
         return int(broken)
     for name, findings in groups.items():
         if findings:
@@ -67,7 +67,6 @@ def doctor(root: str, plugins_dir: str | None, as_json: bool) -> int:
 
 
 def _examine(root: str, plugins_dir: str | None) -> Iterator[tuple[str, Iterable[Finding]]]:
-    yield "environment", _environment()
     try:
         project = Project(root, plugins_dir=plugins_dir)
     except DeepWorkError as error:
@@ -96,23 +95,6 @@ def _without_repeated_errors(groups: Iterable[tuple[str, Iterable[Finding]]]) ->
                 new[name].append(finding)
             texts.add(finding.text)
     return new
-
-
-def _environment() -> Iterator[Finding]:
-    yield Finding(Level.OK, f"deepwork {__version__}, Python {platform.python_version()} ({sys.executable})")
-    names = ("fastmcp", "mcp", "pydantic", "pluggy", "click", "pyyaml")
-    yield Finding(Level.INFO, ", ".join(f"{name} {importlib_metadata.version(name)}" for name in names))
-    yield from _foreign_names()
-
-
-def _foreign_names() -> Iterator[Finding]:
-    lacking = foreign.missing(foreign.NAMES)
-    for name in lacking:
-        text = f"{name.library} {importlib_metadata.version(name.library)} lacks {name.path}, needed for {name.purpose}"
-        cure = f"install {name.library} {foreign.TESTED[name.library]} beside deepwork"
-        yield Finding(Level.ERROR if name.transports else Level.WARNING, text, cure)
-    there = len(foreign.NAMES) - len(lacking)
-    yield Finding(Level.INFO, f"{there} of {len(foreign.NAMES)} names are there which other libraries do not promise")
 
 
 def _source() -> str:

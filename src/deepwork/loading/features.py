@@ -13,4 +13,5 @@ FEATURES = {
     "http": "deepwork.builtin.http.plugin",
     "people": "deepwork.builtin.people.plugin",
     "clients": "deepwork.builtin.clients.plugin",
+    "demo": "deepwork.builtin.demo.plugin",
 }

@@ -174,10 +174,15 @@ def test_extras_of_our_entry_keep_the_value_of_the_user(connect, project, file_o
         assert entry_in("codex", file) == entry
 
 
+def former(_environment, **_options):
+    """Where deepwork was installed before."""
+    return ("/old/venv/bin/deepwork",)
+
+
 @pytest.mark.parametrize("name", IN_PROJECT)
 def test_an_entry_that_connect_has_written_is_renewed_without_a_question(connect, project, file_of, name, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("deepwork.builtin.clients.connect.installed_command", lambda _: "/old/venv/bin/deepwork")
+        patch.setattr("deepwork.builtin.clients.connect.installed_command", former)
         connect(name)
     assert entry_in(name, file_of(name)) == ours(name, project.root, "/old/venv/bin/deepwork")
     assert connect(name).out.startswith("connected  ")
@@ -190,7 +195,7 @@ def test_an_entry_of_an_earlier_release_is_renewed_without_a_question_and_taken_
 ):
     """Its records say only which file was written."""
     with monkeypatch.context() as patch:
-        patch.setattr("deepwork.builtin.clients.connect.installed_command", lambda _: "/old/venv/bin/deepwork")
+        patch.setattr("deepwork.builtin.clients.connect.installed_command", former)
         connect(name, "--no-hooks")
     [record] = home.joinpath(".local/state").rglob("record.json")
     known = ("path", "after", "original", "is_original_known", "made_folders")

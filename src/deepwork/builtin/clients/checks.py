@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from deepwork.builtin.clients.table import CLIENTS, HERE, claude_folder
 from deepwork.builtin.clients.verification import verify
 from deepwork.errors import ConfigError
 from deepwork.ports.records import Finding, Level
+from deepwork.programs.installation import installation
 
 
 def check_clients(root: Path) -> Iterator[Finding]:
@@ -32,7 +34,7 @@ def _plugins_of_claude() -> Iterator[Finding]:
     """Compare the entry of an installed plugin with that of connect: Claude Code joins two servers that are equal."""
     entries = installed_entries(claude_folder(os.environ))
     with suppress(ConfigError):
-        ours = CLIENTS["claude"].entry([installed_command(os.environ), "serve", "--path", HERE])
+        ours = CLIENTS["claude"].entry([*installed_command(os.environ), "serve", "--path", HERE])
         for file, entry in entries.items():
             if entry == ours:
                 yield Finding(Level.OK, f"Claude Code: the plugin in {file.parent} starts the same command")
@@ -48,7 +50,7 @@ def _client(state: ClientState, place: Place) -> Finding:
     if state.entry is None:
         return Finding(Level.INFO, text)
     try:
-        if not is_own_start(place, installed_command(os.environ), state.entry):
+        if not any(is_own_start(place, command, state.entry) for command in _own_commands()):
             # A repository may have written the entry, and doctor starts nothing for a repository.
             added = ", ".join(added_keys(state.client, state.entry))
             reason = "not tried, because it is not what `deepwork connect` writes" + (f": {added}" if added else "")
@@ -61,3 +63,15 @@ def _client(state: ClientState, place: Place) -> Finding:
         f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
         f"{verified.without}",
     )
+
+
+def _own_commands() -> list[tuple[str, ...]]:
+    """Return the words with which `connect` has clients start this deepwork: installed, or by `uvx`.
+
+    Raises:
+        ConfigError: It has none.
+    """
+    own = installation(os.environ)
+    transient = (shutil.which("uvx") and own.requirement) is not None
+    lasting = [] if own.is_passing and transient else [installed_command(os.environ)]
+    return [*lasting, *([installed_command(os.environ, transient=True)] if transient else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,10 @@ the folder above this one.
 """
 
 
-def plugin_files(program: str) -> dict[str, str]:
+def plugin_files(command: Sequence[str]) -> dict[str, str]:
     """Return the files of the plugin, and of a marketplace with it alone, by path."""
     claude = CLIENTS["claude"]
-    server = claude.entry([program, "serve", "--path", HERE])
+    server = claude.entry([*command, "serve", "--path", HERE])
     about = {"name": NAME, "description": DESCRIPTION, "version": __version__}
     marketplace = {
         "name": NAME,
@@ -63,19 +64,19 @@ def plugin_files(program: str) -> dict[str, str]:
         ".claude-plugin/marketplace.json": marketplace,
         f"{NAME}/.claude-plugin/plugin.json": {**about, "author": AUTHOR, "license": "MIT"},
         f"{NAME}/.mcp.json": {"mcpServers": {NAME: server}},
-        f"{NAME}/hooks/hooks.json": {"hooks": hooks_of(claude, program, None)},
+        f"{NAME}/hooks/hooks.json": {"hooks": hooks_of(claude, command, None)},
     }
     texts = {name: json.dumps(data, indent=2, ensure_ascii=False) + "\n" for name, data in files.items()}
     return {**texts, f"{NAME}/README.md": README, f"{NAME}/skills/{NAME}/SKILL.md": SKILL}
 
 
-def write_plugin(folder: Path, program: str) -> None:
+def write_plugin(folder: Path, command: Sequence[str]) -> None:
     """Write the plugin into a new folder, or over an earlier version of it.
 
     Raises:
         ConfigError: There is something else in the folder.
     """
-    files = plugin_files(program)
+    files = plugin_files(command)
     others = [path for path in folder.rglob("*") if path.is_file() and str(path.relative_to(folder)) not in files]
     if others or folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise ConfigError(f"{folder} is not an empty folder", hint="Name a new one.")

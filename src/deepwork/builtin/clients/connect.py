@@ -59,6 +59,11 @@ PRINT = "print"
     metavar="FOLDER",
     help="For claude: write a plugin into a new folder instead, and change no file of the client.",
 )
+@click.option(
+    "--transient",
+    is_flag=True,
+    help="Have the client start deepwork by uvx each time, with the plugins that are installed now.",
+)
 @click.option("--no-verify", is_flag=True, help="Do not start the server to list its tools.")
 def connect(
     name: str | None,
@@ -70,6 +75,7 @@ def connect(
     dry_run: bool,
     remove: bool,
     plugin_folder: Path | None,
+    transient: bool,
     no_verify: bool,
 ) -> None:
     """Write the entry that starts deepwork into the file of a client, with hooks, and check that it does.
@@ -82,7 +88,7 @@ def connect(
     if name is None:
         _list_clients(project)
     elif name == PRINT:
-        say_text(_printed(project))
+        say_text(_printed(project, transient=transient))
     elif plugin_folder:
         _write_plugin(name, plugin_folder)
     elif remove:
@@ -94,6 +100,7 @@ def connect(
             keep=keep,
             replace=replace,
             dry_run=dry_run,
+            transient=transient,
             no_verify=no_verify,
         )
 
@@ -113,6 +120,7 @@ def connect_client(
     keep: Collection[str] = (),
     replace: bool = False,
     dry_run: bool = False,
+    transient: bool = False,
     no_verify: bool = False,
 ) -> None:
     """Connect one client, and say what was done.
@@ -123,6 +131,7 @@ def connect_client(
         keep: Keys of an entry in a project's file that are kept.
         replace: Whether an entry that `connect` has not written is replaced without asking.
         dry_run: Only show what would change.
+        transient: Whether the client starts deepwork by `uvx` each time.
         no_verify: Do not start the server.
 
     Raises:
@@ -131,9 +140,9 @@ def connect_client(
     client = place.client
     if hooks and not client.hooks:
         raise ConfigError(f"{client.title} has no hooks that deepwork knows", hint="Leave out --hooks.")
-    program = installed_command(place.environment)
+    command = installed_command(place.environment, transient=transient)
     has_hooks = client.hooks is not None and hooks is not False
-    changes = planned(place, program, hooks=has_hooks, keep=keep)
+    changes = planned(place, command, hooks=has_hooks, keep=keep)
     for change in changes:
         if change.entry:
             _check_kept(change.entry, keep)
@@ -158,7 +167,7 @@ def connect_client(
         )
     for change in changes:
         if _is_tracked(change, place):
-            say(f"Note: git tracks {change.name}, but the path in it is this machine's: {program}", err=True)
+            say(f"Note: git tracks {change.name}, but the path in it is this machine's: {command[0]}", err=True)
             say(f"`git rm --cached {change.name}` and a line in .gitignore keep it out of commits.", err=True)
     if any(change.changes for change in changes):
         for note in _notes(place, hooks=has_hooks):
@@ -294,7 +303,7 @@ def _list_clients(root: Path) -> None:
     say("`deepwork connect NAME` connects one; - is one of which nothing is found here.", err=True)
 
 
-def _printed(root: Path) -> str:
-    program = installed_command(os.environ)
-    entry = {"command": program, "args": ["serve", "--path", str(root)]}
+def _printed(root: Path, *, transient: bool) -> str:
+    program, *words = installed_command(os.environ, transient=transient)
+    entry = {"command": program, "args": [*words, "serve", "--path", str(root)]}
     return json.dumps({"mcpServers": {NAME: entry}}, indent=2, ensure_ascii=False)

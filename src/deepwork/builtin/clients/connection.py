@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,12 @@ class FileChange:
         return self.before != self.after
 
 
-def planned(place: Place, program: str, *, hooks: bool, keep: Collection[str] = ()) -> list[FileChange]:
+def planned(place: Place, command: Sequence[str], *, hooks: bool, keep: Collection[str] = ()) -> list[FileChange]:
     """Return what connecting would change, the file of the entry first, and change nothing.
 
     Args:
         place: Where the client is to find us.
-        program: The full path of our command.
+        command: The words that start this deepwork.
         hooks: Whether the client's hooks are written too.
         keep: Keys of an entry that stands there which are kept.
 
@@ -54,7 +54,7 @@ def planned(place: Place, program: str, *, hooks: bool, keep: Collection[str] = 
     files = [place.file]
     if hooks and place.hooks_file and place.hooks_file != place.file:
         files.append(place.hooks_file)
-    return [_planned(place, program, file, hooks=hooks, keep=keep) for file in files]
+    return [_planned(place, command, file, hooks=hooks, keep=keep) for file in files]
 
 
 def carry_out(change: FileChange, place: Place, *, consented: bool) -> Path | None:
@@ -108,7 +108,7 @@ def write_file(path: Path, change: FileChange) -> None:
         os.chmod(path.name, mode, dir_fd=folder.descriptor)
 
 
-def _planned(place: Place, program: str, file: Path, *, hooks: bool, keep: Collection[str]) -> FileChange:
+def _planned(place: Place, command: Sequence[str], file: Path, *, hooks: bool, keep: Collection[str]) -> FileChange:
     client, name = place.client, place.shown(file)
     before = place.read(file)
     record = Backups(place.resolved(file), place.environment).record()
@@ -116,11 +116,11 @@ def _planned(place: Place, program: str, file: Path, *, hooks: bool, keep: Colle
         text = result = decoded(before or b"")
         entry = None
         if file == place.file:
-            entry = planned_entry(place, program, entry_in(client, text), record, keep)
+            entry = planned_entry(place, command, entry_in(client, text), record, keep)
             result = with_entry(result, client.syntax, client.keys_of_entry, dict(entry.new))
         has_hooks = file == place.hooks_file and without_hooks(client, text) != text
         if hooks and file == place.hooks_file:
-            result = with_hooks(client, program, str(place.root) if place.scope == "user" else None, result)
+            result = with_hooks(client, command, str(place.root) if place.scope == "user" else None, result)
     has_ours = has_hooks or bool(entry and entry.was_written and entry.elsewhere is None)
     after = before if result == text else result.encode()
     return FileChange(file, name, before, after, entry, has_ours)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ class EntryChange:
 
 
 def planned_entry(
-    place: Place, program: str, old: Any, record: Record | None, keep: Collection[str] = ()
+    place: Place, words: Sequence[str], old: Any, record: Record | None, keep: Collection[str] = ()
 ) -> EntryChange:
     """Compare an entry with the entry that `connect` writes.
 
@@ -51,13 +51,13 @@ def planned_entry(
 
     Args:
         place: Where the client is to find us.
-        program: The full path of our command.
+        words: The words that start this deepwork.
         old: What stands there under our name; None if nothing does.
         record: What is known of the file.
         keep: Keys of the old entry that stay.
     """
     client = place.client
-    ours = _start(place, program)
+    ours = _start(place, words)
     command = client.command_of(old)
     was_written = is_written(client, old, record)
     folder = command[-1] if was_written and command else None
@@ -78,15 +78,15 @@ def planned_entry(
     return EntryChange(old, new, was_written, elsewhere)
 
 
-def is_own_start(place: Place, program: str, entry: Any) -> bool:
+def is_own_start(place: Place, words: Sequence[str], entry: Any) -> bool:
     """True if an entry may be started to try it: in a project's file the whole of it is what `connect` writes.
 
     In the user's own file, which no repository brings, it starts this installation.
     """
     if place.scope == "user":
-        return (place.client.command_of(entry) or [])[:2] == [program, "serve"]
+        return (place.client.command_of(entry) or [])[: len(words) + 1] == [*words, "serve"]
     record = Backups(place.resolved(place.file), place.environment).record()
-    return bool(planned_entry(place, program, entry, record).new == entry)
+    return bool(planned_entry(place, words, entry, record).new == entry)
 
 
 def is_written(client: Client, entry: Any, record: Record | None) -> bool:
@@ -113,5 +113,5 @@ def added_keys(client: Client, entry: Any) -> list[str]:
     return [key for key in entry if key not in own] if isinstance(entry, dict) else []
 
 
-def _start(place: Place, program: str) -> dict[str, Any]:
-    return place.client.entry([program, "serve", "--path", place.folder])
+def _start(place: Place, words: Sequence[str]) -> dict[str, Any]:
+    return place.client.entry([*words, "serve", "--path", place.folder])

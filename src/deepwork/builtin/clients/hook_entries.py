@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from deepwork.builtin.clients.files import get, with_element, without_element, without_entry
@@ -11,26 +12,26 @@ from deepwork.builtin.clients.table import HOOK_SYNTAX, NAME, Client, HookEvent
 _HOOKS = "hooks"
 
 
-def hook_group(client: Client, event: HookEvent, program: str, root: str | None) -> dict[str, Any]:
+def hook_group(client: Client, event: HookEvent, command: Sequence[str], root: str | None) -> dict[str, Any]:
     """Write the hook for one event, as Claude Code, Codex and Gemini CLI do."""
-    words = [program, "hook", event.name, "--client", client.name, *(["--path", root] if root else [])]
+    words = [*command, "hook", event.name, "--client", client.name, *(["--path", root] if root else [])]
     hook = {"type": "command", "command": shlex.join(words), "timeout": client.hooks.timeout if client.hooks else 10}
     return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
 
 
-def hooks_of(client: Client, program: str, root: str | None) -> dict[str, Any]:
+def hooks_of(client: Client, command: Sequence[str], root: str | None) -> dict[str, Any]:
     """Write all our hooks, by event."""
     events = client.hooks.events if client.hooks else ()
-    return {event.name: [hook_group(client, event, program, root)] for event in events}
+    return {event.name: [hook_group(client, event, command, root)] for event in events}
 
 
-def with_hooks(client: Client, program: str, root: str | None, text: str) -> str:
+def with_hooks(client: Client, command: Sequence[str], root: str | None, text: str) -> str:
     """Return a text of hooks with ours at the end of each event's list, and everything else unchanged.
 
     Raises:
         ConfigError: The text cannot be parsed or changed.
     """
-    for event, groups in hooks_of(client, program, root).items():
+    for event, groups in hooks_of(client, command, root).items():
         HOOK_SYNTAX.document(text)
         if not any(group in groups for group in _groups(text, event)):
             text = with_element(_without_event(client, event, text), HOOK_SYNTAX, (_HOOKS, event), groups[0])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from deepwork.builtin.clients.connect import connect_client, place_of
+from deepwork.builtin.clients.keeping import keep_or_tell
 from deepwork.builtin.clients.overview import overview
+from deepwork.builtin.clients.places import Place
 from deepwork.builtin.clients.table import CLIENTS, Client
 from deepwork.commands.terminal import say, say_error, say_text
 from deepwork.errors import ConfigError, DeepWorkError
@@ -27,6 +30,11 @@ OPTIONS = (
         help="Connect this client, as `deepwork connect NAME` does (default: asks which of those that are here).",
     ),
     click.Option(["--no-hooks"], is_flag=True, help="Connect without the hooks that remind the agent."),
+    click.Option(
+        ["--transient"],
+        is_flag=True,
+        help="Have the client start deepwork by uvx each time, with the plugins that are installed now.",
+    ),
 )
 
 
@@ -37,26 +45,29 @@ def step() -> InitStep:
 
 def _open(values: Mapping[str, Any]) -> Callable[[InitialProject], int]:
     client = _client(values["client_name"]) if values["client_name"] else None
-    hooks = False if values["no_hooks"] else None
+    transient = values["transient"]
+    if not transient:
+        keep_or_tell(is_needed=client is not None)
+    connect = partial(connect_client, hooks=False if values["no_hooks"] else None, transient=transient)
 
-    def connect(project: InitialProject) -> int:
+    def run(project: InitialProject) -> int:
         if client is None:
-            return _connect_those_here(project.root, project.prompt, hooks=hooks)
-        connect_client(place_of(client, project.root), hooks=hooks)
+            return _connect_those_here(project.root, project.prompt, connect)
+        connect(place_of(client, project.root))
         say_text(f"\nNext: ask your agent: {project.prompt}")
         return 0
 
-    return connect
+    return run
 
 
-def _connect_those_here(root: Path, prompt: str, *, hooks: bool | None) -> int:
+def _connect_those_here(root: Path, prompt: str, connect: Callable[[Place], None]) -> int:
     """Connect the clients of this machine that the user chooses; without a terminal none."""
     found = {state.client.name: state.client for state in overview(root, os.environ) if state.word == "found"}
     chosen = _chosen(found) if found and sys.stdin.isatty() else []
     failed = False
     for client in chosen:
         try:
-            connect_client(place_of(client, root), hooks=hooks)
+            connect(place_of(client, root))
         except DeepWorkError as error:
             say_error(error)
             failed = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -11,27 +13,43 @@ from pathlib import Path
 
 from deepwork.builtin.clients.table import NAME
 from deepwork.errors import ConfigError, ProgramMissing
+from deepwork.programs.installation import Installation, installation
 from deepwork.programs.programs import find_program
 
-LASTING = "Install it to stay, with `uv tool install` or `pipx install` from a checkout, and run that `deepwork`."
+MISSING = "Install deepwork again: its environment is not whole."
 
 
-def installed_command(environment: Mapping[str, str]) -> str:
-    """Return the full path of the script `deepwork` of this installation.
+def installed_command(environment: Mapping[str, str], *, transient: bool = False) -> tuple[str, ...]:
+    """Return the words that start this deepwork: the full path of its script.
+
+    Args:
+        environment: Where the folders of installers are looked up.
+        transient: Start it by `uvx` instead, with the plugins that are installed now.
 
     Raises:
-        ConfigError: The environment is a passing one, or has no such script.
+        ConfigError: The environment is a passing one, or has no such script; with `transient`, `uvx` is missing or
+            nobody knows from where this deepwork came.
     """
-    prefix = Path(sys.prefix).resolve()
-    for cache in _caches(environment):
-        if prefix.is_relative_to(cache.resolve()):
-            raise ConfigError(f"this deepwork runs from {prefix}, which is deleted some day", hint=LASTING)
+    own = installation(environment)
+    if transient:
+        return _transient_command(own, environment)
+    if own.is_passing:
+        raise ConfigError(
+            f"this deepwork runs from {Path(sys.prefix).resolve()}, which is deleted some day", hint=keep_it(own)
+        )
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]
     for folder in folders:
         script = Path(folder) / NAME
         if os.access(script, os.X_OK):
-            return str(script)
-    raise ConfigError(f"there is no script {NAME!r} in {folders[0]}", hint=LASTING)
+            return (str(script),)
+    raise ConfigError(f"there is no script {NAME!r} in {folders[0]}", hint=MISSING)
+
+
+def keep_it(own: Installation) -> str:
+    """Return what a user of a passing environment can do."""
+    command = own.keeping_command
+    keep = f"Install it to stay: {shlex.join(command)}" if command else "Install it to stay, from where you have it"
+    return f"{keep}; or use --transient, and clients start it by uvx each time."
 
 
 def first_installed(names: Sequence[str], environment: Mapping[str, str], project: Path) -> str | None:
@@ -42,16 +60,10 @@ def first_installed(names: Sequence[str], environment: Mapping[str, str], projec
     return None
 
 
-def _caches(environment: Mapping[str, str]) -> list[Path]:
-    """Return the folders where `uvx`, `uv run --with` and `pipx run` make environments that they delete again."""
-    home = Path(os.path.expanduser("~"))
-    cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
-    pipx = Path(environment.get("PIPX_HOME") or home / ".local" / "share" / "pipx")
-    return [
-        Path(environment.get("UV_CACHE_DIR") or cache / "uv"),
-        home / "Library" / "Caches" / "uv",
-        pipx / ".cache",
-        home / ".local" / "pipx" / ".cache",
-        cache / "pipx",
-        home / "Library" / "Caches" / "pipx",
-    ]
+def _transient_command(own: Installation, environment: Mapping[str, str]) -> tuple[str, ...]:
+    uvx = shutil.which("uvx", path=environment.get("PATH"))
+    if uvx is None:
+        raise ConfigError("there is no `uvx` in PATH, which would start deepwork", hint="Install uv.")
+    if own.requirement is None:
+        raise ConfigError("nobody knows from where this deepwork was installed", hint="Leave out --transient.")
+    return (os.path.abspath(uvx), "--from", own.requirement, NAME)

@@ -19,7 +19,10 @@ from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.paths.user_folders import user_state_dir
 
 
-@click.command(epilog="Then remove the environment in which deepwork is installed, such as ~/.deepwork-venv.")
+@click.command(
+    epilog="Then remove deepwork itself: `make uninstall` in the checkout, which runs this, too, or "
+    "`uv tool uninstall deepwork`, or `pipx uninstall deepwork`."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option(
     "--data",

@@ -1,0 +1,44 @@
+"""What `deepwork doctor` says of the environment that runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from deepwork.cli import environment
+
+
+def told(here):
+    report = json.loads(here("doctor", "--json").out)
+    return report["install"], [item["text"] for item in report["findings"] if item["check"] == "environment"]
+
+
+def test_it_says_how_deepwork_was_installed_and_what_brings_a_newer_one(here):
+    install, texts = told(here)
+    assert set(install) == {"route", "upgrade"}
+    assert f"installed by: {install['route']}; upgrade by: {install['upgrade']}" in texts
+
+
+@pytest.fixture
+def server(project):
+    """A server of this environment, that was started just now."""
+    program = os.path.join(sys.prefix, "bin", "deepwork")
+    command = [sys.executable, program, "serve", "--path", str(project.root)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/ps") and not os.path.exists("/usr/bin/ps"), reason="ps is missing")
+def test_servers_from_before_an_upgrade_are_named_and_newer_ones_are_not(here, server, monkeypatch):
+    monkeypatch.setattr(environment, "_installed_at", lambda: time.time() - 3600)
+    assert str(server.pid) not in " ".join(told(here)[1])
+    monkeypatch.setattr(environment, "_installed_at", lambda: time.time() + 3600)
+    [warning] = [text for text in told(here)[1] if "before the last upgrade" in text]
+    assert str(server.pid) in warning

@@ -1,0 +1,158 @@
+"""`make install` and `make uninstall`, with a uv that pretends; `tools/routes.py` goes the whole way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# What it installs is a `deepwork` that notes how it was called.
+UV = """\
+#!/bin/sh
+echo "$@" >> "$(dirname "$0")/calls"
+for last; do :; done
+case "$1 $2" in
+"venv --quiet") mkdir -p "$last/bin" && ln -s "$(command -v python3)" "$last/bin/python" ;;
+"pip install")
+    [ -e "$(dirname "$0")/broken" ] && echo "no network" >&2 && exit 2
+    while [ "$1" != --python ]; do shift; done
+    printf '#!/bin/sh\\necho "deepwork $*"\\n' > "$(dirname "$2")/deepwork"
+    chmod +x "$(dirname "$2")/deepwork" ;;
+esac
+"""
+
+
+class Machine:
+    """An empty home, a uv that pretends, and a copy of the tool beside small sources."""
+
+    def __init__(self, folder):
+        self.home, self.programs, self.checkout = (folder / name for name in ("home", "programs", "checkout"))
+        for path in (self.home, self.programs, self.checkout / "tools", self.checkout / "src/deepwork"):
+            path.mkdir(parents=True)
+        self.write_program("uv", UV)
+        (self.programs / "python3").symlink_to(sys.executable)
+        for name in ("environment.py", "install.py"):
+            shutil.copy(ROOT / "tools" / name, self.checkout / "tools")
+        (self.checkout / "pyproject.toml").write_text("[project]\n")
+        plugin = self.checkout / "plugins/deepwork_sql"
+        plugin.mkdir(parents=True)
+        (plugin / "pyproject.toml").write_text("[project]\n")
+        self.path = [self.programs]
+
+    def write_program(self, name, text, folder=None):
+        file = (folder or self.programs) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+        return file
+
+    def run(self, *arguments, code=0):
+        path = os.pathsep.join([*map(str, self.path), "/usr/bin", "/bin"])
+        environment = {"HOME": str(self.home), "PATH": path, "SHELL": "/bin/zsh"}
+        command = [sys.executable, self.checkout / "tools/environment.py", *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def calls(self):
+        return (self.programs / "calls").read_text().splitlines()
+
+    def files(self):
+        return sorted(str(path.relative_to(self.home)) for path in self.home.rglob("*"))
+
+    @property
+    def link(self):
+        return self.home / ".local/bin/deepwork"
+
+    @property
+    def environment(self):
+        return self.home / ".local/share/deepwork/environment"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_the_core_and_all_plugins_go_into_one_environment_by_their_folders(machine):
+    printed = machine.run("install")
+    install = machine.calls()[-1].split()
+    assert install[-2:] == [str(machine.checkout), str(machine.checkout / "plugins/deepwork_sql")]
+    assert f"linked     {machine.link}" in printed
+    assert os.path.realpath(machine.link) == os.path.realpath(machine.environment / "bin/deepwork")
+
+
+def test_the_user_is_told_what_is_missing_on_path_and_of_completion(machine):
+    printed = machine.run("install")
+    assert f"Note: {machine.link.parent} is not on your PATH." in printed
+    assert "deepwork completion zsh >> ~/.zshrc" in printed
+    machine.path.insert(0, machine.link.parent)
+    assert "PATH" not in machine.run("install")
+
+
+def test_another_deepwork_that_stands_before_ours_is_named_and_stays(machine):
+    foreign = machine.write_program("deepwork", "#!/bin/sh\necho 0.9\n")
+    machine.path = [machine.programs, machine.link.parent]
+    printed = machine.run("install")
+    assert f"`deepwork` is {foreign}, which stands before {machine.link.parent}" in printed
+    assert foreign.read_text() == "#!/bin/sh\necho 0.9\n"
+
+
+def test_another_deepwork_in_place_of_the_link_is_refused_before_anything_is_made(machine):
+    foreign = machine.write_program("deepwork", "#!/bin/sh\n", machine.link.parent)
+    before = machine.files()
+    assert f"{foreign} is another program" in machine.run("install", code=1)
+    assert machine.files() == before
+
+
+def test_a_second_run_changes_nothing(machine):
+    machine.run("install")
+    before = {name: (machine.home / name).lstat().st_mtime_ns for name in machine.files()}
+    assert "unchanged" in machine.run("install")
+    assert {name: (machine.home / name).lstat().st_mtime_ns for name in machine.files()} == before
+    assert len(machine.calls()) == 2  # venv and pip of the first run
+
+
+def test_changed_sources_are_installed_over_the_older_ones(machine):
+    machine.run("install")
+    (machine.checkout / "src/deepwork/new.py").write_text("")
+    assert "installed" in machine.run("install")
+    assert "--reinstall-package=deepwork " in f"{machine.calls()[-1]} "
+    assert [call.split()[0] for call in machine.calls()] == ["venv", "pip", "pip"]
+
+
+def test_a_failed_installation_says_so_and_the_next_one_mends_it(machine):
+    (machine.programs / "broken").touch()
+    printed = machine.run("install", code=1)
+    assert "no network" in printed
+    assert "failed" in printed
+    assert not machine.link.exists()
+    (machine.programs / "broken").unlink()
+    machine.run("install")
+    assert machine.link.exists()
+
+
+def test_uninstall_takes_deepwork_out_of_clients_first_and_leaves_nothing(machine):
+    machine.run("install")
+    printed = machine.run("uninstall", "--data")
+    assert "deepwork uninstall --data" in printed
+    assert machine.files() == [".local", ".local/bin", ".local/share"]
+    assert machine.run("uninstall") == ""
+
+
+def test_uninstall_keeps_the_environment_while_clients_still_start_it(machine):
+    machine.run("install")
+    machine.write_program("deepwork", "#!/bin/sh\nexit 1\n", machine.environment / "bin")
+    assert "the environment stays" in machine.run("uninstall", code=1)
+    assert machine.link.exists()
+
+
+def test_uninstall_leaves_another_program_alone(machine):
+    foreign = machine.write_program("deepwork", "#!/bin/sh\n", machine.link.parent)
+    machine.run("uninstall")
+    assert foreign.exists()

@@ -1,0 +1,182 @@
+"""Installs deepwork from this checkout to stay, or takes it away again: `make install`, `make uninstall`.
+
+    python tools/environment.py install
+    python tools/environment.py uninstall [--data]
+
+It makes an environment of its own in the user's data folder, with the core and all plugins, by uv if there is one, and
+a link to its `deepwork` in ~/.local/bin. It needs nothing but Python, and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from install import installer
+from install import run as run_installer
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "deepwork"
+RECEIPT = "deepwork-install.json"  # read by deepwork/programs/installation.py
+COMPLETION = {
+    "bash": f"{NAME} completion bash >> ~/.bashrc",
+    "zsh": f"{NAME} completion zsh >> ~/.zshrc",
+    "fish": f"{NAME} completion fish > ~/.config/fish/completions/{NAME}.fish",
+}
+
+
+class Refused(Exception):
+    """Why it cannot be installed or taken away."""
+
+
+def main(arguments: list[str]) -> int:
+    """Do what is asked for."""
+    try:
+        if arguments == ["install"]:
+            install()
+        elif arguments[:1] == ["uninstall"]:
+            uninstall(arguments[1:])
+        else:
+            print(__doc__, file=sys.stderr)
+            return 2
+    except Refused as reason:
+        print(f"Error: {reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def install() -> None:
+    """Make the environment, or bring it up to these sources, and link its command."""
+    if (link().is_symlink() or link().exists()) and not is_ours(link()):
+        raise Refused(f"{link()} is another program. Move it away, and run `make install` again.")
+    receipt = {"route": "checkout", "upgrade": f"make -C {shlex.quote(str(ROOT))} install", "sources": digest()}
+    command = environment() / "bin" / NAME
+    if installed_receipt() == receipt and runs(command):
+        print(f"unchanged  {command}")
+    else:
+        fill(environment())
+        if not runs(command):
+            raise Refused(f"{command} does not start")
+        (environment() / RECEIPT).write_text(json.dumps(receipt, indent=2) + "\n", encoding="utf-8")
+        print(f"installed  {command}")
+    if not link().is_symlink():
+        link().parent.mkdir(parents=True, exist_ok=True)
+        link().symlink_to(command)
+        print(f"linked     {link()}")
+    for hint in hints():
+        print(hint)
+
+
+def uninstall(options: list[str]) -> None:
+    """Have deepwork taken out of all files of clients, then remove the link and the environment."""
+    command = environment() / "bin" / NAME
+    if os.access(command, os.X_OK) and subprocess.run([command, "uninstall", *options], check=False).returncode:
+        raise Refused("the environment stays until `deepwork uninstall` has ended well")
+    if link().is_symlink() and is_ours(link()):
+        link().unlink()
+        print(f"removed    {link()}")
+    if environment().exists():
+        shutil.rmtree(environment())
+        print(f"removed    {environment()}")
+    folder = environment().parent
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def environment() -> Path:
+    """Return the folder of the environment."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(data) if os.path.isabs(data) else Path.home() / ".local" / "share") / NAME / "environment"
+
+
+def link() -> Path:
+    """Return where users have commands of their own."""
+    return Path.home() / ".local" / "bin" / NAME
+
+
+def is_ours(path: Path) -> bool:
+    """True if a command leads into the environment."""
+    return path.is_symlink() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(environment()))
+
+
+def fill(folder: Path) -> None:
+    """Install the core and all plugins from their folders, in one go: no index is asked for any of them."""
+    python = folder / "bin" / "python"
+    projects = [str(ROOT), *sorted(str(file.parent) for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    uv = shutil.which("uv")
+    if not python.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)] if uv else [sys.executable, "-m", "venv", str(folder)])
+    ours = [NAME, *(Path(project).name.replace("_", "-") for project in projects[1:])]
+    # pip installs a folder again although its version is there already; uv has to be told.
+    again = ["--compile-bytecode", *(f"--reinstall-package={name}" for name in ours)] if uv else []
+    print("Installing; without uv the first time takes a minute.", flush=True)
+    run([*installer(str(python)), *again, *projects])
+
+
+def digest() -> str:
+    """Return a digest of everything that is installed."""
+    total = hashlib.sha256()
+    for file in sorted(sources()):
+        total.update(f"{file.relative_to(ROOT)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def sources() -> Iterator[Path]:
+    """Yield the files that a wheel of one of the distributions is built from."""
+    for project in (ROOT, *ROOT.glob("plugins/[!_]*")):
+        yield from (file for file in (project / "pyproject.toml", project / "README.md") if file.is_file())
+        for file in (project / "src").rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                yield file
+
+
+def installed_receipt() -> object:
+    """Return what the last installation has noted; None if there is none."""
+    try:
+        return json.loads((environment() / RECEIPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def runs(command: Path) -> bool:
+    """True if the command starts."""
+    try:
+        return subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def hints() -> Iterator[str]:
+    """Yield what the user can do now, and what stands in the way."""
+    first = shutil.which(NAME)
+    if first is None or (not is_ours(Path(first)) and Path(first).parent != environment() / "bin"):
+        folders = os.environ.get("PATH", "").split(os.pathsep)
+        if str(link().parent) not in folders:
+            yield f"Note: {link().parent} is not on your PATH. Add to your shell's start-up file:"
+            yield '  export PATH="$HOME/.local/bin:$PATH"'
+        elif first:
+            yield f"Note: `{NAME}` is {first}, which stands before {link().parent} on your PATH and is another program."
+            yield f"  Use {link()}, or change the order of PATH."
+    shell = os.path.basename(os.environ.get("SHELL", ""))
+    if shell in COMPLETION:
+        yield f"For completion in {shell}: {COMPLETION[shell]}"
+    yield f"Next, in the folder of your project: {NAME} init"
+
+
+def run(command: list[str]) -> None:
+    """Run a command that has to work; packages are named as they come."""
+    if run_installer(command):
+        raise Refused(f"`{shlex.join(command[:4])} …` failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
