@@ -114,7 +114,11 @@ def fill(folder: Path) -> None:
     uv = shutil.which("uv")
     if not python.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)] if uv else [sys.executable, "-m", "venv", str(folder)])
+        run(
+            [uv, "venv", "--quiet", "--python", sys.executable, str(folder)]
+            if uv
+            else [sys.executable, "-m", "venv", str(folder)]
+        )
     ours = [NAME, *(Path(project).name.replace("_", "-") for project in projects[1:])]
     # pip installs a folder again although its version is there already; uv has to be told.
     again = ["--compile-bytecode", *(f"--reinstall-package={name}" for name in ours)] if uv else []

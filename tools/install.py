@@ -1,7 +1,8 @@
 """Installs what `requirements.lock` names, and the core and all plugins as they stand here, editable: `make setup`.
 
-It needs nothing but Python, because nothing is installed yet; `uv`, where it is on PATH, does the same in seconds.
-With `--core` it is the core alone, with what it needs, for a first look: `make demo`. Each package is named as the installer comes to it. If it fails, all that it has printed is shown.
+It needs nothing but Python, because nothing is installed yet; `uv`, where it is on PATH, does the same in seconds. With
+`--core` it is the core alone, with what it needs, for a first look: `make demo`. Each package is named as the installer
+comes to it. If it fails, all that it has printed is shown.
 """
 
 from __future__ import annotations
