@@ -14,22 +14,14 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from deepwork.loading.discovery import installed
 from deepwork.testing import Agent
 
 ROOT = Path(__file__).parents[2]
 
-# Stands in for `python3 -m venv`: an environment whose pip looks whether there is what it is to install, and gives the
-# program of the environment that runs the tests.
-VENV = f"""#!/bin/sh
-[ "$1 $2" = "-m venv" ] || exit 2
-mkdir -p "$3/bin"
-cat > "$3/bin/pip" << END
-#!/bin/sh
-shift
-ls -d "\\$@" && ln -s {Path(sys.executable).parent}/deepwork "$3/bin/deepwork"
-END
-chmod +x "$3/bin/pip"
+# Stands in for `make`: links the program of the environment that runs the tests to where `make install` does.
+MAKE = f"""#!/bin/sh
+[ "$*" = install ] && [ -f Makefile ] || exit 2
+mkdir -p "$HOME/.local/bin" && ln -s {Path(sys.executable).parent}/deepwork "$HOME/.local/bin/deepwork"
 """
 
 pytestmark = pytest.mark.anyio
@@ -42,9 +34,10 @@ class Newcomer:
         self.home, self.project = folder / "home", folder / "project"
         for place in (self.home, self.project):
             place.mkdir()
+        self.readme = readme.text
         self.environment = {"HOME": str(self.home), **variables}
         commands = [block.text for block in readme.blocks() if block.language == "bash"]
-        install = next(text for text in commands if "pip install" in text)
+        install = next(text for text in commands if "make install" in text)
         set_up = next(text for text in commands if "deepwork init" in text)
         self.commands = f"cd '{checkout}'\n{install}cd '{self.project}'\n{set_up}"
 
@@ -54,7 +47,7 @@ class Newcomer:
 
     def run(self, script):
         """Run a script in the project, as a shell in which the README's lines were typed."""
-        command = ["bash", "-c", f'export PATH="$HOME/.deepwork-venv/bin:$PATH"\n{script}']
+        command = ["bash", "-c", f'export PATH="$HOME/.local/bin:$PATH"\n{script}']
         pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
         result = subprocess.run(command, cwd=self.project, env=self.environment, timeout=600, **pipes)
         assert result.returncode == 0, result.stdout + result.stderr
@@ -76,14 +69,10 @@ class Newcomer:
 def newcomer(tmp_path, page, path_without_clients):
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name, text in (("python3", VENV), ("claude", "#!/bin/sh\necho 2.1.0\n")):
+    for name, text in (("make", MAKE), ("claude", "#!/bin/sh\necho 2.1.0\n")):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    readme = page("README.md")
-    plugins = [plugin.name for plugin in installed() if not plugin.builtin]
-    left_out = [name for name in plugins if f"./plugins/deepwork_{name}" not in readme.text]
-    variables = {"PATH": f"{programs}{os.pathsep}{path_without_clients}", "DEEPWORK_NO_PLUGINS": ",".join(left_out)}
-    return Newcomer(tmp_path, readme, variables)
+    return Newcomer(tmp_path, page("README.md"), {"PATH": f"{programs}{os.pathsep}{path_without_clients}"})
 
 
 async def test_an_agent_that_stops_at_every_step_is_reminded_at_each_and_reads_what_a_person_has_written(newcomer):
@@ -131,10 +120,16 @@ def test_the_readme_installs_into_an_empty_home(tmp_path, page, path_without_cli
     path = f"{tmp_path}{os.pathsep}{os.pathsep.join(_system_folders(path_without_clients))}"
     newcomer = Newcomer(tmp_path, page("README.md"), {**pip, "PATH": path}, checkout)
     printed = newcomer.follow()
-    installed_by_it = re.findall(r"\./plugins/deepwork_(\w+)", newcomer.commands)
-    assert installed_by_it
-    assert [name for name in installed_by_it if f"(plugin '{name}'): " not in printed] == []
-    assert f"{newcomer.home}/.deepwork-venv/bin/deepwork serve" in printed
+    assert "verified   the server lists" in printed
+    report = json.loads(newcomer.run("deepwork doctor --json"))
+    assert report["install"] == {"route": "checkout", "upgrade": f"make -C {checkout} install"}
+    said = " ".join(finding["text"] for finding in report["findings"])
+    named = re.findall(r"^\| `deepwork_(\w+)`", newcomer.readme, re.MULTILINE)
+    assert named
+    assert [name for name in named if f"(plugin '{name}'): " not in said] == []
+    newcomer.run(f"make -C '{checkout}' uninstall DATA=1")
+    left = [path for path in newcomer.home.rglob("*") if path.is_file() and ".cache" not in path.parts]
+    assert left == []
 
 
 def _system_folders(path):

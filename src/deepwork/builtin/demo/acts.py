@@ -45,7 +45,7 @@ class ScriptedAgent:
         transcript.call(tool, arguments)
         result = await self._client.call_tool(tool, arguments, raise_on_error=False)
         if result.is_error:
-            text = str(result.content[0].text)
+            text = "\n".join(getattr(part, "text", "") for part in result.content)
             transcript.refusal(text)
             return _as_expected(text, status, "refused")
         reply = dict(result.structured_content or {})

@@ -56,7 +56,7 @@ def demo() -> None:
             raise
         except Exception as error:
             raise DeepWorkError(
-                f"the server did not answer: {error or type(error).__name__}", hint="deepwork doctor"
+                f"the server did not answer: {str(error) or type(error).__name__}", hint="deepwork doctor"
             ) from error
     say("")
     say("Nothing of it is left. In your project: `deepwork init` connects your own agent.")
