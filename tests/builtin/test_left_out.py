@@ -127,6 +127,7 @@ NEEDED_BY = {
     "http": (["--transport", "http"], 2, r"'http' is not 'stdio'\. Left out: feature 'http'"),
     "people": ([], 0, r"\A\Z"),
     "clients": ([], 0, r"\A\Z"),
+    "demo": ([], 0, r"\A\Z"),
 }
 
 
