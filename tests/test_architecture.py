@@ -60,6 +60,7 @@ HOMES = {
     "mcp": "builtin server",
     "mcp_types": "server",
     "lsprotocol": "builtin",
+    "opentelemetry": "engine",
     "pluggy": "__init__ hookspecs loading",
     "pydantic": "builtin cli documents models plugin_template ports project server testing",
     "pydantic_core": "server",

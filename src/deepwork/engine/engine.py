@@ -29,6 +29,7 @@ from deepwork.engine.reports import (
 )
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.strict import OverrideWaits, StrictRules
+from deepwork.engine.traces import describe_call
 from deepwork.errors import RunnerUnavailable, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
@@ -126,6 +127,7 @@ class Engine:
             beginning = replace(beginning, parents=[*parent.parents, parent.session_id])
         new = transitions.new_session(uuid.uuid4().hex, beginning, now=self._now())
         session = await self.sessions.create(call, new)
+        describe_call(session, session.current_step_id)
         stack = await self.sessions.stack_entries(call, session)
         # Only once this session is saved: of two that start at the same time, each then finds the other.
         others = await self._active.others_of(call, session)
@@ -153,12 +155,14 @@ class Engine:
             session = reading.session
             if report.step_id == WHERE:
                 return await self._replies.whereabouts(call, session)
+            describe_call(session, session.current_step_id)
             try:
                 checked = reading.checked()
                 if isinstance(checked, StepProgress):
                     context = ReplyContext(call, session, reading.changes, target.view)
                     return await self._replies.of_step(context, checked)
                 session, decision = await self._judged_and_completed(call, session, checked, copied)
+                describe_call(session, checked.completion.step_id)
                 # A review may have taken minutes: the sessions of the stack are read again after it.
                 context = ReplyContext(call, session, reading.changes, None if decision else target.view)
                 return await self._replies.of_decision(context, checked.completion, decision)
@@ -176,6 +180,7 @@ class Engine:
         require_texts(explanation=explanation)
         target = await self._target(call, session_id, lambda _session: None)
         session = target.session
+        describe_call(session, session.current_step_id)
         stack = await self.sessions.stack(call, session, target.view)
         remaining = [summary for summary in stack if summary.session_id != session.session_id]
         resumed = remaining[-1] if remaining else None

@@ -10,6 +10,7 @@ from contextvars import Context
 import anyio
 from anyio import lowlevel
 
+from deepwork.engine.traces import review_span, span_of_call
 from deepwork.errors import StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind, decide
 from deepwork.gate.gate import Judgement, QualityGate, ReviewProgress
@@ -80,6 +81,7 @@ class Review:
     def start(self, copied: Snapshot) -> None:
         """Begin the review in a task of its own, for it must outlive the caller that began it."""
         copied.is_handed_over = True
+        self._caller = span_of_call()
         # A context of its own: that of the first caller would name its connection to the others.
         self._task = asyncio.get_running_loop().create_task(self._run(copied), context=Context())
 
@@ -145,19 +147,27 @@ class Review:
             if not is_counted:
                 return self._session, None
             self._attempt = record
-            known = RecordedVerdicts.of(recent_entries(self._session), self._completion.step_id).on
-            try:
-                judgement = await self._gate.judge(self._work, copied, known_verdict=known, progress=self._progress)
-                await lowlevel.checkpoint_if_cancelled()
-            except BaseException as error:
-                with anyio.CancelScope(shield=True):
-                    await self._return_attempt(error)
-                raise
-            self._attempt = None
-            # What was paid for is written down, even when the last caller goes at this moment.
+            with review_span(self._caller, self._session, self._completion.step_id) as span:
+                session, decision = await self._judged(copied)
+                if decision:
+                    span.set_attribute("deepwork.decision", decision.kind.value)
+            return session, decision
+
+    async def _judged(self, copied: Snapshot) -> Conclusion:
+        """Have the work judged, and save what follows; give the attempt back if nothing comes of it."""
+        known = RecordedVerdicts.of(recent_entries(self._session), self._completion.step_id).on
+        try:
+            judgement = await self._gate.judge(self._work, copied, known_verdict=known, progress=self._progress)
+            await lowlevel.checkpoint_if_cancelled()
+        except BaseException as error:
             with anyio.CancelScope(shield=True):
-                conclusion = await self._concluded(judgement, attempted=True)
-            return conclusion  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
+                await self._return_attempt(error)
+            raise
+        self._attempt = None
+        # What was paid for is written down, even when the last caller goes at this moment.
+        with anyio.CancelScope(shield=True):
+            conclusion = await self._concluded(judgement, attempted=True)
+        return conclusion  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
 
     async def _counted(self) -> tuple[Session, bool]:
         """Count an attempt, unless the step was completed meanwhile; return whether it was counted."""
