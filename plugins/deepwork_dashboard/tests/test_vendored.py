@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import tomllib
 from functools import partial
 from pathlib import Path
 
@@ -141,3 +142,12 @@ def test_the_page_names_every_module_so_that_none_waits_for_another():
     page = (static / "index.html").read_text()
     named = {module for module in modules if f'"static/{module}"' in page}
     assert named == modules
+
+
+def test_the_metadata_names_the_licence_of_every_vendored_package_and_ships_its_text():
+    folder = VENDOR.parents[3]
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    shipped = {path for pattern in project["license-files"] for path in folder.glob(pattern)}
+    for name, package in json.loads((VENDOR / "manifest.json").read_text()).items():
+        assert package["license"] in project["license"].split(" AND ")
+        assert VENDOR / name / "LICENSE" in shipped

@@ -144,7 +144,9 @@ function choose(item, action) {
 function open(item, action) {
   setNote(openKey(item), {action: action.name});
   requestAnimationFrame(() =>
-    requestAnimationFrame(() => formOf(item)?.querySelector('select, textarea, button')?.focus()),
+    requestAnimationFrame(() =>
+      /** @type {HTMLElement} */ (formOf(item)?.querySelector('select, textarea, button'))?.focus(),
+    ),
   );
 }
 

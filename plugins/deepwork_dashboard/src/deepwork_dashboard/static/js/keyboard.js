@@ -31,32 +31,50 @@ function destination(key) {
   return view && (() => go(href([view.name])));
 }
 
+export function openHelp() {
+  /** @type {HTMLDialogElement} */ (document.getElementById('help'))?.showModal();
+}
+
+/** @returns {HTMLElement | null} */
+function find(selector) {
+  return document.querySelector(selector);
+}
+
 const KEYS = {
   '/': () => document.getElementById('search')?.focus(),
-  '?': () => document.getElementById('help')?.showModal(),
+  '?': () => openHelp(),
   g: () => {
     goPressedAt = performance.now();
   },
   j: () => step(1),
   k: () => step(-1),
-  f: () => document.querySelector('main .filter input')?.focus(),
-  u: () => document.querySelector('main .up')?.click(),
+  f: () => find('main .filter input')?.focus(),
+  u: () => find('main .up')?.click(),
 };
 
 // Rows are what carries `data-row`: a link or a button in the order of the page. Long lists know their own next row.
 function step(direction) {
-  const list = document.querySelector('main virtual-rows');
+  const list = /** @type {import('./elements/virtual_rows.js').VirtualRows | null} */ (find('main virtual-rows'));
   if (list?.rows.length && list.step(direction)) return;
-  const rows = [...document.querySelectorAll('main [data-row]')].filter((row) => row.offsetParent !== null);
-  const focused =
-    document.activeElement?.closest('[data-row-group]')?.querySelector('[data-row]') ?? document.activeElement;
+  /** @type {NodeListOf<HTMLElement>} */
+  const all = document.querySelectorAll('main [data-row]');
+  const rows = [...all].filter((row) => row.offsetParent !== null);
+  const focused = /** @type {HTMLElement} */ (
+    document.activeElement?.closest('[data-row-group]')?.querySelector('[data-row]') ?? document.activeElement
+  );
   const index = rows.indexOf(focused);
   const next = rows[index < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, index + direction))];
   next?.focus();
   next?.scrollIntoView({block: 'nearest'});
 }
 
+/** @returns {[string[], string]} */
+function keysOf({key, text}) {
+  return [['g', key], `go to ${text}`];
+}
+
 export function helpDialog() {
+  /** @type {[string[], string][]} */
   const rows = [
     [['/'], 'search everything'],
     [['f'], 'filter the list on the page'],
@@ -64,7 +82,7 @@ export function helpDialog() {
     [['k'], 'row before'],
     [['Enter'], 'open the row'],
     [['u'], 'up, to the list'],
-    ...NAVIGATION.filter(({name}) => offered().includes(name)).map(({key, text}) => [['g', key], `go to ${text}`]),
+    ...NAVIGATION.filter(({name}) => offered().includes(name)).map(keysOf),
     [['?'], 'show these keys'],
   ];
   return html`<dialog id="help" aria-labelledby="help-title">

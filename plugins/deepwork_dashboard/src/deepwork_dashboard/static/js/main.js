@@ -5,7 +5,7 @@ import {keyed} from '../vendor/lit-html/directives/keyed.js';
 import {doneNotice} from './answers.js';
 import {login, logout, readViewer, whenSignedOut} from './api.js';
 import {icon} from './icons.js';
-import {startKeys, helpDialog} from './keyboard.js';
+import {helpDialog, openHelp, startKeys} from './keyboard.js';
 import {connectionMark, staleNotice, startLive, stopLive} from './live_marks.js';
 import {announced, redraw, setDraw} from './page.js';
 import {beginDrawing, endDrawing, invalidateAll, isFilling, useList} from './resources.js';
@@ -52,7 +52,7 @@ function frame() {
     <div class="frame">
       ${sidebar(parts, waiting)}
       <div class="stage">
-        ${topbar(query)} ${staleNotice()}
+        ${topbar()} ${staleNotice()}
         <main id="main" tabindex="-1" aria-busy=${String(isFilling())} data-address=${location.hash}>
           ${keyed(view.key, html`<div class="view view-${view.name}">${content}</div>`)}
         </main>
@@ -99,7 +99,7 @@ function sidebar(parts, waiting) {
     ${page.menuOpen ? html`<button class="veil" type="button" aria-label="Close the menu" @click=${closeMenu}></button>` : nothing}`;
 }
 
-function topbar(query) {
+function topbar() {
   const chosen = theme();
   const next = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
   return html`<header class="topbar">
@@ -156,10 +156,6 @@ function closeMenu() {
   redraw();
 }
 
-function openHelp() {
-  document.getElementById('help').showModal();
-}
-
 // Log in with a token, or with the cookie if there is none.
 async function enter(token) {
   try {
@@ -200,6 +196,7 @@ let lastView = '';
 function focusHeading(place, attempt = 0) {
   const isElsewhere = document.activeElement?.closest('#search, .sidebar, dialog');
   if (place !== lastView || isElsewhere || attempt > HEADING_ATTEMPTS) return;
+  /** @type {HTMLElement | null} */
   const heading = document.querySelector('main h1');
   if (heading && attempt > 1) heading.focus({preventScroll: true});
   else requestAnimationFrame(() => focusHeading(place, attempt + 1));

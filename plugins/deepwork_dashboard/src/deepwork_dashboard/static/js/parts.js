@@ -117,7 +117,11 @@ export function idMark(id) {
   return copyable(id, {shown: shortId(id), label: 'Copy the id'});
 }
 
-// Nothing to show: say why, and what to do next.
+/**
+ * Nothing to show: say why, and what to do next.
+ *
+ * @param {{title: unknown, text?: unknown, command?: string, shape?: string}} parts
+ */
 export function empty({title, text, command, shape = 'check'}) {
   return html`<div class="empty">
     <div class="empty-mark">${icon(shape)}</div>

@@ -43,8 +43,7 @@ export function runPanel(session) {
 }
 
 function sentence({run, limit, waits}) {
-  if (run.state === 'running')
-    return html`<b>${run.agent}</b> works on it since ${time(run.since, {focusable: true})}`;
+  if (run.state === 'running') return html`<b>${run.agent}</b> works on it since ${time(run.since, {focusable: true})}`;
   if (limit) return html`Waits until <b>${moment(limit.until)}</b>: ${limit.cause}`;
   if (run.asks) return html`The run waits for a person: ${run.asks.what}`;
   if (run.state === 'paused' || waits) return html`Waits for a person`;

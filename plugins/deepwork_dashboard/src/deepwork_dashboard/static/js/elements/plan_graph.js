@@ -26,7 +26,7 @@ class PlanGraph extends HTMLElement {
   #layout = null;
   #rows = [];
   #selected = null;
-  #matches = null;
+  #letThrough = null;
   #line = null;
   #sight = {x: 0, y: 0, scale: 1};
   #drawnFor = null;
@@ -79,9 +79,9 @@ class PlanGraph extends HTMLElement {
   }
 
   // The ids of the tasks that a filter lets through, or null if there is none.
-  set matches(ids) {
-    if (ids === this.#matches) return;
-    this.#matches = ids;
+  set letThrough(ids) {
+    if (ids === this.#letThrough) return;
+    this.#letThrough = ids;
     this.#drawnFor = null;
     this.#schedule();
   }
@@ -178,12 +178,7 @@ class PlanGraph extends HTMLElement {
   }
 
   #frame() {
-    return html`<svg
-        class="graph"
-        role="group"
-        tabindex="0"
-        aria-label=${this.getAttribute('label')}
-      >
+    return html`<svg class="graph" role="group" tabindex="0" aria-label=${this.getAttribute('label')}>
         <g class="world"></g>
       </svg>
       <div class="graph-tools">
@@ -205,13 +200,7 @@ class PlanGraph extends HTMLElement {
         >
           ${icon('minus')}
         </button>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label="Show all"
-          title="Show all (0)"
-          @click=${() => this.fit()}
-        >
+        <button type="button" class="icon-button" aria-label="Show all" title="Show all (0)" @click=${() => this.fit()}>
           ${icon('fit')}
         </button>
       </div>`;
@@ -309,7 +298,7 @@ class PlanGraph extends HTMLElement {
   }
 
   #isDim(position) {
-    if (this.#matches && !this.#matches.has(this.#rows[position].id)) return true;
+    if (this.#letThrough && !this.#letThrough.has(this.#rows[position].id)) return true;
     const line = this.#lineOfSelected();
     return Boolean(line) && position !== line.node && !line.before.has(position) && !line.after.has(position);
   }

@@ -5,7 +5,7 @@ import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 
 const MARGIN_ROWS = 12;
 
-class VirtualRows extends HTMLElement {
+export class VirtualRows extends HTMLElement {
   #rows = [];
   #scheduled = false;
   #onScroll = () => this.#schedule();
@@ -13,6 +13,7 @@ class VirtualRows extends HTMLElement {
   // How many pixels a row is high.
   rowHeight = 44;
   // Gives the content of a row: `row(item, index)`.
+  /** @type {(item: any, index: number) => unknown} */
   row = () => html``;
   // Called when the end of the list comes into sight.
   onend = () => {};
@@ -39,6 +40,7 @@ class VirtualRows extends HTMLElement {
 
   // Bring the next (1) or the row before (-1) into sight and focus it. False: there is none.
   step(direction) {
+    /** @type {HTMLElement | null} */
     const focused = document.activeElement?.closest('[data-index]');
     const index = focused && this.contains(focused) ? Number(focused.dataset.index) + direction : this.#first();
     if (index < 0 || index >= this.#rows.length) return false;
@@ -47,7 +49,9 @@ class VirtualRows extends HTMLElement {
     if (top < scrollY + this.rowHeight * 2) scrollTo({top: top - this.rowHeight * 2});
     else if (top > scrollY + room) scrollTo({top: top - room});
     this.#draw();
-    this.querySelector(`[data-index="${index}"] a, [data-index="${index}"] button`)?.focus({preventScroll: true});
+    /** @type {HTMLElement | null} */
+    const link = this.querySelector(`[data-index="${index}"] a, [data-index="${index}"] button`);
+    link?.focus({preventScroll: true});
     return true;
   }
 

@@ -18,7 +18,7 @@ export function layout(count, edges) {
   for (let node = 0; node < count; node += 1) (needs[node].length || neededBy[node].length ? linked : loose).push(node);
   const nodes = Array.from({length: count}, () => ({x: 0, y: 0, layer: 0}));
   const columns = split(layersOf(linked, needs, neededBy, nodes), tallest(linked.length));
-  arrange(columns, needs, neededBy, nodes);
+  arrange(columns, needs, neededBy);
   const height = place(columns, needs, neededBy, nodes);
   placeLoose(loose, nodes, linked.length ? height + GAP.block : 0);
   return {nodes, ...size(nodes)};
@@ -66,7 +66,7 @@ function split(layers, rows) {
 }
 
 // Order each column by the mean place of the neighbours, forth and back: fewer edges cross.
-function arrange(columns, needs, neededBy, nodes) {
+function arrange(columns, needs, neededBy) {
   const place = new Map();
   const note = (column) => column.forEach((node, index) => place.set(node, (index + 0.5) / column.length));
   columns.forEach(note);

@@ -26,7 +26,7 @@ import {
   time,
 } from '../parts.js';
 import {use, useList} from '../resources.js';
-import {current, go, href, setQuery, withQuery} from '../router.js';
+import {current, href, setQuery, withQuery} from '../router.js';
 import {messageList} from './agents.js';
 
 const STATUSES = [
@@ -230,7 +230,7 @@ function drawing(answer, query) {
     <plan-graph
       label="Tasks and what they need. Arrow keys go from task to task, Enter opens one. The tab Table has the same as a list."
       .graph=${graph}
-      .matches=${ids}
+      .letThrough=${ids}
       .selected=${query.get('task')}
       @choose=${(event) => setQuery({task: event.detail ?? ''})}
     ></plan-graph>`;

@@ -3,7 +3,6 @@
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {apiPath} from '../api.js';
-import {icon} from '../icons.js';
 import {countOf, empty, filterBox, moreButton, pill, prose, shown, statusIcon, tabs, time} from '../parts.js';
 import {useList} from '../resources.js';
 import {href} from '../router.js';

@@ -89,7 +89,8 @@ export function sessionView({parts, query}) {
   return html`<a class="up" href="#/sessions">${icon('chevron')}Sessions</a> ${shown(
       use(apiPath(['sessions', id])),
       (session) =>
-        html`${sessionHead(session)} ${runPanel(session)} ${session.waits || session.run?.asks ? waitingFor(session.thing) : nothing}
+        html`${sessionHead(session)} ${runPanel(session)}
+        ${session.waits || session.run?.asks ? waitingFor(session.thing) : nothing}
         ${tabs(
           [
             ['', 'Steps', session.steps.length],
