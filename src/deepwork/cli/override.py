@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import click
 
-from deepwork.commands.options import json_option, path_option, session_id_argument
+from deepwork.commands.options import check_text, json_option, path_option, session_id_argument
 from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import say, say_json
-from deepwork.errors import ArgumentError
 from deepwork.project.project import Project
 from deepwork.project.session_access import change_session
-from deepwork.text import is_blank
 
 
 @click.command()
@@ -21,8 +19,7 @@ from deepwork.text import is_blank
 @json_option
 def override(session_id: str, step_id: str, reason: str, root: str, as_json: bool) -> None:
     """Let a step pass without a review when it is reported next. For people: it needs a terminal."""
-    if is_blank(reason):
-        raise ArgumentError("--reason is empty; nothing was changed", hint="Say why no review is needed.")
+    check_text(reason, "--reason", "Say why no review is needed.")
     by = at_terminal()
     session = change_session(
         Project(root), session_id, lambda changes, session: changes.override(session, step_id, reason, by)

@@ -11,7 +11,7 @@ import click
 from deepwork.cli.override import override
 from deepwork.cli.verify import verify_sessions
 from deepwork.commands.groups import CommandGroup
-from deepwork.commands.options import json_option, path_option, session_id_argument
+from deepwork.commands.options import check_text, json_option, path_option, session_id_argument
 from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import say, say_json, say_text
 from deepwork.engine.interventions import over
@@ -104,10 +104,37 @@ def print_resume_text(session_id: str, root: str, as_json: bool) -> None:
 def abort(session_id: str, reason: str, root: str, as_json: bool) -> None:
     """Abort a session that will not be continued."""
     session = change_session(Project(root), session_id, lambda changes, session: changes.abort(session, reason))
-    if as_json:
-        say_json(session.summary().model_dump(mode="json"))
-        return
-    say(f"aborted  {session.session_id}  {session.workflow}")
+    _say_change(session, "aborted", as_json)
+
+
+@others.command()
+@session_id_argument
+@reason_option
+@path_option
+@json_option
+def pause(session_id: str, reason: str, root: str, as_json: bool) -> None:
+    """Let no step of a session be finished until `unpause`. For people: it needs a terminal.
+
+    The agent is told so at its next call of any tool, if its client is connected with hooks.
+    """
+    check_text(reason, "--reason")
+    by = at_terminal()
+    session = change_session(Project(root), session_id, lambda changes, session: changes.pause(session, reason, by))
+    _say_change(session, "paused", as_json)
+
+
+@others.command()
+@session_id_argument
+@click.option("--text", metavar="TEXT", help="What the agent is told besides; it is stored with the session.")
+@path_option
+@json_option
+def unpause(session_id: str, text: str | None, root: str, as_json: bool) -> None:
+    """Let a paused session go on. For people: it needs a terminal."""
+    if text is not None:
+        check_text(text, "--text")
+    by = at_terminal()
+    session = change_session(Project(root), session_id, lambda changes, session: changes.unpause(session, text, by))
+    _say_change(session, "unpaused", as_json)
 
 
 @others.command()
@@ -178,6 +205,13 @@ def _going_back(root: str, session_id: str, step_id: str | None, reason: str, *,
         session_id,
         lambda changes, session: changes.go_back(session, step_id, reason, by, accept_definition=accepts),
     )
+
+
+def _say_change(session: Session, word: str, as_json: bool) -> None:
+    if as_json:
+        say_json(session.summary().model_dump(mode="json"))
+        return
+    say(f"{word}  {session.session_id}  {session.workflow}")
 
 
 def _say_back(session: Session, as_json: bool) -> None:

@@ -12,7 +12,9 @@ import click
 from click.core import ParameterSource
 
 from deepwork.commands.terminal import say
+from deepwork.errors import ArgumentError
 from deepwork.programs.import_path import check_import_path
+from deepwork.text import is_blank
 
 # How many sessions a command lists without `--all`.
 NEWEST = 10
@@ -22,6 +24,16 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 session_id_argument = click.argument("session_id")
+
+
+def check_text(text: str, option: str, hint: str = "Write what the agent is to know.") -> None:
+    """Refuse a text in which nothing can be seen.
+
+    Raises:
+        ArgumentError: It is one.
+    """
+    if is_blank(text):
+        raise ArgumentError(f"{option} is empty; nothing was changed", hint=hint)
 
 
 def env_option(name: str, *names: str, **attributes: Any) -> Callable[[CommandT], CommandT]:

@@ -30,7 +30,7 @@ from deepwork.engine.reports import (
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.strict import OverrideWaits, StrictRules
 from deepwork.engine.traces import describe_call
-from deepwork.errors import RunnerUnavailable, ToolError
+from deepwork.errors import RunnerUnavailable, StateError, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
 from deepwork.gate.snapshot import Snapshot
@@ -41,7 +41,7 @@ from deepwork.models.history import Waiting
 from deepwork.models.jobs import Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
-from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
+from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress, is_session_id
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
 from deepwork.programs.git_head import read_head
@@ -118,12 +118,14 @@ class Engine:
         names = {"job_name": job_name, "workflow_name": workflow_name, "instance_id": instance_id}
         check_arguments(texts={"goal": goal}, names={**names, "parent_session_id": parent_session_id})
         require_texts(goal=goal)
+        parent = await self._parent(call, parent_session_id)
+        await self._check_not_paused(parent)
         await self.strict.check_start()
         job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
         prepare = partial(self._prepare, call.principal, goal, job_name, workflow_name, instance_id)
         beginning, notices = await to_thread.run_sync(prepare)
         self._check_reviewers(job_name, beginning.definition)
-        if parent := await self._parent(call, parent_session_id):
+        if parent:
             beginning = replace(beginning, parents=[*parent.parents, parent.session_id])
         new = transitions.new_session(uuid.uuid4().hex, beginning, now=self._now())
         session = await self.sessions.create(call, new)
@@ -246,6 +248,7 @@ class Engine:
 
     def _check(self, session: Session, report: Report, copied: Snapshot) -> Submission:
         """Check everything, copy what is to be judged, and read what the next step needs: all before any effect."""
+        transitions.check_not_paused(session)
         definition = session.pinned
         step = definition.steps[report.step_id or session.current_step_id]
         owner = f"step {step.id!r} of {session.workflow}, session {session.session_id!r}"
@@ -384,6 +387,19 @@ class Engine:
         if not parent.is_active:
             raise session_over(parent)
         return parent
+
+    async def _check_not_paused(self, parent: Session | None) -> None:
+        """Refuse to start a workflow on top of a paused session, however deep below it that is.
+
+        Raises:
+            StateError: A person has paused one of them.
+        """
+        if parent is None:
+            return
+        transitions.check_not_paused(parent)
+        for item in await (await self.sessions.store()).peek([*filter(is_session_id, parent.parents)]):
+            if not isinstance(item, StateError) and item.is_active and item.principal == parent.principal:
+                transitions.check_not_paused(await self.sessions.reload(item.session_id))
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")

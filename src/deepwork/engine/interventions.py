@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 from deepwork.engine.reports import session_over
 from deepwork.errors import CorruptSession, StateError
@@ -13,9 +14,9 @@ from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions import transitions
 from deepwork.sessions.definition import check_unchanged, is_unchanged
-from deepwork.sessions.manager import StateManager
+from deepwork.sessions.manager import StateManager, load_session
 from deepwork.sessions.notes import PERSON
-from deepwork.sessions.standing import is_open, last_completed, open_steps, waiting_steps
+from deepwork.sessions.standing import is_open, last_completed, open_steps, paused, waiting_steps
 
 Upgrade = Callable[[Session], Session]
 
@@ -32,6 +33,14 @@ class Interventions:
         self._sessions = sessions
         self._upgrade = upgrade
 
+    async def named(self, session_id: str) -> Session:
+        """Read a session by its id, or by a prefix that no other id has.
+
+        Raises:
+            UnknownSession: No id, or more than one, begins like this.
+        """
+        return await load_session(await self._sessions.store(), session_id)
+
     async def override(self, session: Session, step_id: str, reason: str, by: Answerer) -> Session:
         """Let a step pass without a review when it is reported next.
 
@@ -47,6 +56,65 @@ class Interventions:
             return transitions.permit_override(current, step_id, reason.strip(), by.recorded(), now=_now())
 
         return await self._sessions.update(session, permit)
+
+    async def pause(self, session: Session, reason: str, by: Answerer) -> Session:
+        """Let no step of a session be completed, and no workflow start on top of it, until it is unpaused.
+
+        Raises:
+            PersonNeeded: No person does it.
+            StateError: The session is over, or is paused already.
+        """
+        by.check_person("pause a session")
+
+        def pause(current: Session) -> Session:
+            if not current.is_active:
+                raise over(current)
+            if paused(current):
+                raise StateError(
+                    f"Session {current.session_id!r} is paused already; nothing was changed",
+                    hint=f"deepwork sessions unpause {current.session_id}",
+                )
+            return transitions.pause(current, reason.strip(), _author(by), now=_now())
+
+        return await self._sessions.update(session, pause)
+
+    async def unpause(self, session: Session, text: str | None, by: Answerer) -> Session:
+        """Let a paused session go on.
+
+        Args:
+            session: The session.
+            text: What the agent is told besides, as a note on its step.
+            by: Who does it.
+
+        Raises:
+            PersonNeeded: No person does it.
+            StateError: The session is not paused.
+        """
+        by.check_person("let a paused session go on")
+
+        def unpause(current: Session) -> Session:
+            if not paused(current):
+                raise StateError(f"Session {current.session_id!r} is not paused; nothing was changed")
+            going_on = transitions.unpause(current, _author(by), now=_now())
+            return _noted(going_on, text, by) if text else going_on
+
+        return await self._sessions.update(session, unpause)
+
+    async def say(self, session: Session, text: str, by: Answerer) -> Session:
+        """Tell the agent of a session something: it stands as a note on the current step.
+
+        Raises:
+            PersonNeeded: No person does it.
+            StateError: The session is over.
+        """
+        by.check_person("say something to an agent in the name of its user")
+
+        def say(current: Session) -> Session:
+            if not current.is_active:
+                raise over(current)
+            return _noted(current, text, by)
+
+        return await self._sessions.update(session, say)
 
     async def abort(self, session: Session, reason: str) -> Session:
         """End a session that will not be continued.
@@ -93,8 +161,7 @@ class Interventions:
                 by.check_person("begin a step again in a session that waits for a person")
             chosen_step = step_id or _last_step(upgraded_session)
             reopened_session = transitions.reopen(upgraded_session, chosen_step, reason, now=_now())
-            author = by.recorded() | {"by": PERSON if by.is_person else None}
-            return transitions.write_note(reopened_session, chosen_step, reason, author, now=_now())
+            return transitions.write_note(reopened_session, chosen_step, reason, _author(by), now=_now())
 
         return await self._sessions.update(session, reopened)
 
@@ -118,6 +185,14 @@ def over(session: Session) -> StateError:
         hint=f"`deepwork sessions show {session.session_id}` shows what came of it, `sessions reopen` goes back to a "
         "step.",
     )
+
+
+def _author(by: Answerer) -> dict[str, Any]:
+    return by.recorded() | {"by": PERSON if by.is_person else None}
+
+
+def _noted(session: Session, text: str, by: Answerer) -> Session:
+    return transitions.write_note(session, session.current_step_id, text.strip(), _author(by), now=_now())
 
 
 def _check_open(session: Session, step_id: str) -> None:

@@ -23,7 +23,7 @@ from deepwork.ports.call import ToolCall
 from deepwork.programs.process_end import PendingRecord
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.standing import is_open, recent_entries
+from deepwork.sessions.standing import is_open, paused, recent_entries
 from deepwork.sessions.transitions import Completion
 
 HEARTBEAT_SECONDS = 5.0
@@ -209,10 +209,13 @@ class Review:
             return self._conclude(current, judgement, attempted=attempted)
 
         try:
-            return await self._sessions.update_upgraded(self._session, conclude)
+            session, decision = await self._sessions.update_upgraded(self._session, conclude)
         except StorageError:
             await judgement.undo()
             raise
+        if decision and decision.kind is DecisionKind.PASSED and is_open(session, self._completion.step_id):
+            transitions.check_not_paused(session)  # the verdict is kept, and counts when the step is reported again
+        return session, decision
 
     def _conclude(self, session: Session, judgement: Judgement, *, attempted: bool) -> Conclusion:
         """Record a judgement in the session, and complete the step if it passed. Pure but for the clock."""
@@ -236,7 +239,7 @@ class Review:
                 session = transitions.hand_back(session, step_id, hand_back.verdict.feedback, now=now)
         if attempted and not decision.kind.counts:
             session = transitions.return_attempt(session, step_id, decision.kind, now=now)
-        if decision.kind is DecisionKind.PASSED:
+        if decision.kind is DecisionKind.PASSED and not paused(session):
             session = transitions.complete(session, self._completion, now=now)
         return session, decision
 

@@ -34,6 +34,8 @@ class EventKind(StrEnum):
     REOPENED = "reopened"
     NOTE = "note"
     WAITING = "waiting"
+    PAUSED = "paused"
+    UNPAUSED = "unpaused"
 
 
 class StoredModel(BaseModel):
@@ -253,9 +255,22 @@ class Waiting(Detail):
     is_guess: bool = False
 
 
+class Paused(Detail):
+    """A person has paused the session: no step of it is completed until it is unpaused."""
+
+    kind = EventKind.PAUSED
+    reason: str = ""
+
+
+class Unpaused(Detail):
+    """A person lets a paused session go on."""
+
+    kind = EventKind.UNPAUSED
+
+
 _MODELS: tuple[type[Detail], ...] = (
     *(Started, StepBegun, HandedBack, Attempt, Verdict, NoVerdict, Skipped, GivenBack, OverrideAsked, Override),
-    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note, Waiting),
+    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note, Waiting, Paused, Unpaused),
 )
 DETAILS: dict[str, type[Detail]] = {model.kind: model for model in _MODELS}
 

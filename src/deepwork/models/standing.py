@@ -20,6 +20,7 @@ MAX_HEAD = 8 * 1024
 MAX_WAITS = 8
 MAX_TEXT = 200
 MAX_NAME = 100
+MAX_REASON = 500
 
 # The head ends before this field. No text in JSON has a quote that is not escaped, so no text can end it earlier.
 _HEAD_END = re.compile(rb',\s*"instance_id"\s*:')
@@ -76,6 +77,7 @@ class Standing:
         last_call_at: When an agent has last changed it; a person who lets a step pass is not an agent.
         waits: The open steps that wait for a person. The session waits if there is one.
         pause: What the last that happened to the session has to be waited for; it may be over.
+        paused: Why a person has paused the session; empty if it is not paused.
     """
 
     revision: int
@@ -84,6 +86,7 @@ class Standing:
     last_call_at: str
     waits: tuple[Wait, ...] = ()
     pause: Pause | None = None
+    paused: str = ""
 
     @property
     def place(self) -> tuple[int, int] | None:
@@ -119,13 +122,18 @@ class Head:
 
     @property
     def waits_for_person(self) -> bool:
-        """Whether only a person can say how one of its open steps goes on."""
-        return bool(self.standing and self.standing.waits)
+        """Whether only a person can say how one of its open steps goes on, or has paused it."""
+        return bool(self.standing and (self.standing.waits or self.standing.paused))
 
     @property
     def workflow(self) -> str:
         """`job/workflow`, as stacks name it."""
         return one_line(f"{self.job_name}/{self.workflow_name}")
+
+
+def paused_text(reason: str, what: str = "session") -> str:
+    """Return what agents are told of a pause."""
+    return f"A person has paused this {what}: {one_line(reason, MAX_REASON)}; finish no step, wait."
 
 
 def read_head(content: bytes) -> Head | None:
@@ -167,6 +175,7 @@ def _standing(data: Any, revision: object) -> Standing | None:
             last_call_at=_line(data["last_call_at"], MAX_NAME),
             waits=tuple(_wait(wait) for wait in data["waits"][:MAX_WAITS]),
             pause=_pause(data.get("pause")),
+            paused=_line(data.get("paused", "")),
         )
     except (TypeError, KeyError, ValueError):
         return None

@@ -23,10 +23,12 @@ from deepwork.models.history import (
     NoVerdict,
     Override,
     OverrideAsked,
+    Paused,
     SelfReview,
     StepBegun,
     StepCompleted,
     Unknown,
+    Unpaused,
     Verdict,
     Waiting,
 )
@@ -102,6 +104,7 @@ def standing_of(session: Session, revision: int | None = None) -> Standing:
         state=f"{one_line(session.current_step_id, MAX_NAME)} {updated_at}",
         last_call_at=one_line(last_call_at, MAX_NAME),
         pause=_pause(pauses[-1]) if pauses and session.is_active else None,
+        paused=_paused_text(session),
     )
     waiting = [*islice(waiting_steps(session), MAX_WAITS)]
     if not waiting:
@@ -162,12 +165,31 @@ def _last_call(session: Session) -> tuple[str, list[Waiting]]:
 def _is_no_call(entry: HistoryEntry) -> bool:
     if entry.kind == EventKind.OVERRIDE:
         return is_of_person(entry.detail)
-    return entry.kind in (EventKind.REOPENED, EventKind.NOTE, EventKind.WAITING)
+    return entry.kind in (
+        EventKind.REOPENED,
+        EventKind.NOTE,
+        EventKind.WAITING,
+        EventKind.PAUSED,
+        EventKind.UNPAUSED,
+    )
 
 
 def _pause(wait: Waiting) -> Pause:
     agent = f" of {wait.agent}" if wait.agent else ""
     return Pause(one_line(wait.until, MAX_NAME), one_line(f"{wait.cause}{agent}", MAX_NAME))
+
+
+def paused(session: Session) -> Paused | None:
+    """Return the pause that a person has made and not ended; going back to a step does not end it."""
+    for entry in reversed(session.history):
+        if entry.kind in (EventKind.PAUSED, EventKind.UNPAUSED) and isinstance(entry.detail, Paused | Unpaused):
+            return entry.detail if isinstance(entry.detail, Paused) else None
+    return None
+
+
+def _paused_text(session: Session) -> str:
+    pause = paused(session) if session.is_active else None
+    return (one_line(pause.reason) or "-") if pause else ""
 
 
 # Which steps are open

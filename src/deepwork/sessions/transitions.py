@@ -25,9 +25,10 @@ from deepwork.models.sessions import (
     StepProgress,
     StepStatus,
 )
+from deepwork.models.standing import paused_text
 from deepwork.sessions.definition import begun_step, with_digests
 from deepwork.sessions.notes import PERSON
-from deepwork.sessions.standing import is_asked, is_open, last_review, open_steps, permitted_override
+from deepwork.sessions.standing import is_asked, is_open, last_review, open_steps, paused, permitted_override
 
 # So many files of a report are named in the history before the report is accepted.
 MAX_FILES = 20
@@ -213,8 +214,33 @@ def accept_definition(session: Session, permission: Mapping[str, Any], *, now: s
     return record(session, now, history.Note(text=text, at=now, **{**permission, "by": PERSON}))
 
 
+def pause(session: Session, reason: str, author: Mapping[str, Any], *, now: str) -> Session:
+    """Note that a person has paused a session."""
+    return record(session, now, history.Paused(reason=reason, **author))
+
+
+def unpause(session: Session, author: Mapping[str, Any], *, now: str) -> Session:
+    """Note that a person lets a session go on."""
+    return record(session, now, history.Unpaused(**author))
+
+
+def check_not_paused(session: Session) -> None:
+    """Refuse what an agent may not do in a paused session.
+
+    Raises:
+        StateError: A person has paused it.
+    """
+    if (current_pause := paused(session)) is not None:
+        raise StateError(f"{paused_text(current_pause.reason)} Nothing was changed; session {session.session_id!r}")
+
+
 def complete(session: Session, completion: Completion, *, now: str) -> Session:
-    """Complete a step of the current entry; that of the primary step completes the entry and begins the next."""
+    """Complete a step of the current entry; that of the primary step completes the entry and begins the next.
+
+    Raises:
+        StateError: A person has paused the session.
+    """
+    check_not_paused(session)
     if completion.step_id == session.current_step_id:
         return _complete_entry(session, completion, now)
     reply = RecordedReply(

@@ -25,6 +25,8 @@ WORDS = {
         "session:reopened": "Step begun again",
         "session:note": "Note to the agent",
         "session:waiting": "Agent has to wait",
+        "session:paused": "Session paused",
+        "session:unpaused": "Session goes on",
     },
     "orchestration": {
         "workflow:created": "Plan created",

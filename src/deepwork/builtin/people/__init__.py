@@ -1,4 +1,4 @@
-"""The feature `people`: what of a project waits for a person, and who is notified."""
+"""The feature `people`: what of a project waits for a person, who is notified, and what people say to agents."""
 
 from __future__ import annotations
 
@@ -9,5 +9,10 @@ COMMANDS = {
         "deepwork.builtin.people.inbox:inbox",
         50,
         "Show what waits for a person: who waits, for what, since when, and what can be done.",
+    ),
+    "say": CommandSpec(
+        "deepwork.builtin.people.say:say",
+        55,
+        "Tell the agent of a session something, at its next call of any tool.",
     ),
 }
