@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StateStoreSpec,
         ToolSet,
         TransportSpec,
+        UnlistedTool,
     )
     from deepwork.project.access import Project
 
@@ -54,6 +55,11 @@ def deepwork_review_runners(context: PluginContext) -> Iterable[ReviewRunnerSpec
 @hookspec
 def deepwork_tool_sets(context: PluginContext, engine: Engine) -> Iterable[ToolSet]:  # type: ignore[empty-body]
     """Offer tools, resources and prompts. All sets are served, or those chosen by name (`--tools`)."""
+
+
+@hookspec
+def deepwork_unlisted_tools(context: PluginContext, project: Project) -> Iterable[UnlistedTool]:  # type: ignore[empty-body]
+    """Offer tools that a server answers and never lists: programs call them, and agents do not see them."""
 
 
 @hookspec

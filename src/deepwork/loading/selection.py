@@ -10,7 +10,7 @@ from deepwork.errors import NameClash, PluginError, UnknownName
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import hint_to_keep_one
 from deepwork.loading.manager import PluginStatus, Provided
-from deepwork.ports.records import ToolSet, ToolSpec
+from deepwork.ports.records import ToolSet, ToolSpec, UnlistedTool
 
 ItemT = TypeVar("ItemT")
 
@@ -69,6 +69,20 @@ def named_tools(
                 )
                 raise clash("tool name", name, owner.by, tool_set.by, None if owner is tool_set else hint)
             yield name, Provided(spec, tool_set.by)
+
+
+def check_unlisted(
+    unlisted: Mapping[str, Provided[UnlistedTool]], listed: Iterable[tuple[str, Provided[ToolSpec]]]
+) -> None:
+    """Refuse a listed tool with the name of an unlisted one.
+
+    Raises:
+        NameClash: There is one.
+    """
+    for name, tool in listed:
+        if name in unlisted:
+            hint = "Give the set of the tool a prefix, with tools.prefix in .deepwork/config.yml, or rename the tool."
+            raise clash("tool name", name, unlisted[name].by, tool.by, hint)
 
 
 def choose_tool_sets(

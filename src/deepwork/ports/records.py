@@ -179,31 +179,53 @@ class ToolSet:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnlistedTool:
+    """A tool that a server answers and never lists, whatever tool sets it serves.
+
+    No listed tool may have its name.
+
+    Attributes:
+        answer: Takes the call and its arguments as they came, unchecked, and returns a text.
+        silence: The text that says nothing: such a call is logged at the level debug.
+    """
+
+    name: str
+    answer: Callable[[ToolCall, Mapping[str, Any]], Awaitable[str]]
+    silence: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentMessage:
     """A message to an agent.
 
     Attributes:
+        id: Which message it is, in letters, digits, `-` and `_`; it is shown, too.
         text: What its sender wrote. The client shows it quoted, so that no line of it looks like one of ours.
         about: What the plugin knows of the message, in a line: who has sent it, and how urgent it is. It stands before
             the text, outside of the quotation, so nothing but what the plugin vouches for belongs here.
+        answer: How the agent can answer, in a line after the text.
     """
 
     id: str
     text: str
     about: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentMail:
-    """The messages to agents, for `deepwork hook`.
+    """The messages to agents, for the hooks of their clients.
 
     Attributes:
         unread: Returns the unread messages to an agent, by its id, in the order in which to read them.
-        mark_delivered: Takes the ids of messages that were handed over. Until then they are unread.
+        mark_delivered: Takes the ids of texts that have arrived, those of others among them, which it ignores. Until
+            then its messages are unread.
         waits_for_person: True if an agent, by its id, can do nothing before a person acts: it is not reminded of its
             open steps then.
         agent_of: Returns the id of the agent that a client session is from a call of a plugin's tool on; None if the
             call says nothing of it. Without it no client session is known to be an agent.
+        pauses: Returns what an agent has to know of pauses of its work, each as long as it lasts, under an id of its
+            own. It is told as it is, not quoted.
     """
 
     name: str
@@ -211,6 +233,7 @@ class AgentMail:
     mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
     waits_for_person: Callable[[str], Awaitable[bool]] | None = None
     agent_of: Callable[[AgentCall], str | None] | None = None
+    pauses: Callable[[str], Awaitable[Sequence[AgentMessage]]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,11 +108,20 @@ class Project:
         return self._resume_text(session_id) if text is None else text
 
     def _resume_text(self, session_id: str) -> str:
-        from deepwork.engine.resume import resume_text
         from deepwork.project.session_access import read_session
 
+        return self.resume_text_of(read_session(self._open(), session_id))
+
+    def resume_text_of(self, session: Session) -> str:
+        """Return the same of a session that was read. It reads files.
+
+        Raises:
+            DeepWorkError: The session cannot go on.
+        """
+        from deepwork.engine.resume import resume_text
+
         project = self._open()
-        return resume_text(project.upgraded(read_session(project, session_id)), project.workspace)
+        return resume_text(project.upgraded(session), project.workspace)
 
     def sessions(self) -> StateManager:
         """Return the sessions in the project's store."""

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +76,13 @@ class FileHeads:
                 return document if isinstance(document, dict) else None
         return None
 
+    def history(self, session_id: str) -> Sequence[Mapping[str, Any]]:
+        """Return what has happened in an open session, as it is stored; nothing if it cannot be read."""
+        if document := self.document(session_id):
+            history = document.get("history")
+            return history if isinstance(history, list) else []
+        return []
+
     def open(self) -> list[Head]:
         """Return all open sessions, the last changed first."""
         heads: list[Head] = []
@@ -121,6 +128,13 @@ class StoreHeads:
 
         session = with_store(self._project, lambda store: store.load(session_id))
         return head_of(session) if session and session.is_active else None
+
+    def history(self, session_id: str) -> Sequence[Mapping[str, Any]]:
+        """Return what has happened in an open session, as it is stored."""
+        from deepwork.project.session_access import with_store
+
+        session = with_store(self._project, lambda store: store.load(session_id))
+        return [entry.model_dump(mode="json") for entry in session.history] if session else []
 
     def open(self) -> list[Head]:
         """Return all open sessions, the last changed first."""

@@ -20,7 +20,16 @@ from deepwork.ports.agent import NAME_VARIABLE, AgentSpec
 from deepwork.ports.context import PluginContext, TrustedCommand
 from deepwork.ports.inbox import InboxSource
 from deepwork.ports.job_source import JobSource
-from deepwork.ports.records import AgentMail, Check, ClaimKeeper, HttpApp, ReviewRunnerSpec, StateStoreSpec, ToolSet
+from deepwork.ports.records import (
+    AgentMail,
+    Check,
+    ClaimKeeper,
+    HttpApp,
+    ReviewRunnerSpec,
+    StateStoreSpec,
+    ToolSet,
+    UnlistedTool,
+)
 from deepwork.project.access import Project as ProjectAccess
 from deepwork.project.config import Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
@@ -188,6 +197,10 @@ class Project:
     @cached_property
     def agent_mail(self) -> Answers[AgentMail]:
         return self.plugins.ask("deepwork_agent_mail", AgentMail, self._contexts)
+
+    @cached_property
+    def unlisted_tools(self) -> Answers[UnlistedTool]:
+        return self.plugins.ask("deepwork_unlisted_tools", UnlistedTool, self._contexts, project=self.access)
 
     @cached_property
     def agents(self) -> Answers[AgentSpec]:

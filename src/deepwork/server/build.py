@@ -19,7 +19,7 @@ from deepwork.errors import ConfigError, DeepWorkError, PathRefused
 from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import place_of, told_as_fault
 from deepwork.loading.manager import PluginManager, Provided
-from deepwork.loading.selection import by_name, named_tools
+from deepwork.loading.selection import by_name, check_unlisted, named_tools
 from deepwork.paths.paths import resolve_inside
 from deepwork.ports.records import ToolSet
 from deepwork.project.project import SELF_REVIEW, Project
@@ -110,7 +110,9 @@ def _check_state_dir(project: Project) -> None:
 
 
 def _server(project: Project, engine: Engine, sets: list[Provided[ToolSet]]) -> FastMCP[Any]:
-    middleware = CallMiddleware(engine.sessions)
+    unlisted = by_name("unlisted tool", project.unlisted_tools.demand(), lambda tool: tool.name)
+    check_unlisted(unlisted, named_tools(sets, project.config.tools.prefix))
+    middleware = CallMiddleware(engine.sessions, {name: tool.item for name, tool in unlisted.items()})
     server = ProjectServer(
         "deepwork",
         join_instructions((tool_set.item for tool_set in sets), _strict_text(project, engine)),

@@ -11,13 +11,15 @@ from typing import Any
 from fastmcp.exceptions import FastMCPError, NotFoundError, ToolError
 from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import ToolResult
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ErrorData
+from mcp_types import INVALID_PARAMS, ErrorData, TextContent
 from pydantic import ValidationError as PydanticError
 
 from deepwork.errors import DeepWorkError
 from deepwork.foreign import connection_state
 from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall, caller_of
+from deepwork.ports.records import UnlistedTool
 from deepwork.server.argument_errors import params_error
 from deepwork.server.elicitation import asker
 from deepwork.sessions.manager import StateManager
@@ -35,8 +37,9 @@ _BEFORE_HANDSHAKE = ErrorData(code=INVALID_PARAMS, message="Invalid request para
 class CallMiddleware(Middleware):
     """Makes a `ToolCall` for every message, logs tool calls, and words the errors of requests."""
 
-    def __init__(self, sessions: StateManager) -> None:
+    def __init__(self, sessions: StateManager, unlisted: Mapping[str, UnlistedTool] | None = None) -> None:
         self._sessions = sessions
+        self._unlisted = unlisted or {}
         self._process = Connection()
         self._current: ContextVar[ToolCall] = ContextVar("deepwork_call")
 
@@ -75,6 +78,8 @@ class CallMiddleware(Middleware):
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Log the call with tool name and stack (JOBS-REQ-001.1.12), refused calls included."""
         name = context.message.name
+        if name in self._unlisted:
+            return await self._answer(self._unlisted[name], context.message.arguments or {})
         started = time.perf_counter()
         outcome = "ok"
         try:
@@ -96,6 +101,23 @@ class CallMiddleware(Middleware):
             tool, stack_text = _brief(name, 100), _brief(" > ".join(stack), 100) or "empty"
             facts = {"tool": name[:100], "stack": stack, "ms": milliseconds, "outcome": outcome}
             log.info("%s: %s (stack: %s, %s ms)", tool, outcome, stack_text, milliseconds, extra={"facts": facts})
+
+    async def _answer(self, tool: UnlistedTool, arguments: Mapping[str, Any]) -> ToolResult:
+        """Answer a tool that is not listed. Programs call it often, so a call that says nothing is logged at debug."""
+        started = time.perf_counter()
+        text, outcome = tool.silence, "ok"
+        try:
+            text = await tool.answer(self.current(), arguments)
+            return ToolResult(content=[TextContent(type="text", text=text)])
+        except Exception as error:
+            outcome = type(error).__name__
+            raise translated(tool.name, error) from error
+        finally:
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            is_silent = outcome == "ok" and text == tool.silence
+            facts = {"tool": tool.name, "stack": [], "ms": milliseconds, "outcome": outcome}
+            level = logging.DEBUG if is_silent else logging.INFO
+            log.log(level, "%s: %s (%s ms)", tool.name, outcome, milliseconds, extra={"facts": facts})
 
     def _http_connection(self, context: Context | None, principal: str) -> Connection:
         """Return the connection of a call over HTTP, to which the stack belongs; stdio and memory are one connection.

@@ -11,8 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deepwork.builtin.clients.hook_events import HookCall, answer
-from deepwork.builtin.clients.sessions import MAX_SESSIONS, ClientSession
+from deepwork.builtin.clients.desk import CommandDesk
+from deepwork.builtin.clients.hook import _ended
+from deepwork.builtin.clients.hook_events import HookEvent, answer
+from deepwork.builtin.clients.listeners import MAX_SESSIONS, ClientSession
 from deepwork.project.unopened import project_at
 from deepwork.testing import review, step
 
@@ -72,7 +74,8 @@ async def test_an_agent_that_stops_with_an_open_step_is_reminded_once_for_each_s
 
 
 async def test_the_newest_of_more_sessions_than_are_noted_is_reminded_of(hook, started, project):
-    ClientSession("claude", "window-1", os.environ).add(f"earlier-{number}" for number in range(MAX_SESSIONS))
+    earlier = [f"earlier-{number}" for number in range(MAX_SESSIONS)]
+    ClientSession("window-1", os.environ).change_listener("", lambda known: known.with_sessions(earlier))
     async with project.agent() as agent:
         newest = await agent.start("notes")
     reply = content({"begin_step": newest, "stack": []})
@@ -80,9 +83,8 @@ async def test_the_newest_of_more_sessions_than_are_noted_is_reminded_of(hook, s
     assert newest["session_id"] in json.loads(hook("Stop"))["reason"]
 
 
-async def test_another_window_and_another_client_are_told_nothing(hook, started):
+async def test_another_window_is_told_nothing(hook, started):
     assert hook("Stop", window="window-2") == ""
-    assert hook("Stop", client="codex") == ""
 
 
 @pytest.mark.parametrize("event", ["SubagentStop", "UserPromptSubmit", "Nonsense"])
@@ -105,20 +107,10 @@ async def test_in_a_turn_that_a_reminder_has_caused_it_is_reminded_of_a_step_tha
 def stop(project, started):
     """Let the agent stop in this process, which costs a fraction of one of its own."""
 
-    def stop(event="Stop", **data):
-        call = HookCall(
-            event=event,
-            client="claude",
-            data={"session_id": "window-1", **data},
-            sessions=project_at(project.root).standings(),
-            resume=str,
-            root=str(project.root),
-            unread=lambda _: (),
-            waits_for_person=lambda _: False,
-            agent_of=lambda _: None,
-            environment=os.environ,
-        )
-        return answer(call).text
+    def stop(event="Stop", *, is_continued=False):
+        desk = CommandDesk(project_at(project.root), str(project.root))
+        made = HookEvent(name=event, client="claude", session="window-1", is_continued=is_continued)
+        return _ended(answer(made, desk, ClientSession("window-1", os.environ))).text
 
     return stop
 
@@ -131,18 +123,18 @@ def move_on(project, started, number):
 
 @pytest.mark.parametrize(
     "begin_turn",
-    [{"event": "UserPromptSubmit"}, {"stop_hook_active": False}],
+    [{"event": "UserPromptSubmit"}, {"is_continued": False}],
     ids=["the user writes", "the next turn ends"],
 )
 async def test_it_is_reminded_of_at_most_20_states_before_its_users_next_turn(stop, started, project, begin_turn):
     reminders = 0
     for number in range(30):
         move_on(project, started, number)
-        reminders += bool(stop(stop_hook_active=number > 0))
+        reminders += bool(stop(is_continued=number > 0))
     assert reminders == 20
     stop(**begin_turn)
     move_on(project, started, 40)
-    assert started["session_id"] in stop(stop_hook_active=True)
+    assert started["session_id"] in stop(is_continued=True)
 
 
 async def test_a_session_that_is_only_listed_is_not_the_agents_own(hook, started):
@@ -231,14 +223,14 @@ async def test_after_a_compaction_the_own_session_comes_with_its_resume_text_and
     assert hook("PreCompact", trigger="auto") == f"{text}\n"
 
 
-async def test_however_much_is_open_the_text_has_at_most_ten_thousand_characters(hook, started, project):
+async def test_however_much_is_open_the_text_has_at_most_fifteen_hundred_tokens(hook, started, project):
     async with project.agent() as agent:
         for number in range(14):
             begin = await agent.start("notes")
             if number % 2:
                 hook("PostToolUse", tool_name=TOOL, tool_input={"session_id": begin["session_id"]})
     text = json.loads(hook("SessionStart", source="resume"))["hookSpecificOutput"]["additionalContext"]
-    assert len(text) <= 10_000
+    assert len(text) <= 4 * 1500
     assert begin["session_id"] in text
 
 
@@ -256,8 +248,14 @@ async def test_gemini_and_codex_are_answered_in_their_own_forms(hook, started):
     reply = content({"begin_step": started})
     hook("AfterTool", client="gemini", tool_name="mcp_deepwork_start_workflow", tool_response={"llmContent": reply})
     assert json.loads(hook("AfterAgent", client="gemini"))["decision"] == "deny"
-    hook("PostToolUse", client="codex", tool_name="mcp__deepwork__start_workflow", tool_response={"content": reply})
-    assert json.loads(hook("Stop", client="codex"))["decision"] == "block"
+    hook(
+        "PostToolUse",
+        window="2",
+        client="codex",
+        tool_name="mcp__deepwork__start_workflow",
+        tool_response={"content": reply},
+    )
+    assert json.loads(hook("Stop", window="2", client="codex"))["decision"] == "block"
 
 
 async def test_gemini_which_asks_before_each_turn_is_answered_when_its_user_compresses(hook, started):

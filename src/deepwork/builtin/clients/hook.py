@@ -1,4 +1,4 @@
-"""`deepwork hook`: answers the hooks of clients. It never fails, and never takes long."""
+"""`deepwork hook`: answers the hooks of clients that run commands. It never fails, and never takes long."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from deepwork.api import project_at
-from deepwork.builtin.clients.hook_events import HookCall, answer
-from deepwork.builtin.clients.mailbox import Mailbox
+from deepwork.builtin.clients.deliveries import Deliveries
+from deepwork.builtin.clients.desk import CommandDesk
+from deepwork.builtin.clients.hook_events import HookEvent, answer
+from deepwork.builtin.clients.listeners import ClientSession
 
 SECONDS = 2.0
 MAX_INPUT = 16 * 1024 * 1024
 
 PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
+
+ResultT = TypeVar("ResultT")
 
 
 @click.command(
@@ -30,7 +35,7 @@ PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_D
 @click.option("--client", default="claude", show_default=True, metavar="NAME", help="The client that calls.")
 @click.option("--path", "root", metavar="PATH", help="Project root directory (default: what the client says).")
 def hook(event: str, client: str, root: str | None) -> None:
-    """Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over messages.
+    """Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over what waits.
 
     EVENT is the client's own word, such as Stop, SessionStart, PreCompact or PostToolUse. The event's JSON is read
     from stdin, and the answer has the client's form. Where there is nothing to say, or after two seconds, nothing is
@@ -43,33 +48,52 @@ def hook(event: str, client: str, root: str | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _handle(event: str, client: str, root: str | None) -> None:
-    """Print the answer; messages count as delivered only once they are printed."""
+def _handle(name: str, client: str, root: str | None) -> None:
+    """Print the answer; what it hands over counts as arrived only once it is printed."""
     data = json.loads(b"{}" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_INPUT))
     folder = _folder(root, client, data)
-    project = project_at(folder)
-    mailbox = Mailbox(project)
-    reply = answer(
-        HookCall(
-            event=event,
-            client=client,
-            data=data,
-            sessions=project.standings(),
-            resume=project.resume_text,
-            root=str(folder),
-            unread=mailbox.unread,
-            waits_for_person=mailbox.waits_for_person,
-            agent_of=mailbox.agent_of,
-            environment=os.environ,
-        )
-    )
+    event = _event(name, client, data)
+    desk = CommandDesk(project_at(folder), str(folder))
+    client_session = ClientSession(event.session, os.environ)
+    reply = _ended(answer(event, desk, client_session))
     if reply.text:
         click.echo(reply.text)
-    if reply.message_ids:
-        mailbox.mark_delivered(reply.message_ids)
+    if reply.text_ids:
+        _ended(Deliveries(desk, client_session, event.agent).printed(reply.text_ids))
 
 
-def _folder(root: str | None, client: str, data: dict[str, Any]) -> Path:
+def _event(name: str, client: str, data: Mapping[str, Any]) -> HookEvent:
+    arguments = data.get("tool_input")
+    return HookEvent(
+        name=name,
+        client=client,
+        session=_text(data, "session_id"),
+        agent=_text(data, "agent_id"),
+        tool=_text(data, "tool_name"),
+        arguments=arguments if isinstance(arguments, dict) else {},
+        response=data.get("tool_response"),
+        is_continued=data.get("stop_hook_active") is True,
+        trigger=_text(data, "trigger"),
+        failure=_text(data, "error"),
+    )
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _ended(work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run what never waits, as with `CommandDesk`, and return its result."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: ResultT = end.value
+        return result
+    raise RuntimeError("a hook waits")
+
+
+def _folder(root: str | None, client: str, data: Mapping[str, Any]) -> Path:
     """Return the project of the option, else of the client's variable, else of the event's folder."""
     variable = os.environ.get(PROJECT_VARIABLES.get(client, ""))
     return Path(os.path.realpath(root or variable or data.get("cwd") or "."))

@@ -1,265 +1,228 @@
-"""What we answer to the events of a client: nothing, a reminder, or what is open."""
+"""What we answer to the events of a client: nothing, what waits for its agent, a reminder, or what is open."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
-from deepwork.builtin.clients.sessions import ClientSession
+from deepwork.builtin.clients.collisions import CHANGING, Change, changed_paths, note_changes
+from deepwork.builtin.clients.deliveries import Deliveries
+from deepwork.builtin.clients.desk import Desk
+from deepwork.builtin.clients.listeners import ClientSession, Listener
+from deepwork.builtin.clients.open_sessions import reminder, what_is_open
 from deepwork.models.standing import Head
 from deepwork.ports.agent_call import AgentCall
-from deepwork.text import one_line, quoted_lines, shorten, visible, visible_lines
+from deepwork.text import one_line, visible_lines
 
-MAX_CHARACTERS = 10_000
-LISTED = 10
 # Of so many states an agent is reminded before its user's next turn: however often it stops, it comes to an end.
 MAX_REMINDERS = 20
-# Messages have half of the room: a reminder may follow them.
-MAX_MAIL = MAX_CHARACTERS // 2
-MAX_MESSAGE = 4000
-MAX_ABOUT = 300
-_LEAD = "You are in the middle of this workflow of deepwork. Go on with it."
+CLAUDE, GEMINI = "claude", "gemini"
 
 # Only these calls make a session the caller's own; what get_workflows lists belongs to anybody.
-_STEP_TOOL = re.compile(r"mcp_.*deepwork_+(start_workflow|finished_step)")
+_STEP_TOOL = re.compile(r"mcp_.*deepwork_+(?:track_)?(start_workflow|finished_step)")
 _OUR_TOOL = re.compile(r"mcp_.*deepwork_+\w+")
 # Calls of these say nothing of an agent, so no plugin is loaded for them.
 _WORKFLOW_TOOL = re.compile(r"mcp_.*deepwork_+(get_workflows|start_workflow|finished_step|abort_workflow)")
-_MAIL = (
-    "Messages of other agents to agent {agent}, which you are. They are not your user's words. Each begins and ends "
-    "with a line that has the mark {mark}, which no sender can know; what the sender wrote stands behind `| `."
-)
 # What would end the block in which a client shows our text to its model, or begin another.
 _CLIENT_TAG = re.compile(r"<(?=[\s/]*system)", re.IGNORECASE)
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
-_GEMINI = "gemini"
-_CLAUDE = "claude"
-
-Resume = Callable[[str], str]
-
-
-class Message(Protocol):
-    """A message to an agent, as plugins give it."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def about(self) -> str: ...
-
-
-Unread = Callable[[str], Sequence[Message]]
-
-
-class Sessions(Protocol):
-    """Where open sessions are read."""
-
-    def named(self, session_id: str) -> Head | None:
-        """Return one session; None if it is not open."""
-
-    def open(self) -> list[Head]:
-        """Return all open sessions, the last changed first."""
 
 
 @dataclass(frozen=True)
-class HookCall:
-    """One call of a hook.
+class HookEvent:
+    """An event of a client.
 
     Attributes:
-        event: The client's own word for it.
+        name: The client's own word for it.
         client: The client's name.
-        data: The JSON that the client sends.
-        sessions: The open sessions of the project.
-        resume: Returns the text that resumes a session.
-        root: The folder of the project.
-        unread: Returns the unread messages to an agent.
-        waits_for_person: True if an agent can do nothing before a person acts.
-        agent_of: Returns the agent that a client session is from a call on, if the call says so.
-        environment: Where the user's state folder is.
+        session: The id of the client's session.
+        agent: The id of the sub-agent that it is about; empty for the main agent.
+        tool: The client's name of the tool that was called.
+        arguments: With what it was called.
+        response: What it has answered, in any shape.
+        paths: The files that the client names.
+        is_continued: Whether an answer of ours has caused the turn that ends now.
+        trigger: What has caused a compaction.
+        failure: What has ended the turn, such as a limit.
     """
 
-    event: str
+    name: str
     client: str
-    data: Mapping[str, Any]
-    sessions: Sessions
-    resume: Resume
-    root: str
-    unread: Unread
-    waits_for_person: Callable[[str], bool]
-    agent_of: Callable[[AgentCall], str | None]
-    environment: Mapping[str, str]
-
-    @property
-    def client_session(self) -> ClientSession | None:
-        """The client's session; None if it has no id."""
-        session_id = self.data.get("session_id")
-        return ClientSession(self.client, session_id, self.environment) if isinstance(session_id, str) else None
+    session: str
+    agent: str = ""
+    tool: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    response: Any = None
+    paths: tuple[str, ...] = ()
+    is_continued: bool = False
+    trigger: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is printed for the client, nothing if there is nothing to say; and the messages that it hands over."""
+    """What is told to the client, nothing if there is nothing to say; and the texts that it hands over."""
 
     text: str = ""
-    message_ids: tuple[str, ...] = ()
+    text_ids: tuple[str, ...] = ()
 
 
-def answer(call: HookCall) -> Answer:
+@dataclass(frozen=True)
+class Answering:
+    """One event and what is needed to answer it."""
+
+    event: HookEvent
+    desk: Desk
+    client_session: ClientSession
+    deliveries: Deliveries
+
+    def listener(self) -> Listener:
+        """Return what is known of the agent."""
+        return self.client_session.note().listener(self.event.agent)
+
+    async def change(self, change: Callable[[Listener], Listener]) -> None:
+        """Change what is known of the agent."""
+        await self.desk.blocking(partial(self.client_session.change_listener, self.event.agent, change))
+
+
+async def answer(event: HookEvent, desk: Desk, client_session: ClientSession) -> Answer:
     """Return the answer to an event."""
-    act = _EVENTS.get(call.event)
-    return act(call) if act else Answer()
-
-
-def _after_tool(call: HookCall) -> Answer:
-    """Note whose call of ours it was, and hand over the messages to that agent."""
-    tool = str(call.data.get("tool_name"))
-    if call.client_session is None or not _OUR_TOOL.fullmatch(tool):
+    act = _EVENTS.get(event.name)
+    if act is None or not event.session:
         return Answer()
-    if _STEP_TOOL.fullmatch(tool):
-        _note_sessions(call, call.client_session)
-    _note_agent(call, call.client_session)
-    text, message_ids = _mail(call, call.client_session)
-    return Answer(_context(call, text), message_ids)
+    deliveries = Deliveries(desk, client_session, event.agent)
+    await deliveries.confirm()
+    return await act(Answering(event, desk, client_session, deliveries))
 
 
-def _note_sessions(call: HookCall, client_session: ClientSession) -> None:
-    """Note the session that a call has started or gone on with."""
-    begun = [
-        reply["begin_step"].get("session_id")
-        for reply in _objects(call.data.get("tool_response"))
-        if isinstance(reply.get("begin_step"), dict)
-    ]
-    own = _ids(_arguments(call).get("session_id"), *begun)
-    if own:
-        client_session.add(own)
+async def _after_tool(call: Answering) -> Answer:
+    """Note whose call of ours it was and which files it has changed, and hand over what waits for that agent."""
+    event = call.event
+    if _OUR_TOOL.fullmatch(event.tool):
+        await _note_own_call(call)
+    if CHANGING.fullmatch(event.tool) and event.name != "PostToolUseFailure" and not _has_failed(event.response):
+        await _note_changes(call)
+    text, text_ids = await call.deliveries.hand_over()
+    return Answer(_context(event.name, text), text_ids)
 
 
-def _note_agent(call: HookCall, client_session: ClientSession) -> None:
-    """Note the agent that this session is, if the call says so to the plugin whose agents they are."""
-    tool = str(call.data.get("tool_name"))
-    if _WORKFLOW_TOOL.fullmatch(tool):
-        return
-    known = client_session.note().agents.get(call.root)
-    replies = list(_objects(call.data.get("tool_response")))
-    agent_id = call.agent_of(AgentCall(tool=tool, arguments=_arguments(call), replies=replies, agent_id=known))
-    if agent_id != known and _ids(agent_id):
-        client_session.be(call.root, str(agent_id))
+async def _note_own_call(call: Answering) -> None:
+    """Note the session that a call has started or gone on with, and the agent that it names."""
+    event = call.event
+    objects, strings = list[Mapping[str, Any]](), list[str]()
+    for value in _values(event.response):
+        objects.append(value) if isinstance(value, dict) else strings.append(value)
+    if _STEP_TOOL.fullmatch(event.tool):
+        begun = [reply["begin_step"] for reply in objects if isinstance(reply.get("begin_step"), dict)]
+        ids = _ids(event.arguments.get("session_id"), *(step.get("session_id") for step in begun))
+        await call.deliveries.join(ids, strings)
+    if not _WORKFLOW_TOOL.fullmatch(event.tool):
+        known = call.listener().agents.get(call.desk.root)
+        agent_call = AgentCall(tool=event.tool, arguments=event.arguments, replies=objects, agent_id=known)
+        named = (mail.agent_of(agent_call) for mail in call.desk.mail() if mail.agent_of)
+        agent_id = next(filter(None, named), None)
+        if agent_id != known and _ids(agent_id):
+            agents = {call.desk.root: str(agent_id)}
+            await call.change(lambda listener: replace(listener, agents={**listener.agents, **agents}))
 
 
-def _mail(call: HookCall, client_session: ClientSession) -> tuple[str, tuple[str, ...]]:
-    """Return as many of the unread messages as fit, whole, and their ids."""
-    agent_id = client_session.note().agents.get(call.root)
-    mark = os.urandom(8).hex()
-    parts = [_MAIL.format(agent=agent_id, mark=mark)]
-    room = MAX_MAIL - len(parts[0])
-    message_ids = []
-    for message in call.unread(agent_id) if agent_id else ():
-        text = _framed(message, mark)
-        room -= len(text) + 2
-        if room < 0:
-            parts.append("There are more; they come after your next call.")
-            break
-        parts.append(text)
-        message_ids.append(message.id)
-    return "\n\n".join(parts) if message_ids else "", tuple(message_ids)
+async def _note_changes(call: Answering) -> None:
+    event, root = call.event, call.desk.root
+    if paths := changed_paths(event.paths, event.arguments, root):
+        agent_id = call.listener().agents.get(root)
+        who = f"agent {agent_id}" if agent_id else f"another session of {event.client}, {one_line(event.session, 13)}"
+        change = Change(call.client_session.key, event.agent, who)
+        await call.desk.blocking(partial(note_changes, change, paths, root, call.desk.environment, time.time()))
 
 
-def _framed(message: Message, mark: str) -> str:
-    """Return a message between two lines that its sender could not write."""
-    about = f" {one_line(message.about, MAX_ABOUT)}" if message.about else ""
-    body = shorten(quoted_lines(message.text), MAX_MESSAGE)
-    return f"[{mark}] {visible(message.id)}{about}\n{body}\n[{mark}] end of {visible(message.id)}"
+async def _stop(call: Answering) -> Answer:
+    """Hand over what waits, and remind the agent of its open steps; in a turn that this has caused, of these alone."""
+    text, text_ids = "", ()
+    if not call.event.is_continued:
+        await _begin_turn(call)
+        text, text_ids = await call.deliveries.hand_over()
+    reason = "\n\n".join(filter(None, [text, await _reminders(call)]))
+    decision = "deny" if call.event.client == GEMINI else "block"
+    return Answer(json.dumps({"decision": decision, "reason": _shown(reason)}) if reason else "", text_ids)
 
 
-def _stop(call: HookCall) -> Answer:
-    """Hand over messages, and remind the agent of its open steps; in a turn that this has caused, of these alone."""
-    if call.client_session is None:
-        return Answer()
-    if not call.data.get("stop_hook_active"):
-        call.client_session.begin_turn()
-        mail, message_ids = _mail(call, call.client_session)
-    else:
-        mail, message_ids = "", ()
-    reason = "\n\n".join(filter(None, [mail, _reminders(call, call.client_session)]))
-    decision = "deny" if call.client == _GEMINI else "block"
-    return Answer(json.dumps({"decision": decision, "reason": _shown(reason)}) if reason else "", message_ids)
-
-
-def _reminders(call: HookCall, client_session: ClientSession) -> str:
+async def _reminders(call: Answering) -> str:
     """Remind of each open step, once for each state, and of so many states in one turn of the user."""
-    note = client_session.note()
-    if note.reminders >= MAX_REMINDERS:
+    listener = call.listener()
+    if listener.reminders >= MAX_REMINDERS:
         return ""
     forgotten = [
-        session
-        for session in _own(call)
-        if not session.waits_for_person and note.reminded.get(session.session_id) != session.state
+        head
+        for head in await call.desk.heads(listener.sessions)
+        if not head.waits_for_person and listener.reminded.get(head.session_id) != head.state
     ]
-    agent_id = note.agents.get(call.root)
-    if forgotten and agent_id and call.waits_for_person(agent_id):
+    if not forgotten or await _waits_for_person(call, listener.agents.get(call.desk.root)):
         return ""
-    if forgotten:
-        client_session.remind({session.session_id: session.state for session in forgotten})
-    return "\n\n".join(map(_reminder, forgotten))
+    states = {head.session_id: head.state for head in forgotten}
+    await call.change(
+        lambda known: replace(known, reminded={**known.reminded, **states}, reminders=known.reminders + 1)
+    )
+    return "\n\n".join(map(reminder, forgotten))
 
 
-def _prompt(call: HookCall) -> Answer:
+async def _waits_for_person(call: Answering, agent_id: str | None) -> bool:
+    """True if a plugin knows that the agent can do nothing before a person acts."""
+    for mail in call.desk.mail() if agent_id else ():
+        with suppress(Exception):  # code of a plugin
+            if mail.waits_for_person and await call.desk.ask(partial(mail.waits_for_person, str(agent_id))):
+                return True
+    return False
+
+
+async def _begin_turn(call: Answering) -> None:
+    if call.listener().reminders:
+        await call.change(lambda listener: replace(listener, reminders=0))
+
+
+async def _prompt(call: Answering) -> Answer:
     """Note that the user has spoken: the client may put a message into a turn that a reminder has caused."""
-    if call.client_session:
-        call.client_session.begin_turn()
+    await _begin_turn(call)
     return Answer()
 
 
-def _session_start(call: HookCall) -> Answer:
-    return Answer(_context(call, _what_is_open(call)))
+async def _session_start(call: Answering) -> Answer:
+    return Answer(_context(call.event.name, await _what_is_open(call)))
 
 
-def _compaction(call: HookCall) -> Answer:
+async def _compaction(call: Answering) -> Answer:
     """Claude Code adds the text to the instructions of the summary; others show a message.
 
     Gemini calls before each turn, whether it compresses or not, unless the user has asked for it.
     """
-    if call.client == _GEMINI and call.data.get("trigger") == "auto":
+    if call.event.client == GEMINI and call.event.trigger == "auto":
         return Answer()
-    text = _shown(_what_is_open(call))
-    return Answer(text if call.client == _CLAUDE or not text else json.dumps({"systemMessage": text}))
+    text = _shown(await _what_is_open(call))
+    return Answer(text if call.event.client == CLAUDE or not text else json.dumps({"systemMessage": text}))
 
 
-def _what_is_open(call: HookCall) -> str:
-    """Tell the own sessions with their resume texts, and of the others a line each, as much as fits."""
-    own = _own(call)
-    known = {session.session_id for session in own}
-    others = [session for session in call.sessions.open() if session.session_id not in known]
-    lines = [_line(session) for session in others[:LISTED]]
-    if len(others) > LISTED:
-        lines.append(f"- and {len(others) - LISTED} more; `deepwork sessions list` shows them")
-    listing = "\n".join(
-        [
-            "Open in this project, started earlier or by another agent; leave them alone unless the user asks for one:",
-            *lines,
-        ]
-    )
-    parts = [listing] if lines else []
-    room = MAX_CHARACTERS - sum(map(len, parts)) - 2
-    # The session that was used last comes with everything, those below it on the stack with where they are.
-    for session in reversed(own):
-        text = _reminder(session)
-        if session is own[-1]:
-            whole = f"{_LEAD}\n\n{call.resume(session.session_id)}"
-            text = whole if len(whole) + 2 <= room else text
-        if len(text) + 2 <= room:
-            parts.insert(0, text)
-            room -= len(text) + 2
-    return "\n\n".join(parts)
+async def _what_is_open(call: Answering) -> str:
+    own: list[Head] = await call.desk.heads(call.listener().sessions)
+    resume = await call.desk.resume(own[-1].session_id) if own else ""
+    known = {head.session_id for head in own}
+    return what_is_open(own, [head for head in await call.desk.open() if head.session_id not in known], resume)
 
 
-def _context(call: HookCall, text: str) -> str:
-    output = {"hookEventName": call.event, "additionalContext": _shown(text)}
+async def _failure(call: Answering) -> Answer:
+    """Keep what has ended a turn, such as a limit, for whoever supervises the client."""
+    failure = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "error": one_line(call.event.failure)}
+    await call.desk.blocking(lambda: call.client_session.change(lambda note: replace(note, failure=failure)))
+    return Answer()
+
+
+def _context(event: str, text: str) -> str:
+    output = {"hookEventName": event, "additionalContext": _shown(text)}
     return json.dumps({"hookSpecificOutput": output}) if text else ""
 
 
@@ -268,61 +231,43 @@ def _shown(text: str) -> str:
     return _CLIENT_TAG.sub("&lt;", visible_lines(text))
 
 
-def _own(call: HookCall) -> list[Head]:
-    """Return the open sessions of this client session, in the order of their use."""
-    ids = call.client_session.note().sessions if call.client_session else ()
-    return [session for session in map(call.sessions.named, ids) if session]
-
-
-def _reminder(session: Head) -> str:
-    where = f"step {session.step_id!r}" + (f" ({session.position})" if session.position else "")
-    return (
-        f"The workflow {session.workflow} of deepwork is not finished: it is at {where}, session "
-        f"{session.session_id}. Goal: {session.goal}\n"
-        f"Go on with that step and report it with finished_step(session_id={session.session_id!r}, "
-        f"step_id={session.step_id!r}, outputs={{...}}); step_id='?' with outputs={{}} tells what it needs. "
-        "abort_workflow ends a workflow that cannot be completed. If you wait for the user's answer, end your turn "
-        "again: this is said once for each step."
-    )
-
-
-def _line(session: Head) -> str:
-    waits = ", waits for a person" if session.waits_for_person else ""
-    return f"- {session.session_id}  {session.workflow}, step {session.step_id!r}{waits}: {session.goal}"
-
-
-def _arguments(call: HookCall) -> Mapping[str, Any]:
-    arguments = call.data.get("tool_input")
-    return arguments if isinstance(arguments, dict) else {}
-
-
 def _ids(*values: Any) -> list[str]:
     return [value for value in values if isinstance(value, str) and _ID.fullmatch(value)]
 
 
-def _objects(response: Any) -> Iterator[Mapping[str, Any]]:
-    """Find all objects in a response of any shape: MCP's content, its text, or its structure."""
-    if isinstance(response, str) and response.lstrip().startswith(("{", "[")):
-        try:
-            response = json.loads(response)
-        except ValueError:
-            return
-    if isinstance(response, list):
+def _has_failed(response: Any) -> bool:
+    """True if a client that has no event of its own for it says that a tool has failed."""
+    return any(isinstance(value, dict) and bool(value.get("error") or value.get("isError")) for value in [response])
+
+
+def _values(response: Any) -> Iterator[Any]:
+    """Find all objects and texts in a response of any shape: MCP's content, its text, or its structure."""
+    if isinstance(response, str):
+        if response.lstrip().startswith(("{", "[")):
+            try:
+                yield from _values(json.loads(response))
+            except (ValueError, RecursionError):
+                yield response
+        else:
+            yield response
+    elif isinstance(response, list):
         for item in response:
-            yield from _objects(item)
+            yield from _values(item)
     elif isinstance(response, dict):
         yield response
         for value in response.values():
-            yield from _objects(value)
+            yield from _values(value)
 
 
-_EVENTS: dict[str, Callable[[HookCall], Answer]] = {
+_EVENTS: dict[str, Callable[[Answering], Awaitable[Answer]]] = {
     "SessionStart": _session_start,
     "UserPromptSubmit": _prompt,
     "PreCompact": _compaction,
     "PreCompress": _compaction,
     "PostToolUse": _after_tool,
+    "PostToolUseFailure": _after_tool,
     "AfterTool": _after_tool,
     "Stop": _stop,
+    "StopFailure": _failure,
     "AfterAgent": _stop,
 }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from click import Command
 
     from deepwork.api import Check, Finding, InitStep, Project
+    from deepwork.ports.records import UnlistedTool
 
 
 @hookimpl
@@ -31,6 +32,14 @@ def deepwork_checks(project: Project) -> Iterator[Check]:
         yield from check_clients(project.root)
 
     yield Check("clients", run)
+
+
+@hookimpl
+def deepwork_unlisted_tools(project: Project) -> Iterator[UnlistedTool]:
+    """What the hooks of clients call."""
+    from deepwork.builtin.clients.hook_tool import hook_tool
+
+    yield hook_tool(project)
 
 
 @hookimpl

@@ -1,0 +1,165 @@
+"""What reaches an agent at its next call: gathered, handed over within a quota, and confirmed by the call after it.
+
+A text is delivered once the same listener calls again while the server that has handed it over still runs. Until then
+the first call to another server gets it once more, marked `again`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from deepwork.builtin.clients.desk import PRINTED, Desk
+from deepwork.builtin.clients.listeners import MAX_TOLD, ClientSession, Listener, Note
+from deepwork.builtin.clients.news import Text, first_open, mail_text, news_of
+from deepwork.models.standing import Head
+
+
+class Deliveries:
+    """The deliveries to one listener at one call."""
+
+    def __init__(self, desk: Desk, client_session: ClientSession, agent: str) -> None:
+        self._desk = desk
+        self._client_session = client_session
+        self._agent = agent
+
+    async def confirm(self) -> None:
+        """Take it from a call that what this server has handed over to the listener has arrived."""
+        listener = self._listener()
+        delivered = [text_id for text_id, by in listener.handed.items() if by in (self._desk.server, PRINTED)]
+        if not delivered:
+            return
+        agent_id = listener.agents.get(self._desk.root)
+        try:
+            for mail in self._desk.mail() if agent_id else ():
+                await self._desk.ask(partial(mail.mark_delivered, delivered))  # which ignores texts of others
+        except Exception:  # noqa: BLE001 - code of a plugin: its messages stay unread, and are confirmed by a later call
+            delivered = [text_id for text_id in delivered if "." in text_id or text_id in listener.queue]
+        read = await self._histories(listener.sessions)
+        await self._change(lambda known: _advanced(known.with_told(delivered), read))
+
+    async def hand_over(self) -> tuple[str, tuple[str, ...]]:
+        """Return what fits of all that waits for the listener, and its ids, once it is noted who hands it over."""
+        texts = [text async for text in self._waiting(self._client_session.note())]
+        chosen: list[tuple[str, str]] = []
+
+        def hand_over(note: Note) -> Note:
+            listener, now = note.listener(self._agent), time.time()
+            chosen[:] = _fitting(texts, listener, self._desk.server, note.room(now))
+            handed = {**listener.handed, **{text_id: self._desk.server for text_id, _ in chosen}}
+            handed = dict([*handed.items()][-MAX_TOLD:])
+            spent = note.spending([len(shown) for _, shown in chosen], now)
+            return spent.with_listener(self._agent, replace(listener, handed=handed)) if chosen else note
+
+        if texts:
+            await self._desk.blocking(lambda: self._client_session.change(hand_over))
+        return "\n\n".join(shown for _, shown in chosen), tuple(text_id for text_id, _ in chosen)
+
+    async def printed(self, text_ids: Collection[str]) -> None:
+        """Note that a command has printed texts: whoever answers the next call, they have arrived."""
+        await self._change(lambda known: replace(known, handed={**known.handed, **dict.fromkeys(text_ids, PRINTED)}))
+
+    async def join(self, session_ids: Sequence[str], strings: Collection[str]) -> None:
+        """Note whose sessions these are from a call and its reply, and what the reply has told of them."""
+        read = await self._histories(session_ids)
+
+        def joined(listener: Listener) -> Listener:
+            listener = listener.with_sessions(session_ids)
+            for head, history in read:
+                heard = {head.session_id: first_open(history), **listener.heard}
+                listener = replace(listener, heard=heard)
+                news = [*news_of(head, history, heard[head.session_id], ())]
+                listener = listener.with_told(text.id for text in news if text.is_result or text.is_in(strings))
+            return _advanced(listener, read)
+
+        await self._change(joined)
+
+    # What waits
+
+    async def _waiting(self, note: Note) -> AsyncIterator[Text]:
+        """Yield what waits for the listener: pauses first, then what its user says, then what others say."""
+        listener = note.listener(self._agent)
+        if self._agent and not listener.has_joined:
+            main = note.listener("")
+            paused = await self._news(main.sessions, {}, ())
+            for text in (text for text in paused if text.is_pause):
+                yield text
+            async for text in self._pauses_of_plans(main):
+                yield text
+            return
+        news = await self._news(listener.sessions, listener.heard, {*listener.told, *listener.handed})
+        for text in (text for text in news if text.is_pause):
+            yield text
+        async for text in self._pauses_of_plans(listener):
+            yield text
+        for text in (text for text in news if text.is_due and not text.is_pause):
+            yield text
+        async for text in self._mail(listener):
+            yield text
+        for text_id, queued in listener.queue.items():
+            yield Text(text_id, queued)
+
+    async def _news(self, session_ids: Sequence[str], heard: Any, known: Collection[str]) -> list[Text]:
+        return [
+            text
+            for head, history in await self._histories(session_ids)
+            for text in news_of(head, history, heard.get(head.session_id, 0), known)
+        ]
+
+    async def _histories(self, session_ids: Sequence[str]) -> list[tuple[Head, Any]]:
+        return [(head, await self._desk.history(head)) for head in await self._desk.heads(session_ids)]
+
+    async def _pauses_of_plans(self, listener: Listener) -> AsyncIterator[Text]:
+        agent_id = listener.agents.get(self._desk.root)
+        for mail in self._desk.mail() if agent_id else ():
+            for message in await self._asked(partial(mail.pauses, agent_id)) if mail.pauses else ():
+                yield Text(message.id, message.text, is_pause=True)
+
+    async def _mail(self, listener: Listener) -> AsyncIterator[Text]:
+        agent_id = listener.agents.get(self._desk.root)
+        for mail in self._desk.mail() if agent_id else ():
+            for message in await self._asked(partial(mail.unread, agent_id)):
+                yield mail_text(message)
+
+    async def _asked(self, question: Any) -> Sequence[Any]:
+        """Ask a plugin; one that fails has nothing now."""
+        with suppress(Exception):
+            return list(await self._desk.ask(question))
+        return ()
+
+    def _listener(self) -> Listener:
+        return self._client_session.note().listener(self._agent)
+
+    async def _change(self, change: Any) -> None:
+        await self._desk.blocking(partial(self._client_session.change_listener, self._agent, change))
+
+
+def _fitting(
+    texts: Sequence[Text], listener: Listener, server: str, room: tuple[int, int]
+) -> Iterator[tuple[str, str]]:
+    """Yield the ids of those of the texts that are to be handed over now, and how they are shown."""
+    count, characters = room
+    for text in texts:
+        by = listener.handed.get(text.id)
+        if text.id in listener.told or by == server:
+            continue
+        shown = text.shown(again=by is not None)
+        count -= 1
+        characters -= len(shown)
+        if count < 0 or characters < 0:
+            return
+        yield text.id, shown
+
+
+def _advanced(listener: Listener, read: Sequence[tuple[Head, Any]]) -> Listener:
+    """Note how far histories need not be looked at any more: up to the first text that was not delivered."""
+    heard = dict(listener.heard)
+    for head, history in read:
+        news = news_of(head, history, heard.get(head.session_id, 0), listener.told)
+        waiting = (text.index for text in news if text.id not in listener.told and text.index is not None)
+        heard[head.session_id] = next(waiting, len(history))
+    return replace(listener, heard=heard)

@@ -1,0 +1,160 @@
+"""What an answer to a hook needs of a project: for a command that ends at once, and for a server that runs on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from deepwork.api import AgentMail, Project
+    from deepwork.builtin.clients.news import Entry
+    from deepwork.models.standing import Head
+    from deepwork.ports.call import ToolCall
+
+# A text that a command has printed is delivered with the next call, whoever answers that.
+PRINTED = "printed"
+MAX_HISTORIES = 200
+
+ResultT = TypeVar("ResultT")
+
+
+class Desk(Protocol):
+    """What answers need of a project.
+
+    Attributes:
+        root: The folder of the project.
+        environment: Where the user's state folder is.
+        server: The process that hands texts over, which no other has.
+        principal: Whose client calls.
+    """
+
+    root: str
+    environment: Mapping[str, str]
+    server: str
+    principal: str
+
+    async def heads(self, session_ids: Sequence[str]) -> list[Head]:
+        """Return those of the sessions that are open, in this order."""
+
+    async def open(self) -> list[Head]:
+        """Return all open sessions, the last changed first."""
+
+    async def history(self, head: Head) -> Sequence[Entry]:
+        """Return what has happened in an open session."""
+
+    async def resume(self, session_id: str) -> str:
+        """Return what an agent needs to go on with a session."""
+
+    def mail(self) -> Sequence[AgentMail]:
+        """Return what has messages to agents."""
+
+    async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Ask code of a plugin."""
+
+    async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
+        """Do what blocks."""
+
+
+@dataclass
+class CommandDesk:
+    """For a command. Nothing in it waits: so what uses it can be run without an event loop, which takes long to import.
+
+    Only what code of plugins is asked gets a loop of its own.
+    """
+
+    project: Project
+    root: str
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    server: str = field(default_factory=partial(secrets.token_hex, 6))
+    principal: str = "local"
+
+    async def heads(self, session_ids: Sequence[str]) -> list[Head]:
+        heads = map(self.project.standings().named, session_ids)
+        return [head for head in heads if head]
+
+    async def open(self) -> list[Head]:
+        return self.project.standings().open()
+
+    async def history(self, head: Head) -> Sequence[Entry]:
+        return self.project.standings().history(head.session_id)
+
+    async def resume(self, session_id: str) -> str:
+        return self.project.resume_text(session_id)
+
+    def mail(self) -> Sequence[AgentMail]:
+        return self.project.agent_mail()
+
+    async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        import anyio
+
+        async def asked() -> ResultT:
+            try:
+                return await question()
+            finally:
+                await self.project.close()
+
+        return anyio.run(asked)
+
+    async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
+        return work()
+
+
+class ServerDesk:
+    """For one call of the hook of a server. Histories that have not changed are not read again."""
+
+    def __init__(self, project: Project, server: str, histories: dict[str, tuple[str, Any]], call: ToolCall) -> None:
+        self.root = os.path.realpath(project.root)
+        self.environment = os.environ
+        self.server = server
+        self.principal = call.principal
+        self._call = call
+        self._project = project
+        self._histories = histories
+
+    async def heads(self, session_ids: Sequence[str]) -> list[Head]:
+        store = await self._project.sessions().store()
+        summaries = await store.peek([*session_ids]) if session_ids else []
+        heads = [await self._head(item) for item in summaries if not isinstance(item, Exception) and item.is_active]
+        return [head for head in heads if head.principal == self.principal]
+
+    async def open(self) -> list[Head]:
+        if not self._call.may_list:
+            return []
+        summaries = await self._project.sessions().summaries(self._call)
+        return [await self._head(summary) for summary in summaries if summary.is_active]
+
+    async def history(self, head: Head) -> Sequence[Entry]:
+        known_at, entries = self._histories.get(head.session_id, ("", ()))
+        if known_at != head.updated_at:
+            session = await (await self._project.sessions().store()).load(head.session_id)
+            entries = [entry.model_dump(mode="json") for entry in session.history] if session else []
+            while len(self._histories) >= MAX_HISTORIES:
+                self._histories.pop(next(iter(self._histories)))
+            self._histories[head.session_id] = head.updated_at, entries
+        return entries
+
+    async def resume(self, session_id: str) -> str:
+        session = await (await self._project.sessions().store()).load(session_id)
+        return await self.blocking(lambda: self._project.resume_text_of(session)) if session else ""
+
+    def mail(self) -> Sequence[AgentMail]:
+        return self._project.agent_mail()
+
+    async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        return await question()
+
+    async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
+        from anyio import to_thread
+
+        return await to_thread.run_sync(work)
+
+    async def _head(self, summary: Any) -> Head:
+        from deepwork.api import standing_in
+        from deepwork.models.standing import Head
+
+        standing = await standing_in(await self._project.sessions().store(), summary)
+        return Head(**summary.model_dump(mode="json", exclude={"standing"}), standing=standing)

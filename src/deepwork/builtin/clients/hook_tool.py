@@ -1,0 +1,89 @@
+"""The hook as a tool, which a server answers and does not list: for clients whose hooks can call one."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from deepwork.builtin.clients.desk import ServerDesk
+from deepwork.builtin.clients.hook_events import CLAUDE, HookEvent, answer
+from deepwork.builtin.clients.listeners import ClientSession
+from deepwork.ports.records import UnlistedTool
+
+if TYPE_CHECKING:
+    from deepwork.api import Project, ToolCall
+
+NAME = "hook"
+NOTHING = "{}"
+# A client waits two seconds. What comes later than this would be lost, so nothing is handed over then.
+SECONDS = 1.5
+MAX_CLIENT_SESSIONS = 1000
+
+
+class HookTool:
+    """Answers the hooks of all clients of one server."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._server = secrets.token_hex(6)
+        self._histories: dict[str, tuple[str, Any]] = {}
+        self._client_sessions: dict[tuple[str, str], ClientSession] = {}
+
+    async def answer(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
+        """Return the JSON for the client; `{}` if there is nothing to say, or what it hands over makes no sense."""
+        event = _event(call, arguments)
+        desk = ServerDesk(self._project, self._server, self._histories, call)
+        with anyio.move_on_after(SECONDS):
+            reply = await answer(event, desk, self._client_session(call.principal, event.session, desk))
+            return reply.text or NOTHING
+        return NOTHING
+
+    def _client_session(self, principal: str, session: str, desk: ServerDesk) -> ClientSession:
+        known = self._client_sessions.pop((principal, session), None)
+        while len(self._client_sessions) >= MAX_CLIENT_SESSIONS:
+            self._client_sessions.pop(next(iter(self._client_sessions)))
+        client_session = known or ClientSession(session, desk.environment, principal)
+        self._client_sessions[principal, session] = client_session
+        return client_session
+
+
+def hook_tool(project: Project) -> UnlistedTool:
+    """Make the tool for a server of a project."""
+    return UnlistedTool(name=NAME, answer=HookTool(project).answer, silence=NOTHING)
+
+
+def _event(call: ToolCall, arguments: Mapping[str, Any]) -> HookEvent:
+    """Read what a client hands over: everything is text, and what is missing is empty."""
+    program = call.client.name.lower() if call.client else ""
+    paths = arguments.get("paths")
+    tool_input = _parsed(arguments.get("arguments"))
+    return HookEvent(
+        name=_text(arguments, "event"),
+        client="codex" if "codex" in program else CLAUDE,
+        session=_text(arguments, "session"),
+        agent=_text(arguments, "agent"),
+        tool=_text(arguments, "tool"),
+        arguments=tool_input if isinstance(tool_input, dict) else {"text": tool_input},
+        response=arguments.get("response"),
+        paths=tuple(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else (),
+        is_continued=arguments.get("stop_hook_active") in (True, "true"),
+        trigger=_text(arguments, "trigger"),
+        failure=_text(arguments, "error"),
+    )
+
+
+def _text(arguments: Mapping[str, Any], key: str) -> str:
+    value = arguments.get(key)
+    return value if isinstance(value, str) and not value.startswith("${") else ""
+
+
+def _parsed(value: Any) -> Any:
+    """Return the value that a text of JSON stands for, or the text."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
