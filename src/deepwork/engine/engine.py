@@ -34,7 +34,7 @@ from deepwork.errors import RunnerUnavailable, StateError, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
 from deepwork.gate.snapshot import Snapshot
-from deepwork.gate.work import Reviewer, Work
+from deepwork.gate.work import Reviewers, Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.history import Waiting
@@ -405,7 +405,9 @@ class Engine:
         return self._clock().isoformat(timespec="microseconds")
 
 
-def _work(session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewer]) -> Work:
+def _work(
+    session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewers]
+) -> Work:
     """Return what the gate is to know of a reported step."""
     return Work(
         session_id=session.session_id,
