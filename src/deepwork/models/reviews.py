@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from deepwork.text import visible
 
@@ -57,7 +58,8 @@ class ReviewResult(BaseModel):
     passed: bool
     feedback: str
     criteria_results: list[CriterionResult]
-    findings: Annotated[list[Finding], Field(exclude_if=operator.not_)] = []
+    # Not in the schemas of tools, for which every conversation pays: a finding explains itself.
+    findings: Annotated[SkipJsonSchema[list[Finding]], Field(exclude_if=operator.not_)] = []
 
 
 @dataclass(frozen=True)
