@@ -13,7 +13,8 @@ const DAY_MS = 86_400_000;
 
 // What a session in a list does now; nothing if no agent was ever started for it.
 export function runWords({run, limit}) {
-  if (limit) return html`<span class="tone-warn">waits until ${moment(limit.until)}: ${limit.cause}</span>`;
+  if (limit && run?.state !== 'running')
+    return html`<span class="tone-warn">waits until ${moment(limit.until)}: ${limit.cause}</span>`;
   if (!run) return nothing;
   const cost = run.cost_usd === null ? nothing : html` · ${money(run.cost_usd)}`;
   if (run.state === 'running') return html`<span>${run.agent} works since ${moment(run.since)}${cost}</span>`;
