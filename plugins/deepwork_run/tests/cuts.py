@@ -3,6 +3,7 @@
     python plugins/deepwork_run/tests/cuts.py cuts    a job of 12 steps, cut at random points
     python plugins/deepwork_run/tests/cuts.py resume  the same cuts, and the client's own resume in place of the runner
     python plugins/deepwork_run/tests/cuts.py idle    what a runner takes while it waits
+    python plugins/deepwork_run/tests/cuts.py spending  what is counted, against what scripted programs print
 
 `cuts` kills the CLI, its server or the runner with SIGKILL, has a vendor refuse for three seconds, closes its
 connections, or has it say that the context is full, which headless programs do not compact; the vendor that begins
@@ -31,6 +32,7 @@ from pathlib import Path
 import anyio
 import click
 from scripted_vendor import Vendor
+from spending import histories
 from splintr import Tokenizer
 
 from deepwork.api import ToolCall, open_project
@@ -324,6 +326,14 @@ def resume(count: int = 20, seed: int = 1) -> Iterator[Row]:
     yield Row("tokens sent to go on, about", "", f"up to {max(book.prompts, default=0):,}", reached=True)
 
 
+def spending(count: int = 500, seed: int = 1) -> Iterator[Row]:
+    """Random histories of spending, against the programs' own books."""
+    counts = histories(count, seed)
+    equal = f"{counts['equal']} of {count} to the token and cent; {counts['tokens']:,} tokens"
+    yield Row(f"histories of spending, seed {seed}", "all equal", equal, counts["equal"] == count)
+    yield Row("stopped later than the request", "0", str(counts["stopped late"]), not counts["stopped late"])
+
+
 def idle() -> Iterator[Row]:
     """A runner that waits for an hour."""
     programs = node_programs()
@@ -372,14 +382,17 @@ def used(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+FIGURES = {"cuts": cuts, "resume": resume, "spending": spending}
+
+
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]…", type=click.Choice(["cuts", "resume", "idle"]))
-@click.option("--runs", default=100, show_default=True, help="How many runs `cuts` and `resume` make.")
+@click.argument("names", nargs=-1, metavar="[NAME]…", type=click.Choice([*FIGURES, "idle"]))
+@click.option("--runs", default=100, show_default=True, help="How many runs each but `idle` makes.")
 @click.option("--seed", default=1, show_default=True, help="The same seed cuts at the same points.")
 def main(names: tuple[str, ...], runs: int, seed: int) -> None:
     """Measure these, or all; a figure that is missed is shown as missed."""
-    for name in names or ("cuts", "resume", "idle"):
-        for row in idle() if name == "idle" else {"cuts": cuts, "resume": resume}[name](runs, seed):
+    for name in names or (*FIGURES, "idle"):
+        for row in idle() if name == "idle" else FIGURES[name](runs, seed):
             result = "ok" if row.reached else "missed"
             click.echo(f"{row.figure:<38}  {row.goal:<26}  {row.measured:<58}  {result}")
 
