@@ -133,6 +133,19 @@ def test_why_an_agent_cannot_go_on_is_told_and_wrong_requests_start_nothing(proj
     assert len((played.folder / "seen.jsonl").read_text().splitlines()) == 1
 
 
+def test_a_record_that_cannot_be_read_hides_no_session(project, played):
+    played.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
+    _, session_id = played.run()
+    events = project.state / "runs" / session_id / "events.jsonl"
+    events.unlink()
+    events.mkdir()
+    with project.dashboard() as dash:
+        assert dash.get(f"api/sessions/{session_id}")["run"] is None
+        assert [row["run"] for row in dash.get("api/sessions")["items"]] == [None]
+    shown = project.run("runs")
+    assert (shown.returncode, "cannot be read" in shown.stderr, "Traceback" in shown.stderr) == (1, True, False)
+
+
 def test_the_sessions_of_others_have_no_run(project, played, tokens):
     played.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
     _, session_id = played.run()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import threading
 
 import pytest
 
 from deepwork.api import Workspace
+from deepwork.errors import StorageError
 from deepwork_run.record import MAX_TRANSCRIPT, Record, records, remove_old_transcripts
 
 
@@ -61,6 +64,33 @@ def test_nothing_is_read_or_removed_through_a_link(project, tmp_path):
     remove_old_transcripts(workspace)
     assert (foreign / "worker-1.jsonl").read_text() == "mine"
     assert Record(workspace, "s1").stamp() == (0, 0)
+
+
+def test_a_record_that_cannot_be_read_is_an_error_and_no_empty_one(record):
+    """Otherwise what was spent would be forgotten."""
+    record.add("ended", exit_code=0)
+    events = record._workspace.state_dir / "runs" / "s1" / "events.jsonl"
+    events.unlink()
+    events.mkdir()
+    with pytest.raises(StorageError, match="cannot be read"):
+        record.read()
+    assert record.runner() is None
+
+
+def test_a_look_at_the_lock_keeps_no_runner_from_it_and_believes_the_kernel(record):
+    with record.locked():
+        assert record.runner() == os.getpid()
+    lock = record._workspace.state_dir / "runs" / "s1" / "lock"
+    with lock.open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        release = threading.Timer(0.1, fcntl.flock, (looking, fcntl.LOCK_UN))
+        release.start()
+        with record.locked():
+            assert record.runner() == os.getpid()
+        release.join()
+    with record.locked():
+        lock.write_text("1\n")
+        assert record.runner() is None, "process 1 holds no lock, whatever stands in the file"
 
 
 def test_a_transcript_is_bounded_and_private(record):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 from anyio import to_thread
 from starlette.requests import Request
 
 from deepwork.api import Session, SessionSummary
-from deepwork.errors import ArgumentError, DeepWorkError
+from deepwork.errors import ArgumentError, DeepWorkError, StorageError
 from deepwork.models.standing import Standing
 from deepwork.ports.call import LOCAL
 from deepwork_dashboard.answers import Conflict, Mapped, chosen, iso_text, json_body
@@ -38,7 +39,10 @@ class Runs:
         if not self._has_runs(session):
             return None
         shown = await self._dashboard.module(PLUGIN, "deepwork_run.shown")
-        run = await to_thread.run_sync(shown.described, session, await self._record(session.session_id))
+        try:
+            run = await to_thread.run_sync(shown.described, session, await self._record(session.session_id))
+        except StorageError:  # the session can be read, and is what people came for
+            return None
         names = [worker["agent"] for worker in run["workers"]]
         agents = {name: {"name": name, "starts": names.count(name), **run["agents"][name]} for name in names}
         return {
@@ -63,7 +67,9 @@ class Runs:
             self._known.put((summary.session_id, size, moment), run)
             return _now(shown.now_of(run, runner, standing), run.workers[-1].agent) if run.workers else None
 
-        return await to_thread.run_sync(read)
+        with suppress(StorageError):
+            return await to_thread.run_sync(read)
+        return None
 
     async def stamps(self) -> dict[str, Hashable]:
         """Return what differs as soon as a run has changed, by the session of each."""

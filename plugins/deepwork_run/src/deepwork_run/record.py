@@ -131,17 +131,27 @@ class Record:
         self.session_id = session_id
 
     def read(self) -> Run:
-        """Read the record; a line that was cut off, or is not ours, counts as nothing."""
+        """Read the record; a line that was cut off, or is not ours, counts as nothing.
+
+        Raises:
+            StorageError: It cannot be read, so what was spent is not known.
+        """
         run = Run(self.session_id)
-        with suppress(FileNotFoundError), self.folder() as folder:
-            for line in (folder.read(EVENTS) or b"").splitlines():
-                with suppress(ValueError, KeyError, TypeError, RecursionError):
-                    run.take(json.loads(line))
+        try:
+            with self.folder() as folder:
+                lines = (folder.read(EVENTS) or b"").splitlines()
+        except FileNotFoundError:
+            return run
+        except OSError as error:
+            raise StorageError(f"the record of the run of session {self.session_id} cannot be read: {error}") from error
+        for line in lines:
+            with suppress(ValueError, KeyError, TypeError, RecursionError):
+                run.take(json.loads(line))
         return run
 
     def stamp(self) -> tuple[int, int]:
         """Return what differs after every event."""
-        with suppress(OSError), self.folder() as folder:
+        with suppress(OSError, DeepWorkError), self.folder() as folder:
             status = folder.status(EVENTS)
             return status.st_size, status.st_mtime_ns
         return 0, 0
@@ -209,7 +219,7 @@ class Record:
 
     def runner(self) -> int | None:
         """Return the process that runs this session; None if none does."""
-        with suppress(OSError), self.folder() as folder, folder.open_file(LOCK) as file:
+        with suppress(OSError, DeepWorkError), self.folder() as folder, folder.open_file(LOCK) as file:
             patience = time.monotonic() + LOCK_SECONDS
             while not _take(file.fileno(), fcntl.LOCK_SH):
                 # A process that has just taken the lock writes its id a moment later.
