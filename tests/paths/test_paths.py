@@ -170,3 +170,20 @@ def test_a_folder_that_is_swapped_for_a_link_all_the_time_never_lets_anything_ou
     assert b"inside" in contents_read
     assert PathRefused in contents_read
     assert b"secret" not in contents_read
+
+
+def test_the_folders_above_a_root_are_looked_at_once(root, monkeypatch):
+    """Each look gives up the interpreter, which a busy server waits for."""
+    looks = []
+    monkeypatch.setattr(os, "lstat", lambda path, lstat=os.lstat: looks.append(str(path)) or lstat(path))
+    resolve_inside("sub/file.md", [root])
+    assert looks.count(str(root.parent)) == 1
+
+
+def test_a_folder_that_became_a_link_is_followed_to_where_it_leads(root, outside):
+    (root / "away").symlink_to(outside)
+    (root / "back").symlink_to(root / "sub")
+    assert resolve_inside("back/file.md", [root])[0] == root / "sub" / "file.md"
+    for path in ("away", "away/file.md", "back/../away/file.md", "sub/../away/file.md"):
+        with pytest.raises(PathRefused, match="lies outside of the project"):
+            resolve_inside(path, [root])

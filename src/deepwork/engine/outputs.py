@@ -6,10 +6,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from deepwork.errors import OutputError, PathRefused, UnknownOutputs
-from deepwork.gate.fingerprints import opened_fingerprint
+from deepwork.gate.fingerprints import content_digest
 from deepwork.gate.snapshot import Snapshot
 from deepwork.models.jobs import StepOutput
 from deepwork.models.outputs import KINDS, Outputs
@@ -159,12 +160,13 @@ def _file(name: str, path: str, workspace: Workspace, copied: Snapshot | None, *
                 raise PathRefused(f"ends with '/', as only a folder does; give {path.rstrip('/')!r}")
             shown, size = workspace.shown(resolved), os.fstat(descriptor).st_size
             is_noted = is_noted and size <= MAX_DIGEST_BYTES
-            taken = None
+            digest = None
             if copied:
-                taken = copied.add(shown, roots, descriptor)
+                original = copied.add(shown, roots, descriptor)
+                digest = original.digest if original.identity and is_noted else None
             elif is_noted:
-                taken = opened_fingerprint(descriptor, shown, roots[0])
-            digest = taken.digest if taken and taken.identity and is_noted else None
+                with suppress(OSError):
+                    digest = content_digest(descriptor)
             return _File(shown, size, digest)
     except FileNotFoundError:
         raise _not_found(name, path, workspace) from None

@@ -81,15 +81,24 @@ def opened_fingerprint(
     """
     if os.fstat(descriptor).st_size > MAX_BYTES:
         raise too_large(path)
-    digest = hashlib.sha256()
     try:
-        while chunk := os.read(descriptor, _CHUNK):
-            digest.update(chunk)
-            if write:
-                write(chunk)
-        return Fingerprint(f"sha256:{digest.hexdigest()}", identity(descriptor, path, root))
+        return Fingerprint(content_digest(descriptor, write), identity(descriptor, path, root))
     except OSError as error:
         return Fingerprint(describe(error))
+
+
+def content_digest(descriptor: int, write: Callable[[bytes], object] | None = None) -> str:
+    """Read an opened file whole, and return the digest of its content, which `write` gets in parts.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    digest = hashlib.sha256()
+    while chunk := os.read(descriptor, _CHUNK):
+        digest.update(chunk)
+        if write:
+            write(chunk)
+    return f"sha256:{digest.hexdigest()}"
 
 
 def too_large(path: str) -> OutputError:

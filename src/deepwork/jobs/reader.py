@@ -15,7 +15,7 @@ from deepwork.documents.limits import MAX_BYTES
 from deepwork.errors import JobLoadError, PathRefused
 from deepwork.jobs.parse import JobReading, load_error, unreadable
 from deepwork.models.jobs import FILE_NAME, Job
-from deepwork.paths.paths import is_utf8, open_regular
+from deepwork.paths.paths import is_utf8, open_regular, without_links
 
 log = logging.getLogger("deepwork.jobs")
 
@@ -84,6 +84,7 @@ class JobReader:
     def __init__(self, folder: Path, *, inside: Path | None = None) -> None:
         self.folder = folder
         self._inside = inside
+        self._below = str(folder.relative_to(inside)) if inside and folder.is_relative_to(inside) else None
         self._cache: dict[str, _CachedJob] = {}
         self._allowance = _Allowance()
 
@@ -91,8 +92,12 @@ class JobReader:
     def escapes(self) -> bool:
         """True if the folder is a link that leads out of its allowed place."""
         inside = self._inside
+        if inside is None:
+            return False
         try:
-            return inside is not None and not Path(os.path.realpath(self.folder)).is_relative_to(inside)
+            if self._below and not os.path.islink(inside) and without_links(str(inside), self._below):
+                return False
+            return not Path(os.path.realpath(self.folder)).is_relative_to(inside)
         except OSError:  # replaced while it was resolved
             return True
 

@@ -12,11 +12,12 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from deepwork.errors import PathRefused
 
 MAX_PATH_BYTES = 4096
+_PART = 64 * 1024
 
 _WINDOWS_FORM = re.compile(r"^([A-Za-z]:|[\\/]{2})")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -39,14 +40,34 @@ def resolve_inside(path: str, roots: Sequence[Path]) -> tuple[Path, Path]:
     try:
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise PathRefused(f"is longer than {MAX_PATH_BYTES:,} bytes")
-        resolved = Path(os.path.realpath(roots[0] / path))
-        for root in map(Path, map(os.path.realpath, roots)):
+        first = os.path.realpath(roots[0])
+        resolved = without_links(first, path) or Path(os.path.realpath(roots[0] / path))
+        for root in map(Path, (first, *map(os.path.realpath, roots[1:]))):
             if resolved.is_relative_to(root):
                 return resolved, root
     except (OSError, ValueError):
         raise PathRefused("is not a path of this system") from None
     where = "the project" if len(roots) == 1 else "the project and the allowed roots"
     raise PathRefused(f"lies outside of {where}")
+
+
+def without_links(folder: str, path: str) -> Path | None:
+    """Return where a relative path leads from a resolved folder, if no part of it is a link or `..`; else None.
+
+    Most paths are like that, and need no second look at the folders above.
+    """
+    parts = PurePosixPath(path).parts
+    if path.startswith("/") or ".." in parts:
+        return None
+    place = folder
+    for part in parts:
+        place = os.path.join(place, part)
+        try:
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                return None
+        except OSError:  # what is missing is no link
+            break
+    return Path(folder, *parts)
 
 
 def is_utf8(name: str) -> bool:
@@ -99,11 +120,13 @@ def open_regular(path: str, roots: Sequence[Path], *, within: Path | None = None
 
 def read_regular(path: str, roots: Sequence[Path], *, limit: int, within: Path | None = None) -> bytes:
     """Read a whole regular file as `open_regular` does; more than `limit` bytes are refused."""
-    with open_regular(path, roots, within=within) as (_, descriptor), os.fdopen(os.dup(descriptor), "rb") as file:
-        content = file.read(limit + 1)
+    content = bytearray()
+    with open_regular(path, roots, within=within) as (_, descriptor):
+        while len(content) <= limit and (part := os.read(descriptor, min(_PART, limit + 1 - len(content)))):
+            content += part
     if len(content) > limit:
         raise PathRefused(f"is larger than {limit:,} bytes")
-    return content
+    return bytes(content)
 
 
 def open_folder(path: Path, inside: Path, *, create: bool) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -25,10 +27,13 @@ class GitHead(NamedTuple):
 
 def read_head(root: Path) -> GitHead | None:
     """Read what is checked out where a folder lies; None outside of a repository, or where it cannot be read."""
-    for folder in (root, *root.parents):
-        if (folder / ".git").exists():
-            git = _git_folder(folder / ".git")
+    folder, above = str(root), ""
+    while folder != above:
+        entry = os.path.join(folder, ".git")
+        if os.path.exists(entry):
+            git = _git_folder(Path(entry))
             return _head(git) if git else None
+        folder, above = os.path.dirname(folder), folder
     return None
 
 
@@ -70,6 +75,11 @@ def _commit_of(git: Path, reference: str) -> str | None:
 def _read(file: Path, limit: int = MAX_BYTES) -> str:
     """Read a small regular file; "" if it is missing or larger."""
     with suppress(OSError, ValueError):
-        if file.is_file() and file.stat().st_size <= limit:
-            return file.read_text(encoding="utf-8").strip()
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= limit:
+                return os.read(descriptor, status.st_size).decode().strip()
+        finally:
+            os.close(descriptor)
     return ""
