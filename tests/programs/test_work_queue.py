@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from deepwork.programs.work_queue import HOLD_UP_SECONDS, MAX_THREADS, WorkQueue
+from deepwork.programs.work_queue import HOLD_UP_SECONDS, Batches, WorkQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -139,3 +139,70 @@ def test_a_thread_goes_when_there_is_nothing_to_do(monkeypatch):
             if thread.name == "short-lived":
                 thread.join(30)
     assert "short-lived" not in {thread.name for thread in threading.enumerate()}
+
+
+class Held:
+    """A queue whose only thread is held up until `end`."""
+
+    def __init__(self):
+        self.queue = WorkQueue("held", threads=1)
+        self._begun, self._may_end = threading.Event(), threading.Event()
+
+    async def begin(self, tasks):
+        tasks.start_soon(self.queue.run, lambda: self._begun.set() or self._may_end.wait(60))
+        await anyio.to_thread.run_sync(self._begun.wait, 60)
+
+    def end(self):
+        self._may_end.set()
+
+
+async def test_items_that_wait_are_done_in_batches_of_a_size_in_their_order():
+    held, batches = Held(), []
+    together = Batches(held.queue, lambda items: batches.append(list(items)), largest=3)
+    async with anyio.create_task_group() as tasks:
+        await held.begin(tasks)
+        for item in range(7):
+            tasks.start_soon(together.run, item)
+        await anyio.wait_all_tasks_blocked()
+        held.end()
+    assert batches == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+async def test_an_item_that_comes_while_a_batch_is_done_waits_for_the_next_one():
+    batches, begun, may_end = [], threading.Event(), threading.Event()
+
+    def work(items):
+        batches.append(list(items))
+        begun.set()
+        may_end.wait(60)
+
+    together = Batches(WorkQueue("batches", threads=1), work)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(together.run, "first")
+        await anyio.to_thread.run_sync(begun.wait, 60)
+        tasks.start_soon(together.run, "second")
+        await anyio.wait_all_tasks_blocked()
+        assert batches == [["first"]]
+        may_end.set()
+    assert batches == [["first"], ["second"]]
+
+
+async def test_work_on_a_batch_that_raises_is_told_to_all_who_wait_for_it():
+    def fail(_items):
+        raise LookupError("no")
+
+    held, errors = Held(), []
+    together = Batches(held.queue, fail)
+
+    async def run(item):
+        with pytest.raises(LookupError) as error:
+            await together.run(item)
+        errors.append(error.value.args)
+
+    async with anyio.create_task_group() as tasks:
+        await held.begin(tasks)
+        for item in range(3):
+            tasks.start_soon(run, item)
+        await anyio.wait_all_tasks_blocked()
+        held.end()
+    assert errors == [("no",)] * 3
