@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from deepwork.programs.work_queue import HOLD_UP_SECONDS, Batches, WorkQueue
+from deepwork.programs.work_queue import HOLD_UP_SECONDS, MAX_THREADS, Batches, WorkQueue
 
 pytestmark = pytest.mark.anyio
 
