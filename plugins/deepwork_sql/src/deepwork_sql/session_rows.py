@@ -7,8 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
-from sqlalchemy import and_, bindparam, case, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import case, func, select, update
 
 from deepwork.api import Session, SessionStatus, SessionSummary
 from deepwork.errors import CorruptSession, StaleSession, UnknownSession
@@ -17,18 +16,12 @@ from deepwork.models.standing import MAX_HEAD, Standing, read_head
 from deepwork.ports.state_store import SessionCache
 from deepwork_sql.events import CORE
 from deepwork_sql.execution import Committed
-from deepwork_sql.prepared import Prepared
 from deepwork_sql.statement import Statement
 from deepwork_sql.tables import sessions
 from deepwork_sql.text import dumps
 from deepwork_sql.together import Outcome, Refused
 from deepwork_sql.transaction import Transaction
 
-_ROW = and_(
-    sessions.c.machine == bindparam("machine_"),
-    sessions.c.project == bindparam("project_"),
-    sessions.c.session_id == bindparam("session_id_"),
-)
 _LISTED = "machine = :machine AND project = :project AND NOT archived"
 _ONE_OF = {"sqlite": "session_id IN (SELECT value FROM json_each(:ids))", "postgresql": "session_id = ANY(:ids)"}
 _LOAD = Statement(
@@ -51,16 +44,16 @@ _STORED = Statement(
 _CACHED_SESSIONS = 32
 # Where an active session stands is at the head of its document.
 _HEAD = case((sessions.c.status == "active", func.substr(sessions.c.document, 1, MAX_HEAD))).label("head")
+_KEY = ("machine", "project", "session_id")
 _SAVED = ("revision", "schema_version", "status", "updated_at", "history_length", "damaged", "summary", "document")
-_UPDATE = Prepared(update(sessions).where(_ROW).values({name: bindparam(name) for name in _SAVED}))
-
-
-def _inserting(insert: Any) -> Any:
-    statement = insert(sessions).values({column.name: bindparam(column.name) for column in sessions.columns})
-    return statement.on_conflict_do_nothing().returning(sessions.c.revision)
-
-
-_INSERT = Prepared({"sqlite": _inserting(sqlite.insert), "postgresql": _inserting(postgresql.insert)})
+_UPDATE = Statement(
+    f"UPDATE deepwork_sessions SET {', '.join(f'{name} = :{name}' for name in _SAVED)} "
+    f"WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
+)
+_INSERT = Statement(
+    f"INSERT INTO deepwork_sessions ({', '.join((*_KEY, *_SAVED))}, archived) "
+    f"VALUES ({', '.join(f':{name}' for name in (*_KEY, *_SAVED))}, false) ON CONFLICT DO NOTHING RETURNING revision"
+)
 
 
 class Save(NamedTuple):
@@ -127,7 +120,7 @@ class SessionRows:
                 stored_entries = self._insert(transaction, session_id, row)
             else:
                 stored_entries = stored.pop((session_id, save.expected), None)
-                updates += [] if stored_entries is None else [self._key(session_id) | row]
+                updates += [] if stored_entries is None else [{**self._project_key, "session_id": session_id, **row}]
             if stored_entries is None:
                 outcomes.append(Refused(StaleSession(f"Session {session_id!r} was changed meanwhile")))
                 continue
@@ -208,12 +201,9 @@ class SessionRows:
             "document": document,
         }
 
-    def _key(self, session_id: str) -> dict[str, Any]:
-        return {"machine_": self._machine, "project_": self._project, "session_id_": session_id}
-
     def _insert(self, transaction: Transaction, session_id: str, values: dict[str, Any]) -> int | None:
         """Write the row of a new session; None if there is one."""
-        row = transaction.row(_INSERT, **self._project_key, session_id=session_id, **values, archived=False)
+        row = transaction.row(_INSERT, **self._project_key, session_id=session_id, **values)
         return 0 if row is not None else None
 
     def _stored(self, transaction: Transaction, session_ids: list[str]) -> dict[tuple[str, int], int]:
