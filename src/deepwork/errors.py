@@ -48,6 +48,10 @@ class ProgramFlood(ProgramError):
     """The program printed more than it may, and was killed."""
 
 
+class MountsRefused(ProgramError):
+    """The system lets no program see files otherwise than they are."""
+
+
 class PluginError(DeepWorkError):
     """Something is wrong with an installed plugin, or with the selection of plugins."""
 
@@ -170,6 +174,10 @@ class RunnerError(ToolError):
 
 class RunnerUnavailable(RunnerError):
     """The runner cannot work: its program is missing, not logged in, or waits for trust."""
+
+
+class GateCannotFail(RunnerUnavailable):
+    """The gate passed the work, and also passed it when it was broken; so its pass says nothing."""
 
 
 class RunnerTimeout(RunnerError):

@@ -11,10 +11,11 @@ import anyio
 from anyio import lowlevel
 
 from deepwork.engine.traces import review_span, span_of_call
-from deepwork.errors import StateError, StorageError
+from deepwork.errors import GateCannotFail, StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind, decide
-from deepwork.gate.gate import Judgement, QualityGate, ReviewProgress
+from deepwork.gate.gate import Judgement, QualityGate
 from deepwork.gate.history import RecordedVerdicts, judgement_events
+from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
 from deepwork.models.reviews import Limits
@@ -223,7 +224,9 @@ class Review:
         if not is_open(session, step_id):
             return transitions.record_all(session, step_id, judgement_events(judgement), now=now), None
         progress = session.step_progress[step_id]
-        failures = progress.runner_failures + 1
+        # A gate that cannot fail is no reviewer that was away: asking it again and again changes nothing.
+        is_gate = bool(judgement.broken) and all(isinstance(one.error, GateCannotFail) for one in judgement.broken)
+        failures = min(progress.runner_failures, limits.failures - 1) if is_gate else progress.runner_failures + 1
         decision = decide(
             judgement,
             limits,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio
@@ -17,6 +18,8 @@ from anyio import to_thread
 from deepwork.errors import (
     BadVerdict,
     DeepWorkError,
+    GateCannotFail,
+    MountsRefused,
     ProgramFlood,
     ProgramMissing,
     ProgramTimeout,
@@ -24,9 +27,12 @@ from deepwork.errors import (
     RunnerTimeout,
     RunnerUnavailable,
 )
+from deepwork.gate.counterfactuals import Broken, Counterfactual, contents_of, written
 from deepwork.gate.findings import JudgedFiles
-from deepwork.gate.fingerprints import Fingerprints
+from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
 from deepwork.gate.payload import Payload
+from deepwork.gate.progress import ReviewProgress
+from deepwork.gate.proof import ONLY_USER, Proof, ProofResult, Prover, Subject, budget_of
 from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.verdicts import checked
 from deepwork.gate.work import (
@@ -64,6 +70,7 @@ class Outcome:
     error: RunnerError | None = None
     seconds: float = 0.0
     reused: bool = False
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True)
@@ -107,58 +114,6 @@ class Judgement:
             await hand_back.verdict.undo()
 
 
-class ReviewProgress:
-    """How far a review is, for its callers. Changed by the gate, read by every caller.
-
-    Attributes:
-        total: How many evaluations there are; none are told before there is one.
-        completed: How many of them are over.
-        change: Set at the next change, when another one takes its place.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._start = clock()
-        self.change = anyio.Event()
-        self._running: list[str] = []
-        self.total = 0
-        self.completed = 0
-
-    def begin(self, review: str) -> None:
-        """Note that a review has begun."""
-        self._running.append(review)
-        self.notify()
-
-    def end(self, review: str) -> None:
-        """Note that a review is over, with any result."""
-        self._running.remove(review)
-        self.completed += 1
-        self.notify()
-
-    def leave_out(self, count: int) -> None:
-        """Note that reviews are not made, because an earlier one of the same work has not passed."""
-        self.completed += count
-        self.notify()
-
-    def notify(self) -> None:
-        """Wake all who wait for a change."""
-        self.change.set()
-        self.change = anyio.Event()
-
-    @property
-    def report(self) -> tuple[float, int, str]:
-        """What callers are told: a number that grows with every look, as MCP wants it, the total, and what runs.
-
-        The number stays under the total until all are done.
-        """
-        seconds = self._clock() - self._start
-        value = self.completed + (seconds / (seconds + 60) if self.completed < self.total else 0)
-        names = ", ".join(self._running[:4])
-        more = f" and {len(self._running) - 4} more" if len(self._running) > 4 else ""
-        running = f"; reviewing {names}{more}" if names else ""
-        return value, self.total, f"{self.completed} of {self.total} reviews done after {seconds:.0f} s{running}"
-
-
 class Question(NamedTuple):
     """What one reviewer is asked about which files."""
 
@@ -179,6 +134,7 @@ class QualityGate:
         max_failures: Calls in a row without a verdict after which the agent is told to go on otherwise.
         concurrency: How many external reviews run at once.
         untrusted: Returns the labels of settings that have no effect without trust, to explain a missing verdict.
+        prover: Has repeatable gates refuse broken work before their pass counts; None proves nothing.
     """
 
     def __init__(
@@ -193,6 +149,7 @@ class QualityGate:
         max_failures: int = 3,
         concurrency: int = 4,
         untrusted: Callable[[], Iterable[str]] = tuple,
+        prover: Prover | None = None,
     ) -> None:
         self.cli = cli
         self.max_inline_files = max_inline_files
@@ -202,6 +159,8 @@ class QualityGate:
         self._routing = routing
         self._workspace = workspace
         self._untrusted = untrusted
+        self._prover = prover
+        self._has_mounts = True
         self._slots = anyio.CapacityLimiter(concurrency)
 
     def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewers]:
@@ -292,6 +251,8 @@ class QualityGate:
                 if not all(outcome.reused for outcome in one):
                     tasks.start_soon(run, one)
         outcomes = [outcome for one in series for outcome in one]
+        if self._prover and all(isinstance(outcome.verdict, Passed) for outcome in outcomes):
+            outcomes = await self._proved(self._prover, work, copied, outcomes, progress)
         changed = await self._changed(work, copied, outcomes) if progress.total else ()
         return Judgement(
             outcomes=tuple(outcomes),
@@ -333,13 +294,98 @@ class QualityGate:
                 progress.end(name)
             return Outcome(evaluation, verdict, error, time.perf_counter() - start)
 
-    async def _verdict(self, work: Work, copied: Snapshot, evaluation: Evaluation) -> Verdict:
+    async def _proved(
+        self, prover: Prover, work: Work, copied: Snapshot, outcomes: Sequence[Outcome], progress: ReviewProgress
+    ) -> list[Outcome]:
+        """Have repeatable gates refuse the work, broken, before their passes count."""
+        budget = budget_of(outcome.seconds for outcome in outcomes if outcome.evaluation.reviewer.repeatable)
+        proofs: dict[tuple[str, str], Proof] = {}
+        proved: list[Outcome] = []
+        for outcome in outcomes:
+            evaluation = outcome.evaluation
+            if not evaluation.reviewer.repeatable:
+                proved.append(outcome)
+                continue
+            gate = (evaluation.reviewer.name, evaluation.task.run_each)
+            if gate not in proofs:
+                subject = await self.subject(work, copied, outcome, progress)
+                proofs[gate] = await prover.prove(subject, budget)
+            proof = proofs[gate]
+            outcome = replace(outcome, proof=proof)
+            if proofs[gate].result is ProofResult.CANNOT_FAIL and prover.policy == "hold":
+                error = GateCannotFail(f"its pass says nothing: {proofs[gate].reason}", hint=ONLY_USER)
+                outcome = replace(outcome, verdict=None, error=error, reused=False)
+            proved.append(outcome)
+        return proved
+
+    async def subject(self, work: Work, copied: Snapshot, outcome: Outcome, progress: ReviewProgress) -> Subject:
+        """Return the gate and the work of an evaluation as they are tried."""
+        evaluation = outcome.evaluation
+        reviewer, paths = evaluation.reviewer, [*evaluation.task.files]
+        identity = None if reviewer.judges_project else await reviewer.runner.identity(self._workspace.root)
+        number = 0
+
+        async def ask(counterfactual: Counterfactual, seconds: float) -> Verdict:
+            nonlocal number
+            number += 1
+            progress.total += 1
+            progress.begin(f"{evaluation.name} by {reviewer.name}, broken on purpose")
+            try:
+                async with reviewer.slots, self._slots:
+                    return await self._asked(work, copied, evaluation, counterfactual, seconds, number)
+            finally:
+                progress.end(f"{evaluation.name} by {reviewer.name}, broken on purpose")
+
+        contents = await to_thread.run_sync(contents_of, copied.root, paths)
+        inputs = digests(copied.originals, work.inputs)
+        criteria = (evaluation.task.run_each, sorted(evaluation.task.criteria.items()), evaluation.task.guidance)
+        key = digest_of(reviewer.name, identity, criteria, inputs) if identity else None
+        return Subject(reviewer.name, contents, reviewer.must_fail, ask, outcome.seconds, evaluation.subject, key)
+
+    async def _asked(
+        self,
+        work: Work,
+        copied: Snapshot,
+        evaluation: Evaluation,
+        counterfactual: Counterfactual,
+        seconds: float,
+        number: int,
+    ) -> Verdict:
+        """Ask a reviewer about a counterfactual, of which nothing reaches the project."""
+        in_project = evaluation.reviewer.judges_project
+        folder = written(counterfactual, copied.root, evaluation.task.files, number=number, in_project=in_project)
+        broken = await to_thread.run_sync(folder.__enter__)
+        try:
+            seen = broken.changes if in_project or self._has_mounts else None
+            try:
+                return await self._verdict(work, broken, evaluation, seconds=seconds, seen=seen)
+            except RunnerError as error:
+                if in_project or seen is None or not isinstance(error.__cause__, MountsRefused):
+                    raise
+                # The program is in a copy anyway; the mounts only keep what it writes out of the project.
+                self._has_mounts = False
+                return await self._verdict(work, broken, evaluation, seconds=seconds)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(folder.__exit__, None, None, None)
+
+    async def _verdict(
+        self,
+        work: Work,
+        copied: Snapshot | Broken,
+        evaluation: Evaluation,
+        *,
+        seconds: float | None = None,
+        seen: Path | None = None,
+    ) -> Verdict:
         """Ask the runner; a timeout or an exception becomes an error that the agent can read."""
         reviewer = evaluation.reviewer
-        seconds = float(self.timeout + SECONDS_PER_FILE * max(0, len(evaluation.files) - FILES_IN_TIME))
+        usual = float(self.timeout + SECONDS_PER_FILE * max(0, len(evaluation.files) - FILES_IN_TIME))
+        seconds = usual if seconds is None else min(seconds, usual)
         try:
             question = Question(reviewer, (evaluation.task,), evaluation.files)
             request = await to_thread.run_sync(self._request, work, question, seconds, copied)
+            request = replace(request, seen=seen) if seen else request
             with anyio.fail_after(seconds):
                 verdict = await reviewer.runner.review(request)
             verdict = checked(verdict, evaluation.task.criteria)
@@ -354,7 +400,7 @@ class QualityGate:
             log.exception("the review runner %r failed: this is a bug of the runner", reviewer.name)
             raise RunnerError(f"the runner failed: {type(error).__name__}: {str(error)[:300]}") from error
 
-    async def _pointed(self, verdict: Verdict, evaluation: Evaluation, copied: Snapshot) -> Verdict:
+    async def _pointed(self, verdict: Verdict, evaluation: Evaluation, copied: Snapshot | Broken) -> Verdict:
         """Return a verdict with those of its findings that point into the judged files."""
         if isinstance(verdict, HandedBack) or not verdict.findings:
             return verdict
@@ -366,7 +412,9 @@ class QualityGate:
         )
         return replace(verdict, findings=await to_thread.run_sync(judged.pointed, verdict.findings))
 
-    def _request(self, work: Work, question: Question, seconds: float, copied: Snapshot | None = None) -> ReviewRequest:
+    def _request(
+        self, work: Work, question: Question, seconds: float, copied: Snapshot | Broken | None = None
+    ) -> ReviewRequest:
         """Put a question into the words that a runner reads: without copies, about the files as they lie."""
         reviewer, tasks, files = question
         nonce = secrets.token_hex(8) if reviewer.gives_verdicts else None

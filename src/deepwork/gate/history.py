@@ -11,7 +11,7 @@ from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.work import Evaluation
 from deepwork.models import reviews
-from deepwork.models.history import Criterion, Detail, Finding, HistoryEntry, NoVerdict, Skipped, Verdict
+from deepwork.models.history import Criterion, Detail, Finding, HistoryEntry, NoVerdict, Proof, Skipped, Verdict
 from deepwork.models.reviews import CriterionResult, NeedsWork, Passed
 
 # Of more files than these, one digest over all is kept.
@@ -26,11 +26,19 @@ def judgement_events(judgement: Judgement, *, asks_user: bool = False) -> Iterat
     update = {"asks_user": True} if asks_user else {}
     for outcome in judgement.outcomes:
         if isinstance(outcome.verdict, Passed | NeedsWork):
-            yield _verdict(outcome, judgement).model_copy(update=update)
+            yield _verdict(outcome, judgement).model_copy(update={**update, **_proof(outcome)})
         elif outcome.error:
-            yield _failure(outcome).model_copy(update=update)
+            yield _failure(outcome).model_copy(update={**update, **_proof(outcome)})
     for name in judgement.skipped:
         yield Skipped(run_each=name, reason="no file")
+
+
+def _proof(outcome: Outcome) -> dict[str, Proof]:
+    if outcome.proof is None:
+        return {}
+    grade = {"grade": str(outcome.proof.grade)} if outcome.proof.grade else {}
+    reason = {"reason": outcome.proof.reason} if outcome.proof.reason else {}
+    return {"proof": Proof(result=str(outcome.proof.result), **grade, **reason)}
 
 
 def _verdict(outcome: Outcome, judgement: Judgement) -> Verdict:

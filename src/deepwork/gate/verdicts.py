@@ -122,7 +122,8 @@ def _bounded_verdict(verdict: Passed | NeedsWork) -> Passed | NeedsWork:
         # The reviewer's own summary says "passed" although a criterion failed: use the failed criteria instead.
         sentences = [f"{result.criterion}: {result.feedback or NO_FEEDBACK}" for result in failed]
         feedback = _bounded("\n".join(sentences) or NO_FEEDBACK)
-    return NeedsWork(feedback, results, _bounded_usage(verdict.usage), verdict.findings)
+    exit_code = verdict.exit_code if isinstance(verdict, NeedsWork) else None
+    return NeedsWork(feedback, results, _bounded_usage(verdict.usage), verdict.findings, exit_code)
 
 
 def _bounded_usage(usage: object) -> Usage | None:

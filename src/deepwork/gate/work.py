@@ -46,6 +46,8 @@ class Reviewer:
     gives_verdicts: bool = True
     reads_files: bool = True
     judges_project: bool = False
+    repeatable: bool = False
+    must_fail: tuple[str, ...] = ()
     slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
 
     @classmethod
@@ -59,6 +61,8 @@ class Reviewer:
             spec.gives_verdicts,
             spec.reads_files,
             spec.judges_project,
+            spec.repeatable,
+            spec.must_fail,
             slots,
         )
 

@@ -114,6 +114,16 @@ class Finding(StoredModel):
     level: str = "error"
 
 
+class Proof(StoredModel):
+    """Whether a gate was seen to refuse the work when it was broken."""
+
+    model_config = ConfigDict(strict=True)
+
+    result: str
+    grade: str | None = None
+    reason: str | None = None
+
+
 class Conclusion(Detail):
     """How one review of an attempt has ended."""
 
@@ -122,6 +132,7 @@ class Conclusion(Detail):
     runner: str | None = None
     seconds: float | None = None
     asks_user: bool | None = None
+    proof: Proof | None = None
 
 
 class Verdict(Conclusion):

@@ -102,6 +102,7 @@ class ReviewRequest:
     Attributes:
         project_root: The project. Its files are not the judged ones, and may change during the review.
         snapshot: A private copy of the files that are judged; None where the review is handed back.
+        seen: What a program sees otherwise in the project, for `run_program`; None outside of a proof.
         nonce: Marks every true section line and heading of the payload; the author of the work cannot guess it.
         seconds: How long the gate waits; after that it cancels the review.
     """
@@ -118,6 +119,7 @@ class ReviewRequest:
     nonce: str | None = None
     seconds: float = 120.0
     snapshot: Path | None = None
+    seen: Path | None = None
 
     @property
     def files_root(self) -> Path:
@@ -174,12 +176,17 @@ class Passed:
 
 @dataclass(frozen=True)
 class NeedsWork:
-    """The work does not meet the criteria. Each has to be answered; the feedback says what has to change."""
+    """The work does not meet the criteria. Each has to be answered; the feedback says what has to change.
+
+    Attributes:
+        exit_code: That of the program whose exit code is the verdict.
+    """
 
     feedback: str
     criteria: tuple[CriterionResult, ...] = ()
     usage: Usage | None = None
     findings: tuple[Finding, ...] = ()
+    exit_code: int | None = None
 
 
 async def _nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,8 @@ class ReviewCommand:
         command: For `PluginContext.prepared`: a project's command runs only once its user has trusted it.
         verdict: How it judges: it prints a verdict as JSON, its exit code is the verdict, or it prints SARIF.
         folder: Where it runs: in a private folder with copies of the judged files, or in the project itself.
+        repeatable: Whether it may be asked again about the same work, and about broken work.
+        must_fail: Files of the project that it must refuse in the place of the work.
     """
 
     name: str
@@ -61,6 +63,8 @@ class ReviewCommand:
     command: TrustedCommand
     verdict: CommandVerdict = "json"
     folder: CommandFolder = "copy"
+    repeatable: bool = False
+    must_fail: tuple[str, ...] = ()
 
 
 class PluginContext(ABC):
@@ -142,12 +146,19 @@ class PluginContext(ABC):
         """
 
     @abstractmethod
-    def prepared(self, command: TrustedCommand) -> AbstractAsyncContextManager[list[str] | None]:
+    def prepared(
+        self, command: TrustedCommand, *, work: Collection[str] = ()
+    ) -> AbstractAsyncContextManager[list[str] | None]:
         """Make a command ready for one run, and yield its arguments; None if the user has not trusted its present form.
 
         Files of the project that it names are read, compared with what was trusted, and run from private copies, which
         go with the block: what changes afterwards does not run. The program of a virtual environment in the project,
         which is a link that leads out of it, runs where it is: what is trusted are the link's words and its target.
+
+        Args:
+            command: The command.
+            work: Paths of files on which it works, relative to the project. An argument that names one is neither
+                trusted content nor replaced by a copy.
 
         Raises:
             ProgramMissing: It names a file that can never run, trusted or not.

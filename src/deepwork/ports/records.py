@@ -49,6 +49,9 @@ class ReviewRunnerSpec:
         concurrency: How many of its reviews may run at once, within the gate's own limit.
         judges_project: Whether its verdict depends on more than the files that it is given, such as the tests of the
             project. It is then asked at every call: a verdict on the same files may not hold any more.
+        repeatable: Whether it may be asked again about the same work, and about broken work, before its pass counts:
+            it costs nothing and changes nothing outside of the project.
+        must_fail: Files of the project that it must refuse in the place of the work.
     """
 
     name: str
@@ -58,6 +61,8 @@ class ReviewRunnerSpec:
     reads_files: bool = True
     concurrency: int | None = None
     judges_project: bool = False
+    repeatable: bool = False
+    must_fail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

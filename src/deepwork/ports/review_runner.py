@@ -24,6 +24,13 @@ class ReviewRunner(ABC):
             DeepWorkError: It means the same; `ProgramError` of `run_program` is an example.
         """
 
+    async def identity(self, project_root: Path) -> str | None:
+        """Return what is different for a runner that may judge otherwise, such as a digest of its program.
+
+        What was proved of the runner holds while it stays the same; with None it holds for one attempt.
+        """
+        return None
+
     async def unavailable(self, project_root: Path) -> RunnerUnavailable | None:
         """Return why this runner cannot work now, without asking it to; None if nothing is known against it.
 

@@ -21,7 +21,9 @@ from typing import IO, Any
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from deepwork.errors import ProgramFlood, ProgramMissing, ProgramTimeout
+from deepwork.errors import MountsRefused, ProgramFlood, ProgramMissing, ProgramTimeout
+from deepwork.programs.private_mounts import FAILED as MOUNTS_FAILED
+from deepwork.programs.private_mounts import MARK as MOUNTS_MARK
 from deepwork.programs.programs import cleaned_path, find_program
 
 MAX_OUTPUT = 16 * 1024 * 1024
@@ -30,6 +32,8 @@ GRACE_SECONDS = 0.5
 # A supervisor gives up after five seconds; a stopped one does not end at all.
 SWEEP_SECONDS = 8.0
 SUPERVISOR = os.path.join(os.path.dirname(__file__), "supervisor.py")
+PRIVATE_MOUNTS = os.path.join(os.path.dirname(__file__), "private_mounts.py")
+_MOUNTS_MARK = MOUNTS_MARK.encode()
 
 # What a program needs to find its files, its user's language, and a way to the network.
 ENVIRONMENT = (
@@ -80,6 +84,7 @@ async def run_program(
     max_output: int = MAX_OUTPUT,
     project: Path | None = None,
     supervised: bool = True,
+    seen: Path | None = None,
 ) -> Completed:
     """Run a program to its end.
 
@@ -101,21 +106,29 @@ async def run_program(
         project: The project, if it does not run there. The program finds its folder in DEEPWORK_PROJECT_ROOT.
         supervised: False for a program that starts no others: only its process group is killed, and no supervisor is
             started for it, which takes some 20 ms.
+        seen: A folder of changes that the program sees in its project, which stays as it is: what it writes there goes
+            with it. `programs/private_mounts.py` says what is in the folder. Linux only.
 
     Raises:
+        MountsRefused: It can see no changes here; it was not run.
         ProgramMissing: It cannot be started, or lies in the project.
         ProgramTimeout: The limit was reached.
         ProgramFlood: It printed too much.
     """
     name, folder = arguments[0], project or cwd
     command, variables = _found(arguments, environment, folder)
+    if seen:
+        command = _seeing(seen, folder, command)
     if project:
         variables["DEEPWORK_PROJECT_ROOT"] = str(project)
     program = await _started(name, _start(command, cwd, variables, supervised=supervised))
     try:
         with anyio.fail_after(seconds):
             await program.started(name)
-            return await _communicate(program, stdin, max_output)
+            completed = await _communicate(program, stdin, max_output)
+            if seen and completed.returncode == MOUNTS_FAILED and completed.stderr.startswith(_MOUNTS_MARK):
+                raise MountsRefused(completed.stderr.decode("utf-8", "backslashreplace").strip())
+            return completed
     except TimeoutError:
         raise ProgramTimeout(f"{name!r} did not end within {seconds:g} s and was killed") from None
     except _Flood:
@@ -123,6 +136,13 @@ async def run_program(
     finally:
         with anyio.CancelScope(shield=True):
             await _end(program)
+
+
+def _seeing(seen: Path, project: Path, command: Sequence[str]) -> list[str]:
+    if sys.platform != "linux":
+        raise MountsRefused("there are no private mounts on this system")
+    mounts = [sys.executable, "-I", "-S", PRIVATE_MOUNTS, str(project), str(seen / "mount"), str(seen)]
+    return [*mounts, *command]
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -22,6 +22,8 @@ from deepwork.project.settings import NeedsTrust, at_most, join, trusted_part
 from deepwork.project.trust import Trust
 from deepwork.text import json_type, visible
 
+ProofPolicy = Literal["off", "warn", "hold"]
+PROOFS: tuple[ProofPolicy, ...] = get_args(ProofPolicy)
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 
 
@@ -47,6 +49,11 @@ class CommandSection(Section):
     folder: CommandFolder = Field(
         "copy", description="Where it runs. copy: a folder with copies of what is judged. project: the project itself."
     )
+    repeatable: bool | None = Field(
+        None,
+        description="Whether it may be asked again about broken work, to see it refuse; by default with exit_code.",
+    )
+    must_fail: list[str] = Field([], description="Files that it must refuse in the place of the work, as a proof.")
 
 
 def _runner_or_runners(value: Any) -> Any:
@@ -100,6 +107,9 @@ class GateSection(Section):
     enabled: Annotated[bool, NeedsTrust(unless=_as_strict), Field(description="Whether outputs are reviewed.")] = True
     strict: bool = Field(
         default=False, description="Only a person can skip a review, and only reviewers that give verdicts may judge."
+    )
+    prove: ProofPolicy | None = Field(
+        None, description="What follows if a gate also passes broken work: off, warn, or hold; hold if it is strict."
     )
     runner: Annotated[
         str | None,
@@ -190,7 +200,8 @@ def load_config(root: Path, environment: Mapping[str, str]) -> LoadedConfig:
     joined["plugins"] = {**joined.get("plugins", {}), "block": sorted(blocked)}
     # Nor can it make a gate lenient that its user has made strict.
     strict = user.quality_gate.strict or project.quality_gate.strict
-    joined["quality_gate"] = {**joined.get("quality_gate", {}), "strict": strict}
+    prove = max(_proof_policy(user.quality_gate, strict=strict), project.quality_gate.prove or "off", key=PROOFS.index)
+    joined["quality_gate"] = {**joined.get("quality_gate", {}), "strict": strict, "prove": prove}
     roots = _roots_of_environment(environment)
     if roots is not None:
         joined["allowed_output_roots"] = roots
@@ -210,6 +221,10 @@ def _ignored(project: Config, own_file: Path) -> tuple[str, ...]:
         f"notifications in .deepwork/config.yml has no effect and cannot be trusted: write it into your own {own_file}"
     )
     return (text,)
+
+
+def _proof_policy(own: GateSection, *, strict: bool) -> ProofPolicy:
+    return own.prove or ("hold" if strict else "warn")
 
 
 def resolve_root(project_root: str | Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -88,8 +88,8 @@ class ProjectContext(PluginContext):
         return is_trusted
 
     @asynccontextmanager
-    async def prepared(self, command: TrustedCommand) -> AsyncIterator[list[str] | None]:
-        copies = trusted_copies(command, self.workspace.root, self.trust, owner=self.plugin)
+    async def prepared(self, command: TrustedCommand, *, work: Collection[str] = ()) -> AsyncIterator[list[str] | None]:
+        copies = trusted_copies(command, self.workspace.root, self.trust, owner=self.plugin, work=work)
         arguments = await to_thread.run_sync(copies.__enter__)
         try:
             yield arguments
@@ -139,7 +139,7 @@ def contexts(
     return context_of
 
 
-_LATER_KEYS = ("verdict", "folder")
+_LATER_KEYS = ("verdict", "folder", "repeatable", "must_fail")
 
 
 def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:
@@ -160,6 +160,8 @@ def _review_commands(loaded: LoadedConfig) -> tuple[ReviewCommand, ...]:
             ),
             section.verdict,
             section.folder,
+            section.verdict == "exit_code" if section.repeatable is None else section.repeatable,
+            tuple(section.must_fail),
         )
         for name, section in sections.items()
     )

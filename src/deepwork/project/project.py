@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.engine.interventions import Interventions
     from deepwork.gate.gate import QualityGate
+    from deepwork.gate.proof import Prover
     from deepwork.gate.work import Routing
     from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
@@ -327,7 +328,15 @@ class Project:
             max_attempts=max_attempts or section.max_attempts,
             concurrency=section.concurrency,
             untrusted=lambda: self.trust.refusals,
+            prover=self.prover() if section.prove != "off" else None,
         )
+
+    def prover(self) -> Prover:
+        """Return who tries gates on broken work."""
+        from deepwork.gate.proof import Prover
+        from deepwork.paths.user_folders import user_state_dir
+
+        return Prover(self.config.quality_gate.prove or "warn", self.workspace.root, user_state_dir(os.environ))
 
     def _routing(self, name: str) -> Routing:
         """Return which runner judges which reviews: the named one all that the configuration routes to no other."""

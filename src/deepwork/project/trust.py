@@ -45,6 +45,11 @@ class TrustRequest:
         return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
     @property
+    def words_digest(self) -> str:
+        """The digest of the words alone."""
+        return sha256(json.dumps(self.content, sort_keys=True, default=str).encode()).hexdigest()
+
+    @property
     def shown(self) -> str:
         """The text that its user looks at: the words, then each file."""
         words = self.content if isinstance(self.content, str) else json.dumps(self.content, indent=2)
@@ -75,6 +80,14 @@ class Trust:
         """True if the user has trusted exactly these words and files. Writes nothing."""
         return _granted_digest(self._record()["granted"].get(request.label)) == request.digest
 
+    def allows_apart_from(self, request: TrustRequest | None, files: Iterable[ProjectFile]) -> bool:
+        """True if the user has trusted these words, and of the files at least these; the others may have changed."""
+        granted = self._record()["granted"].get(request.label) if request else None
+        if request is None or not isinstance(granted, dict) or granted.get("words") != request.words_digest:
+            return False
+        trusted = granted.get("files")
+        return isinstance(trusted, dict) and all(trusted.get(file.path) == file.digest for file in files)
+
     def remember_refusal(self, label: str, content: Any) -> None:
         """Keep a refusal that only shows at use, so that a later `deepwork trust` can ask about it."""
         refused = self._record()["refused"]
@@ -98,7 +111,12 @@ class Trust:
     def grant(self, requests: Iterable[TrustRequest]) -> None:
         """Trust exactly these, in one write, and forget every refusal: what is still wanted is asked for again."""
         entries = {
-            request.label: {"digest": request.digest, "shown": request.shown if _fits(request.shown) else None}
+            request.label: {
+                "digest": request.digest,
+                "shown": request.shown if _fits(request.shown) else None,
+                **({"words": request.words_digest} if request.files else {}),
+                **({"files": {path: file.digest for path, file in request.files.items()}} if request.files else {}),
+            }
             for request in requests
         }
 

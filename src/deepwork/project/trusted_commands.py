@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,8 +14,12 @@ from deepwork.project.trust import Trust, TrustRequest
 
 
 @contextmanager
-def trusted_copies(command: TrustedCommand, project: Path, trust: Trust, *, owner: str) -> Iterator[list[str] | None]:
+def trusted_copies(
+    command: TrustedCommand, project: Path, trust: Trust, *, owner: str, work: Collection[str] = ()
+) -> Iterator[list[str] | None]:
     """Yield the arguments of a command for one run; None if the user has not trusted its present form.
+
+    Files of the work are neither trusted content nor copied: what was trusted counts without them.
 
     Raises:
         ProgramMissing: It names a file that can never run.
@@ -24,10 +28,13 @@ def trusted_copies(command: TrustedCommand, project: Path, trust: Trust, *, owne
         files = named_files(command.arguments, project)
     except PathRefused as error:
         raise ProgramMissing(f"{command.arguments[0]!r} cannot be started: {error.message}") from error
-    request = _request(command, files, owner)
-    if request and not trust.allows_request(request):
+    own = {number: file for number, file in files.items() if file.path not in work or not number}
+    request, shown = _request(command, own, owner), _request(command, files, owner)
+    is_trusted = request is None or trust.allows_request(request) or trust.allows_apart_from(shown, own.values())
+    if not is_trusted:
         yield None
         return
+    files = own
     with private_copies(command.arguments, files) as arguments:
         yield arguments
 

@@ -56,7 +56,7 @@ MAX_STANDING = 2048
 # Of sessions of earlier releases, whose attempts do not say under which limits they were judged.
 _DEFAULT_LIMIT = 3
 # The class of errors that only the user can do something about.
-_UNAVAILABLE = "RunnerUnavailable"
+_UNAVAILABLE = ("RunnerUnavailable", "GateCannotFail")
 
 
 class Passage(StrEnum):
@@ -403,7 +403,7 @@ def _wait_kind(progress: StepProgress, limits: Attempt, details: Sequence[Detail
         limit = limits.max_attempts or _DEFAULT_LIMIT
         return WaitKind.FAILED_GATE if is_told_to_ask or progress.quality_attempts >= limit else None
     errors = [detail.error_kind for detail in conclusions if isinstance(detail, NoVerdict)]
-    if errors and all(error == _UNAVAILABLE for error in errors):
+    if errors and all(error in _UNAVAILABLE for error in errors):
         return WaitKind.RUNNER
     limit = limits.max_failures or _DEFAULT_LIMIT
     return WaitKind.NO_VERDICT if errors and (is_told_to_ask or progress.runner_failures >= limit) else None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,9 @@ from deepwork.api import (
     same_verdict,
 )
 from deepwork.builtin.reviewers.sarif_answer import read_sarif
-from deepwork.errors import BadVerdict, ProgramMissing, RunnerError, RunnerUnavailable
+from deepwork.errors import BadVerdict, DeepWorkError, ProgramMissing, RunnerError, RunnerUnavailable
 from deepwork.ports.context import CommandVerdict, ReviewCommand
+from deepwork.programs.copies import named_files
 from deepwork.programs.processes import Completed
 from deepwork.programs.programs import find_program
 
@@ -47,7 +51,7 @@ class CommandRunner(ReviewRunner):
             ProgramError: It is too slow, or prints too much.
         """
         try:
-            async with self._context.prepared(self._command.command) as arguments:
+            async with self._context.prepared(self._command.command, work=request.files) as arguments:
                 if arguments is None:
                     raise self._untrusted()
                 completed = await run_program(
@@ -58,6 +62,7 @@ class CommandRunner(ReviewRunner):
                     stdin=json.dumps(as_json(request), ensure_ascii=False).encode("utf-8", "replace"),
                     max_output=MAX_OUTPUT,
                     project=request.project_root,
+                    seen=request.seen,
                 )
         except ProgramMissing as error:
             raise self._missing(error) from error
@@ -74,6 +79,25 @@ class CommandRunner(ReviewRunner):
         except ProgramMissing as error:
             return self._missing(error)
         return None
+
+    async def identity(self, project_root: Path) -> str | None:
+        """Return a digest of the command, the files of the project that it names, and its program."""
+        return await to_thread.run_sync(self._identity, project_root)
+
+    def _identity(self, project_root: Path) -> str | None:
+        run = self._command.run
+        try:
+            files = named_files(run, project_root)
+            program = run[0] if 0 in files else find_program(run[0], self._context.environment, project_root)
+            status = None if 0 in files else os.stat(program)
+        except (DeepWorkError, OSError):
+            return None
+        parts = [
+            *(run, self._command.verdict, self._command.pass_env, program),
+            (status.st_size, status.st_mtime_ns) if status else None,
+            sorted((file.path, file.digest) for file in files.values()),
+        ]
+        return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _missing(self, error: ProgramMissing) -> RunnerUnavailable:
         cure = f"Ask the user to correct quality_gate.commands.{self._command.name}."
@@ -129,7 +153,8 @@ def read_exit_code(completed: Completed, request: ReviewRequest) -> Passed | Nee
         raise RunnerError(f"the program {completed.ending}: {_quoted_end(completed.stderr or completed.stdout)}")
     if completed.returncode == 0:
         return same_verdict(request.criteria, passed=True)
-    return same_verdict(request.criteria, passed=False, feedback=_printed(completed))
+    verdict = NeedsWork(_printed(completed), exit_code=completed.returncode)
+    return replace(verdict, criteria=same_verdict(request.criteria, passed=False).criteria)
 
 
 def _printed(completed: Completed) -> str:

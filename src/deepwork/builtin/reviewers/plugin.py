@@ -21,4 +21,6 @@ def deepwork_review_runners(context: PluginContext) -> Iterator[ReviewRunnerSpec
             create=partial(CommandRunner, command, context),
             max_inline_files=MAX_INLINE_FILES,
             judges_project=command.folder == "project",
+            repeatable=command.repeatable,
+            must_fail=command.must_fail,
         )
