@@ -12,6 +12,7 @@ from deepwork.commands.groups import CommandGroup
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.outputs import check_outputs
+from deepwork.engine.verification import proof_words
 from deepwork.errors import OutputError, StateError, UnknownJob
 from deepwork.gate.gate import HandBack, Judgement, Outcome, QualityGate
 from deepwork.gate.snapshot import Snapshot
@@ -118,7 +119,7 @@ def try_gate(
     step = _step(job, step_id)
     outputs = _checked(project, step, files, owner=f"step {step_id!r} of {job_name}")
     with stdout_on_stderr():
-        quality_gate = project.gate(runner)
+        quality_gate = project.gate(runner, proves=False)
         work = Work(
             "try", job.name, "try", step, outputs, notes=notes, reviewers=quality_gate.reviewers(job.name, step)
         )
@@ -142,6 +143,46 @@ def try_gate(
     for path in judgement.changed:
         say(f"changed    {path}, while it was reviewed")
     return 0 if passed else 1
+
+
+@gate.command()
+@click.argument("job_name", metavar="JOB")
+@click.argument("step_id", metavar="STEP")
+@click.option("--file", "files", multiple=True, metavar="[OUTPUT=]PATH", help="A file of the work; can be repeated.")
+@click.option(
+    "--mutants", type=click.IntRange(0, 1000), default=0, help="Count how many of so many mutants are refused."
+)
+@click.option("--runner", metavar="NAME", help="Review runner (default: quality_gate.runner, else self).")
+@path_option
+@json_option
+def prove(
+    job_name: str, step_id: str, files: tuple[str, ...], mutants: int, runner: str | None, root: str, as_json: bool
+) -> int:
+    """Try whether the gates of a step refuse work that is broken; the project stays as it is.
+
+    Without files, the outputs of the newest completed session. Exits with 0 if every gate is proved, 1 if one cannot
+    fail, 4 if one is not provable here, 5 if the work itself is refused.
+    """
+    from deepwork.cli.gate_prove import newest_work, prove_work, told
+
+    project = Project(root)
+    with stdout_on_stderr():
+        job = _job(project, job_name)
+        step = _step(job, step_id)
+        outputs, outputs_by_step = (
+            (_checked(project, step, files, owner=f"step {step_id!r} of {job_name}"), {})
+            if files
+            else newest_work(project, job.name, step_id)
+        )
+        quality_gate = project.gate(runner, proves=False)
+        work = Work(
+            *("prove", job.name, "prove", step, outputs),
+            outputs_by_step=outputs_by_step,
+            reviewers=quality_gate.reviewers(job.name, step),
+        )
+        gates, refused = anyio.run(prove_work, quality_gate, project.prover(), work, project.workspace, mutants)
+    say_notices(project.notices())
+    return told(gates, refused, as_json=as_json)
 
 
 async def _judge(quality_gate: QualityGate, work: Work, workspace: Workspace) -> Judgement:
@@ -228,7 +269,7 @@ def _handed_back_facts(hand_back: HandBack) -> dict[str, Any]:
 
 
 def _say_review(facts: Mapping[str, Any]) -> None:
-    word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("no verdict", "yellow"))
+    word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("not judged", "yellow"))
     where = facts.get("file") or facts["run_each"]
     more = [f"{facts['seconds'] or 0:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
     more += [facts["model"]] if facts.get("model") else []
@@ -239,6 +280,8 @@ def _say_review(facts: Mapping[str, Any]) -> None:
     for result in facts["criteria"]:
         mark = "✓" if result["passed"] else "✗"
         say_text(f"{result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":"), f"{INDENT}{mark} ")
+    if proof := facts.get("proof"):
+        say(f"{INDENT}{proof_words(**proof)}")
     for finding in facts.get("findings", ()):
         say_text(Finding(**finding).shown, f"{INDENT}→ ")
 

@@ -9,7 +9,7 @@ import click
 
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import Styled, say, say_json
-from deepwork.engine.verification import GateRecord, verify
+from deepwork.engine.verification import GateRecord, proof_words, verify
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project
@@ -59,6 +59,7 @@ def _facts(session: Session, records: list[GateRecord]) -> dict[str, Any]:
                 "step_id": record.step_id,
                 "standing": record.standing,
                 "judges": list(record.judges),
+                "proofs": list(record.proofs),
                 "exceptions": list(record.exceptions),
             }
             for record in records
@@ -70,5 +71,7 @@ def _say_record(record: GateRecord) -> None:
     mark = Styled("exception", "red") if record.exceptions else Styled("ok       ", "green")
     judges = f" by {', '.join(record.judges)}" if record.judges else ""
     say("  ", mark, f"  {record.step_id}: {record.standing}{judges}")
+    for proof in record.proofs:
+        say(f"             {proof['judge']}: {proof_words(proof['result'], proof['grade'])}")
     for text in record.exceptions:
         say(f"             {text}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +22,14 @@ class GateRecord:
 
     Attributes:
         judges: The reviewers, with their models as far as they are known.
+        proofs: Of each judge that was tried on broken work, `judge`, `result` and `grade`.
         exceptions: Why it cannot be said that these files were judged; none if it can.
     """
 
     step_id: str
     standing: Passage
     judges: tuple[str, ...] = ()
+    proofs: tuple[Mapping[str, str | None], ...] = ()
     exceptions: tuple[str, ...] = ()
 
 
@@ -73,13 +75,17 @@ def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord
 def _judged_record(work: Work, fingerprints: Fingerprints, verdicts: list[Verdict]) -> GateRecord:
     judges: dict[str, None] = {}
     exceptions: list[str] = []
+    proofs: dict[str, Mapping[str, str | None]] = {}
     for portion in portions(work):
         passed = [verdict for verdict in verdicts if _is_pass(verdict, portion)]
         matching = [verdict for verdict in passed if verdict.key == _key(work, fingerprints, portion, verdict)]
         judges.update(dict.fromkeys(map(_judge, matching)))
+        proofs.update({_judge(verdict): _proof(verdict) for verdict in reversed(matching) if verdict.proof})
         if not matching:
             exceptions += _differences(fingerprints, portion, passed)
-    return GateRecord(work.step.id, Passage.JUDGED, tuple(judges), tuple(dict.fromkeys(exceptions)))
+    return GateRecord(
+        work.step.id, Passage.JUDGED, tuple(judges), tuple(proofs.values()), tuple(dict.fromkeys(exceptions))
+    )
 
 
 def _key(work: Work, fingerprints: Fingerprints, portion: Portion, verdict: Verdict) -> str:
@@ -112,6 +118,27 @@ def _what_is(digest: str) -> str:
 
 def _judge(verdict: Verdict) -> str:
     return f"{verdict.runner} ({verdict.model})" if verdict.model else str(verdict.runner)
+
+
+def _proof(verdict: Verdict) -> Mapping[str, str | None]:
+    proof = verdict.proof
+    return {
+        "judge": _judge(verdict),
+        "result": proof.result if proof else None,
+        "grade": proof.grade if proof else None,
+    }
+
+
+def proof_words(result: str | None, grade: str | None = None, **_: object) -> str:
+    """Return in words on what a pass rests."""
+    match result:
+        case "proved" if grade == "presence":
+            return "seen to refuse missing work, not what is wrong in it"
+        case "proved":
+            return "seen to refuse this work when it was broken"
+        case "cannot_fail":
+            return "cannot fail: it also passed the work when it was broken"
+    return "not proved that it can refuse this work"
 
 
 def _with_reason(session: Session, step_id: str, how: Passage) -> str:

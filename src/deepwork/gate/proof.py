@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -183,6 +183,18 @@ class Prover:
         if why:
             return Tried(counterfactual, "none", why, seconds)
         return Tried(counterfactual, "red", verdict.feedback.partition("\n")[0][:200], seconds)
+
+    async def mutants_of(self, subject: Subject, count: int, budget: Budget) -> AsyncIterator[Tried]:
+        """Ask a gate about so many mutants, each with one fault in one file, whatever it says of them."""
+        random = Random(self._seed(f"{subject.seed} one by one"))
+        of_file = [mutations({path: content}, random) for path, content in subject.files.items()]
+        while of_file and count:
+            one = random.choice(of_file)
+            if counterfactual := next(one, None):
+                count -= 1
+                yield await self._try(subject, counterfactual, budget)
+            else:
+                of_file.remove(one)
 
     def _plan(self, subject: Subject, tries: int) -> tuple[list[Counterfactual], str]:
         """Return what the gate is asked about, and why there is nothing, if so.

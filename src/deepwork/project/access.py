@@ -46,6 +46,7 @@ class OpenedProject(Protocol):
     def upgraded(self, session: Session) -> Session: ...
     def untrusted(self) -> list[str]: ...
     async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]: ...
+    def weak_gates(self) -> Mapping[str, str]: ...
     async def close(self) -> None: ...
 
 
@@ -169,6 +170,10 @@ class Project:
     async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]:
         """Return why reviewers cannot work now, by their names."""
         return await self._open().broken_reviewers()
+
+    def weak_gates(self) -> Mapping[str, str]:
+        """Return the configured gates that were seen to pass broken work, and what they passed. It reads a file."""
+        return self._open().weak_gates()
 
     def untrusted(self) -> list[str]:
         """Name what has no effect until the user trusts it. It reads files, and is called outside of an event loop."""

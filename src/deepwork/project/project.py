@@ -309,6 +309,7 @@ class Project:
         timeout: int | None = None,
         max_attempts: int | None = None,
         workspace: Workspace | None = None,
+        proves: bool = True,
     ) -> QualityGate:
         """Make the quality gate; what is not given is as the configuration says, and without a runner self-review.
 
@@ -328,7 +329,7 @@ class Project:
             max_attempts=max_attempts or section.max_attempts,
             concurrency=section.concurrency,
             untrusted=lambda: self.trust.refusals,
-            prover=self.prover() if section.prove != "off" else None,
+            prover=self.prover() if proves and section.prove != "off" else None,
         )
 
     def prover(self) -> Prover:
@@ -337,6 +338,13 @@ class Project:
         from deepwork.paths.user_folders import user_state_dir
 
         return Prover(self.config.quality_gate.prove or "warn", self.workspace.root, user_state_dir(os.environ))
+
+    def weak_gates(self) -> dict[str, str]:
+        """Return the configured gates that were seen to pass broken work, and what they passed."""
+        section = self.config.quality_gate
+        if not section.enabled or section.prove == "off":
+            return {}
+        return {name: reason for name, reason in self.prover().weak().items() if name in section.commands}
 
     def _routing(self, name: str) -> Routing:
         """Return which runner judges which reviews: the named one all that the configuration routes to no other."""

@@ -32,7 +32,12 @@ class SetupInbox(InboxSource):
         if self._looked_at is None or time.monotonic() - self._looked_at >= SECONDS:
             broken = await self._project.broken_reviewers()
             labels = await to_thread.run_sync(self._project.untrusted)
-            self._items = [*map(_reviewer, broken, broken.values()), *([_trust(labels)] if labels else [])]
+            weak = await to_thread.run_sync(self._project.weak_gates)
+            self._items = [
+                *map(_reviewer, broken, broken.values()),
+                *map(_gate, weak, weak.values()),
+                *([_trust(labels)] if labels else []),
+            ]
             self._looked_at = time.monotonic()
         return self._items
 
@@ -50,6 +55,19 @@ def _reviewer(name: str, error: RunnerUnavailable) -> InboxItem:
         since="",
         state=error.message,
         reference={"kind": "reviewer", "id": name},
+    )
+
+
+def _gate(name: str, reason: str) -> InboxItem:
+    return InboxItem(
+        id=f"gate.{name}",
+        kind="gate",
+        what=f"The gate {name!r} cannot fail: only you can fix it",
+        detail=f"Its pass says nothing: {reason}. `deepwork gate prove JOB STEP` shows what it was asked.",
+        since="",
+        state=sha256(reason.encode()).hexdigest()[:16],
+        reference={"kind": "reviewer", "id": name},
+        principal=LOCAL,
     )
 
 

@@ -1,0 +1,79 @@
+"""Mutants: one small fault each, the same for the same seed."""
+
+from __future__ import annotations
+
+import ast
+from itertools import islice
+from random import Random
+
+import pytest
+
+from deepwork.gate.interval import exact_interval
+from deepwork.gate.mutants import mutants
+
+PYTHON = b'''"""A module."""
+
+
+def price(count: int, *, member: bool = False) -> float:
+    """Return a price."""
+    total = count * 3
+    if count > 10 and member:
+        total = total - 5
+    return total
+
+
+NAMES = ["one", "two"]
+'''
+TEXT = b"# Report\n\nThere are 12 people, see docs/guide.md.\nIt is true.\n"
+
+
+def made(path, content, seed=1, count=1000):
+    return [*islice(mutants(path, content, Random(seed)), count)]
+
+
+def test_python_stays_python_and_is_never_the_same():
+    found = made("a.py", PYTHON)
+    for mutant in found:
+        assert ast.dump(ast.parse(mutant.content)) != ast.dump(ast.parse(PYTHON))
+    kinds = {mutant.kind.partition(" in line")[0] for mutant in found}
+    assert kinds == {
+        *("a comparison turned", "a condition turned", "another operator", "a boolean turned", "another number"),
+        *("another text", "nothing returned", "a statement removed"),
+    }
+
+
+def test_docstrings_are_left_alone():
+    assert all(
+        b"A module." in mutant.content and b"Return a price." in mutant.content for mutant in made("a.py", PYTHON)
+    )
+
+
+def test_text_has_numbers_paths_names_booleans_lines_and_its_half():
+    kinds = {mutant.kind.partition(" in line")[0] for mutant in made("a.md", TEXT)}
+    assert {"another number", "another path", "another name", "a boolean turned", "a line removed"} <= kinds
+    assert "its first half alone" in kinds
+
+
+@pytest.mark.parametrize(("path", "content"), [("a.py", PYTHON), ("a.md", TEXT), ("b.bin", bytes(range(256)))])
+def test_a_seed_decides_and_no_mutant_comes_twice(path, content):
+    first, again, other = made(path, content), made(path, content), made(path, content, seed=2)
+    assert first == again != other
+    assert len({mutant.content for mutant in first}) == len(first)
+    assert content not in {mutant.content for mutant in first}
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"x" * 5_000_000])
+def test_what_is_empty_or_huge_has_none(content):
+    assert made("a.md", content) == []
+
+
+def test_broken_python_is_text():
+    assert made("a.py", b"def f(:\n  return 12\n")
+
+
+@pytest.mark.parametrize(
+    ("killed", "of", "interval"),
+    [(0, 0, (0, 1)), (0, 10, (0, 0.3085)), (10, 10, (0.6915, 1)), (45, 50, (0.7819, 0.9667)), (1, 2, (0.0126, 0.9874))],
+)
+def test_the_interval_is_that_of_clopper_and_pearson(killed, of, interval):
+    assert exact_interval(killed, of) == pytest.approx(interval, abs=1e-4)
