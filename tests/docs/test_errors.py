@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import socket
@@ -33,6 +34,7 @@ from deepwork.errors import (
 )
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
+from deepwork.paths.user_folders import user_config_file
 from deepwork.server.frames import refusal_of
 from deepwork.testing import Agent, Refused, review, step
 from deepwork.testing.fakes import answered
@@ -316,6 +318,16 @@ async def _(project):
     return await reviewed(project, None, plugins=plugin())
 
 
+@provokes("GateCannotFail")
+async def _(project):
+    command = {"run": ["true"], "verdict": "exit_code", "must_fail": ["bad.md"]}
+    file = user_config_file(os.environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"quality_gate": {"commands": {"ada": command}, "prove": "hold"}}))
+    project.write("bad.md", "What it must refuse\n")
+    return await reviewed(project, None, plugins=plugin())
+
+
 @provokes("RunnerTimeout")
 async def _(project):
     return await reviewed(project, anyio.sleep_forever, quality_gate_timeout=1)
@@ -442,6 +454,11 @@ async def _(project):
 @provokes("ProgramFlood")
 async def _(project):
     return await failing_program(project, "yes", seconds=5, max_output=1000)
+
+
+@provokes("MountsRefused")
+async def _(project):
+    return await failing_program(project, "true", seconds=60, seen=project.root / "gone")
 
 
 @pytest.mark.parametrize("name", MESSAGES)
