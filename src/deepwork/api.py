@@ -122,6 +122,7 @@ _MOVED_NAMES = {
     "errors": (
         "ArgumentError EmptyWorkflow GitError ItemChanged JobError JobSourceError MissingInstructions "
         "NameClash NoActiveSession OutputError PersonNeeded PluginError PluginLoadError ProgramError "
+        "GateCannotFail MountsRefused "
         "ProgramFlood ProgramTimeout ReviewExhausted StateError StrictRefusal UnknownItem UnknownJob "
         "UnknownName UnknownOutputs UnknownWorkflow"
     ),
