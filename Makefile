@@ -88,4 +88,4 @@ wheels: $(READY)  ## Build and check wheels and sdists of the core and all plugi
 	$(BIN)/python tools/wheels.py
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) .clients dist .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .clients .mirror dist .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Models on loopback for Codex and the Gemini CLI: each starts a workflow, then says that it is done."""
+"""Models on loopback for Codex and the Gemini CLI: each makes some calls, then says that it is done."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ REMINDER = "of deepwork is not finished"
 
 
 class ForgetfulModel:
-    """Answers the first request with the call of a tool, and every later one with the end.
+    """Answers the first requests with calls of tools, and every later one with the end.
 
     Attributes:
+        calls: The calls that it makes of Codex, one after the other; of the Gemini CLI it starts a workflow.
         requests: What was asked, in order: the messages of the conversation until then.
         url: Where it listens.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Sequence[tuple[str, dict[str, Any]]] = (("start_workflow", ARGUMENTS),)) -> None:
+        self.calls = calls
         self.requests: list[list[Any]] = []
         model = self
 
@@ -38,7 +40,7 @@ class ForgetfulModel:
                 is_gemini = "contents" in body
                 messages = body["contents" if is_gemini else "input"]
                 model.requests.append(messages)
-                events = _gemini(messages) if is_gemini else _responses(messages)
+                events = _gemini(messages) if is_gemini else _responses(messages, model.calls)
                 with suppress(ConnectionError):
                     for event in events:
                         name = f"event: {event['type']}\n" if "type" in event else ""
@@ -64,15 +66,18 @@ class ForgetfulModel:
         self.server.server_close()
 
 
-def _responses(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def _responses(messages: Sequence[Any], calls: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Write one turn as the Responses API streams it."""
     item: dict[str, Any]
-    if any(message.get("type") == "function_call_output" for message in messages):
+    answered = sum(message.get("type") == "function_call_output" for message in messages)
+    if answered >= len(calls):
         content = [{"type": "output_text", "text": "The end"}]
         item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
     else:
-        call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "arguments": json.dumps(ARGUMENTS)}
-        item = {**call, "namespace": "mcp__deepwork", "name": "start_workflow"}
+        name, arguments = calls[answered]
+        call_id = f"call_{answered + 1}"
+        call = {"type": "function_call", "id": f"fc_{answered + 1}", "call_id": call_id}
+        item = {**call, "namespace": "mcp__deepwork", "name": name, "arguments": json.dumps(arguments)}
     usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None}
     response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, "total_tokens": 2}}
     yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
