@@ -90,7 +90,10 @@ def test_the_constant_names_the_core_and_every_plugin(tmp_path, constant, core, 
 def test_the_extra_of_a_plugin_brings_what_the_plugin_needs(tmp_path):
     extras = checkout(tmp_path, "git+https://example.org/x@v1").extras()
     assert [need.partition(" @ ")[0] for need in extras["tracking"]] == ["deepwork-sql", "deepwork-tracking"]
-    assert extras["all"] == ["deepwork[sql,tracking]"]
+    assert extras["all"] == ["deepwork[sql,tracking,postgresql]"]
+    assert extras["postgresql"] == [
+        "deepwork-sql[postgresql] @ git+https://example.org/x@v1#subdirectory=plugins/deepwork_sql"
+    ]
 
 
 def test_the_extras_of_the_core_are_written_from_the_constant():

@@ -21,6 +21,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 CORE = "deepwork"
 ALL = "all"
+# What `all` has besides the plugins: an extra of one of them.
+BESIDES = {"postgresql": "deepwork-sql"}
 HERE = "{root:uri}"  # hatchling puts the address of the folder that is built here
 
 
@@ -71,6 +73,9 @@ class Distributions:
         extras = {
             _extra(name): [self.requirement(needed) for needed in (*self._needs(name), name)] for name in self.plugins
         }
+        for extra, name in BESIDES.items():
+            if name in self.plugins:
+                extras[extra] = [self.requirement(name, extra)]
         return {ALL: [f"{CORE}[{','.join(extras)}]"], **extras}
 
     def _needs(self, name: str) -> list[str]:

@@ -25,6 +25,7 @@ from install import run as run_installer
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "deepwork"
 RECEIPT = "deepwork-install.json"  # read by deepwork/programs/installation.py
+EXTRAS = {"deepwork_sql": "[postgresql]"}
 COMPLETION = {
     "bash": f"{NAME} completion bash >> ~/.bashrc",
     "zsh": f"{NAME} completion zsh >> ~/.zshrc",
@@ -109,7 +110,8 @@ def is_ours(path: Path) -> bool:
 def fill(folder: Path) -> None:
     """Install the core and all plugins from their folders, in one go: no index is asked for any of them."""
     python = folder / "bin" / "python"
-    projects = [str(ROOT), *sorted(str(file.parent) for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
+    folders = [ROOT, *sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
+    projects = [f"{project}{EXTRAS.get(project.name, '')}" for project in folders]
     folder.parent.mkdir(parents=True, exist_ok=True)
     uv = shutil.which("uv")
     if not python.exists():
@@ -119,7 +121,7 @@ def fill(folder: Path) -> None:
             if uv
             else [sys.executable, "-m", "venv", str(folder)]
         )
-    ours = [NAME, *(Path(project).name.replace("_", "-") for project in projects[1:])]
+    ours = [NAME, *(project.name.replace("_", "-") for project in folders[1:])]
     # pip installs a folder again although its version is there already; uv has to be told.
     again = ["--compile-bytecode", *(f"--reinstall-package={name}" for name in ours)] if uv else []
     print("Installing; without uv the first time takes a minute.", flush=True)

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from deepwork import __version__
-from deepwork.builtin.clients.claude_plugin import AUTHOR, DESCRIPTION, plugin_files
+from deepwork.builtin.clients.claude_plugin import AUTHOR, DESCRIPTION, LAUNCHER, plugin_files
 from deepwork.builtin.clients.hook_entries import hooks_of
 from deepwork.builtin.clients.table import CLIENTS, NAME
 
 ROOT = Path(__file__).parent.parent
 PLUGIN = f"marketplace/{NAME}"
-LAUNCHER = "${CLAUDE_PLUGIN_ROOT}/bin/deepwork"  # both clients know this variable, Codex in hooks alone
-QUOTED = ("'${CLAUDE_PLUGIN_ROOT}/bin/deepwork'", '\\"${CLAUDE_PLUGIN_ROOT}\\"/bin/deepwork')
+# Both clients know the variable in it, Codex in hooks alone; there a shell puts in its value.
+QUOTED = (f"'{LAUNCHER}'", '\\"${CLAUDE_PLUGIN_ROOT}\\"/bin/deepwork')
 SECONDS = 300  # for the first start, which makes the environment
 
 README = """\

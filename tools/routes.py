@@ -3,9 +3,10 @@
     python tools/routes.py                      every route once
     python tools/routes.py wheels claude --times 10
 
-The libraries come from a folder of wheels, which is filled once: no route needs the network. Printed are, for each route,
-how often it came through, seconds to the refusal, commands that are ours, what was written outside of clients, tools and
-projects, and what is left after uninstalling. Routes whose program (uv, pipx, claude, codex) is missing are named.
+The libraries come from a folder of wheels, which is filled once: no route needs the network. Printed are, for each
+route, how often it came through, seconds to the refusal, commands that a user types, bytes of the home without caches,
+what was written outside of clients, tools and projects, and what is left after uninstalling. Routes whose program (uv,
+pipx, claude, codex) is missing are named.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from deepwork import __version__
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "clients"))
+from environment import EXTRAS  # noqa: E402
 from scripted_model import END, Model  # noqa: E402
 from scripted_models import ForgetfulModel  # noqa: E402
 
@@ -72,6 +74,7 @@ class Home:
     def __post_init__(self) -> None:
         for name in ("home", "project", "programs"):
             (self.folder / name).mkdir()
+        (self.folder / "uv.toml").write_text(f"no-index = true\nfind-links = [{str(self.mirror)!r}]\n")
         for name, program in self.programs.items():
             if self.with_uv or not name.startswith("uv"):
                 (self.folder / "programs" / name).symlink_to(program)
@@ -88,8 +91,8 @@ class Home:
     @property
     def environment(self) -> dict[str, str]:
         path = [self.home / ".local/bin", self.folder / "programs", "/usr/bin", "/bin"]
-        links = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.mirror), "UV_NO_INDEX": "1"}
-        uv = {"UV_FIND_LINKS": str(self.mirror), "UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
+        links = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.mirror)}
+        uv = {"UV_CONFIG_FILE": str(self.folder / "uv.toml"), "UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
         return {
             "HOME": str(self.home),
             "PATH": os.pathsep.join(map(str, path)),
@@ -157,7 +160,7 @@ def pipx(home: Home) -> Iterator[None]:
 
 
 def uvx(home: Home) -> Iterator[None]:
-    """`uvx … deepwork init --transient`."""
+    """`deepwork init --transient`, which uvx runs."""
     deepwork = ("uvx", "--from", home.place(), "deepwork")
     yield from _connected(home, *deepwork, "init", "--client", "claude", "--transient")
     home.run(*deepwork, "uninstall", "--data")
@@ -266,9 +269,12 @@ def travel(route: str, home: Home) -> Trip:
 def fill(mirror: Path) -> None:
     """Download every library that the distributions and their build need, once."""
     if not any(mirror.glob("*.whl")):
-        projects = [str(ROOT), *map(str, sorted(ROOT.glob("plugins/deepwork_*")))]
+        folders = [ROOT, *sorted(ROOT.glob("plugins/deepwork_*"))]
+        projects = [f"{project}{EXTRAS.get(project.name, '')}" for project in folders]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*command, "--dest", str(mirror), "hatchling>=1.27", *projects], check=True)
+        subprocess.run(
+            [*command, "--dest", str(mirror), "hatchling>=1.27", *projects], check=True, stderr=subprocess.DEVNULL
+        )
         for file in mirror.glob("deepwork*"):
             file.unlink()
     size = sum(file.stat().st_size for file in mirror.iterdir())
@@ -329,11 +335,15 @@ def report(route: str, times: int, folder: Path, clone: Path, mirror: Path, prog
         seconds = [trip.seconds for trip in trips]
         line += (
             f"; {statistics.median(seconds):.1f} s (at most {max(seconds):.1f}); {trips[0].commands} commands; "
-            f"{trips[0].size:,} bytes; outside: {sorted({name for trip in trips for name in trip.outside}) or 'nothing'}; "
-            f"left: {sorted({name for trip in trips for name in trip.left}) or 'nothing'}"
+            f"{trips[0].size:,} bytes; outside: {_names(trip.outside for trip in trips)}; "
+            f"left: {_names(trip.left for trip in trips)}"
         )
     print(line, *errors[:2], sep="\n  ", flush=True)
     return not errors and not any(trip.outside or trip.left for trip in trips)
+
+
+def _names(files: Iterable[list[str]]) -> str:
+    return ", ".join(sorted({name for names in files for name in names})) or "nothing"
 
 
 if __name__ == "__main__":

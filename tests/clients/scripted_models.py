@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -11,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 ARGUMENTS = {"goal": "newcomers", "job_name": "project_tour", "workflow_name": "write_tour"}
+# What Codex answers while a server is not there yet, for which it does not wait. Then the call is made again.
+NO_SERVER = "unsupported call"
 REMINDER = "of deepwork is not finished"
 
 
@@ -69,14 +72,17 @@ class ForgetfulModel:
 def _responses(messages: Sequence[Any], calls: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Write one turn as the Responses API streams it."""
     item: dict[str, Any]
-    answered = sum(message.get("type") == "function_call_output" for message in messages)
+    outputs = [str(message.get("output")) for message in messages if message.get("type") == "function_call_output"]
+    answered = sum(not output.startswith(NO_SERVER) for output in outputs)
+    if outputs and outputs[-1].startswith(NO_SERVER):
+        time.sleep(1)
     if answered >= len(calls):
         content = [{"type": "output_text", "text": "The end"}]
         item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
     else:
         name, arguments = calls[answered]
-        call_id = f"call_{answered + 1}"
-        call = {"type": "function_call", "id": f"fc_{answered + 1}", "call_id": call_id}
+        number = len(outputs) + 1
+        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
         item = {**call, "namespace": "mcp__deepwork", "name": name, "arguments": json.dumps(arguments)}
     usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None}
     response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, "total_tokens": 2}}

@@ -18,6 +18,7 @@ NEEDS = [
     "pytest>=8; extra == 'testing'",
     "deepwork-review @ file:///srv/dist/r.whl ; extra == 'review'",
     "deepwork-sql @ file:///srv/dist/s.whl ; extra == 'sql'",
+    "deepwork-sql[postgresql] @ file:///srv/dist/s.whl ; extra == 'postgresql'",
     "deepwork-review @ file:///srv/dist/r.whl ; extra == 'all'",
     "deepwork-sql @ file:///srv/dist/s.whl ; extra == 'all'",
 ]

@@ -17,7 +17,7 @@ CORE = "deepwork"
 ALL = "all"
 # Whoever makes an environment for deepwork leaves this file in it: {"route": …, "upgrade": …}.
 RECEIPT = "deepwork-install.json"
-_EXTRA = re.compile(r"([\w.-]+).*;\s*extra\s*==\s*['\"]([\w-]+)['\"]\s*$")
+_EXTRA = re.compile(r"([\w.-]++)(?!\[).*;\s*extra\s*==\s*['\"]([\w-]+)['\"]\s*$")
 
 
 @dataclass(frozen=True)

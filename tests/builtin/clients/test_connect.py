@@ -274,3 +274,14 @@ def test_what_a_client_still_asks_of_its_user_is_said_where_it_asks(run, home, a
     told = run("connect", *arguments, "--no-verify", HOME=str(home)).stderr
     assert [words for words in said if words not in told] == []
     assert [words for words in unsaid if words in told] == []
+
+
+def test_doctor_tells_a_plugin_that_brings_its_own_deepwork_and_warns_of_an_entry_beside_it(connect, home, run):
+    file = home / ".claude/plugins/cache/deepwork/deepwork/1.0/.mcp.json"
+    file.parent.mkdir(parents=True)
+    entry = {"command": "${CLAUDE_PLUGIN_ROOT}/bin/deepwork", "args": ["serve", "--path", "."]}
+    file.write_text(json.dumps({"mcpServers": {"deepwork": entry}}))
+    assert "brings its own deepwork" in run("doctor").stdout
+    connect("claude", "--no-verify")
+    assert "has the plugin in" in (said := run("doctor").stdout)
+    assert "every tool twice" in said

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from deepwork.builtin.clients.claude_plugin import installed_entries
+from deepwork.builtin.clients.claude_plugin import LAUNCHER, installed_entries
 from deepwork.builtin.clients.entries import added_keys, is_own_start
 from deepwork.builtin.clients.installed import installed_command
 from deepwork.builtin.clients.overview import ClientState, overview
@@ -25,22 +25,32 @@ def check_clients(root: Path) -> Iterator[Finding]:
     states = [state for state in overview(root, os.environ) if state.place]
     for state in states:
         yield _client(state, state.place or Place(state.client, root, "user", os.environ))
-    yield from _plugins_of_claude()
+    is_connected = any(state.client.name == "claude" and state.entry for state in states)
+    yield from _plugins_of_claude(is_connected=is_connected)
     if not states:
         yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
 
 
-def _plugins_of_claude() -> Iterator[Finding]:
+def _plugins_of_claude(*, is_connected: bool) -> Iterator[Finding]:
     """Compare the entry of an installed plugin with that of connect: Claude Code joins two servers that are equal."""
     entries = installed_entries(claude_folder(os.environ))
     with suppress(ConfigError):
         ours = CLIENTS["claude"].entry([*installed_command(os.environ), "serve", "--path", HERE])
         for file, entry in entries.items():
-            if entry == ours:
+            if CLIENTS["claude"].command_of(entry) == [LAUNCHER, "serve", "--path", HERE]:
+                yield _with_own_deepwork(file, is_connected=is_connected)
+            elif entry == ours:
                 yield Finding(Level.OK, f"Claude Code: the plugin in {file.parent} starts the same command")
             else:
                 text = f"Claude Code: the plugin in {file.parent} starts another command than `deepwork connect claude`"
                 yield Finding(Level.WARNING, text, "deepwork connect claude --plugin FOLDER, then install it again")
+
+
+def _with_own_deepwork(file: Path, *, is_connected: bool) -> Finding:
+    if is_connected:
+        text = f"Claude Code has the plugin in {file.parent} and an entry: its agents get every tool twice"
+        return Finding(Level.WARNING, text, "deepwork connect claude --remove, or claude plugin uninstall deepwork")
+    return Finding(Level.OK, f"Claude Code: the plugin in {file.parent} brings its own deepwork")
 
 
 def _client(state: ClientState, place: Place) -> Finding:

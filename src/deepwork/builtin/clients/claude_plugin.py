@@ -14,6 +14,8 @@ from deepwork.errors import ConfigError
 
 DESCRIPTION = "Leads the agent through multi-step work: one step at a time, checked, reviewed and remembered."
 AUTHOR = {"name": "DeepWork"}
+# How the plugin of the repository starts the deepwork that it has brought.
+LAUNCHER = "${CLAUDE_PLUGIN_ROOT}/bin/deepwork"
 
 SKILL = """\
 ---

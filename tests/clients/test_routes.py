@@ -1,0 +1,24 @@
+"""Ways to install, each in a home that has nothing, with the real clients: to the first refused step, and back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
+
+
+@pytest.mark.parametrize("route", ["checkout", "wheels", "uvx", "claude", "codex"])
+def test_a_route_leads_to_a_refused_step_and_leaves_nothing(node_clients, route):
+    """`tools/routes.py` ends with 1 if it does not, or if a file lies where none of ours may lie."""
+    environment = {**os.environ, "PATH": f"{node_clients}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, ROOT / "tools/routes.py", route]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{route:13} 1 of 1" in done.stdout
