@@ -8,7 +8,7 @@ import pytest
 
 from deepwork.builtin.clients.files import with_entry
 from deepwork.builtin.clients.hook_entries import with_hooks
-from deepwork.builtin.clients.table import CLIENTS
+from deepwork.builtin.clients.table import CLIENTS, NAME
 
 PROGRAM = "/home/ada/.deepwork-venv/bin/deepwork"
 ROOT = "/projects/demo"
@@ -27,4 +27,4 @@ def test_the_page_of_a_client_shows_what_connect_writes(page, name):
     assert block(text, "entry", name) == with_entry("", client.syntax, client.keys_of_entry, entry)
     assert f"deepwork connect {name}" in text
     if client.hooks:
-        assert block(text, "hooks", name) == with_hooks(client, [PROGRAM], None, "")
+        assert block(text, "hooks", name) == with_hooks(client, [PROGRAM], None, "", NAME)

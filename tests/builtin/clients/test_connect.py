@@ -101,7 +101,8 @@ def test_hooks_go_beside_those_of_the_user_and_out_again(connect, project):
     file = project.root / ".claude/settings.local.json"
     connect("claude")
     hooks = json.loads(file.read_text())["hooks"]
-    assert [*hooks] == ["Stop", "SessionStart", "UserPromptSubmit", "PreCompact", "PostToolUse"]
+    others = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostToolUse", "PostToolUseFailure", "StopFailure"]
+    assert [*hooks] == ["Stop", *others]
     assert hooks["Stop"][0] == mine
     assert hooks["Stop"][1]["hooks"][0]["command"] == f"{PROGRAM} hook Stop --client claude"
     assert "unchanged  .claude/settings.local.json" in connect("claude").stdout
@@ -122,6 +123,69 @@ def test_hooks_come_with_the_entry_unless_they_are_declined(connect, project, na
     connect(name, "--no-hooks")
     connect(name, "--hooks")
     assert file.read_bytes() == before
+
+
+@pytest.fixture
+def client_of_version(tmp_path, monkeypatch):
+    """Put a program of a client into PATH that says that it has this version."""
+
+    def client_of_version(name, version):
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\necho '{version} (Some Code)'\n")
+        (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    return client_of_version
+
+
+def forms(file):
+    """Whether each hook of ours runs a command or calls a tool, by event."""
+    return {event: groups[-1]["hooks"][0]["type"] for event, groups in json.loads(file.read_text())["hooks"].items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"), [("claude", "2.1.117", "2.1.118"), ("codex", "codex-cli 0.168.9", "codex-cli 0.169.0")]
+)
+def test_hooks_call_a_tool_where_the_version_in_path_can_and_run_a_command_elsewhere(
+    connect, project, home, client_of_version, name, old, new
+):
+    file = project.root / CLIENTS[name].hooks.project_file
+    client_of_version(name, old)
+    connect(name)
+    assert {*forms(file).values()} == {"command"}
+    client_of_version(name, new)
+    assert f"connected  {CLIENTS[name].hooks.project_file}" in connect(name).stdout
+    commands = {event for event, form in forms(file).items() if form == "command"}
+    assert commands == ({"SessionStart"} if name == "claude" else set())
+    assert len(json.loads(file.read_text())["hooks"]["Stop"]) == 1  # the command was replaced
+    before = file.read_bytes()
+    assert "connected" not in connect(name).stdout
+    assert file.read_bytes() == before
+    connect(name, "--remove")
+    assert not file.exists()
+
+
+def test_a_hook_with_a_tool_waits_for_nobody_and_names_the_server(connect, project, client_of_version):
+    client_of_version("claude", "2.1.327")
+    project.write(".claude/settings.local.json", json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "prompt"}]}]}}))
+    connect("claude")
+    hooks = json.loads((project.root / ".claude/settings.local.json").read_text())["hooks"]
+    assert hooks["Stop"][0] == {"hooks": [{"type": "prompt"}]}
+    [hook] = hooks["Stop"][1]["hooks"]
+    assert {key: hook[key] for key in ("type", "server", "tool", "timeout", "onFailure")} == {
+        "type": "mcp_tool",
+        "server": "deepwork",
+        "tool": "hook",
+        "timeout": 2,
+        "onFailure": "continue",
+    }
+
+
+def test_a_program_that_says_no_version_gets_commands(connect, project, client_of_version):
+    client_of_version("claude", "nothing")
+    connect("claude")
+    assert {*forms(project.root / ".claude/settings.local.json").values()} == {"command"}
 
 
 def test_hooks_are_refused_for_a_client_that_has_none(connect):

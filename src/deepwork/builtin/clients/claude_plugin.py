@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deepwork import __version__
-from deepwork.builtin.clients.hook_entries import hooks_of
+from deepwork.builtin.clients.hook_entries import PLUGIN_SERVER, hooks_of
 from deepwork.builtin.clients.table import CLIENTS, HERE, NAME
 from deepwork.errors import ConfigError
 
@@ -51,8 +51,13 @@ the folder above this one.
 """
 
 
-def plugin_files(command: Sequence[str]) -> dict[str, str]:
-    """Return the files of the plugin, and of a marketplace with it alone, by path."""
+def plugin_files(command: Sequence[str], hook_server: str | None = PLUGIN_SERVER) -> dict[str, str]:
+    """Return the files of the plugin, and of a marketplace with it alone, by path.
+
+    Args:
+        command: The words that start this deepwork.
+        hook_server: The server whose tool the hooks call; None if they run the command.
+    """
     claude = CLIENTS["claude"]
     server = claude.entry([*command, "serve", "--path", HERE])
     about = {"name": NAME, "description": DESCRIPTION, "version": __version__}
@@ -66,19 +71,19 @@ def plugin_files(command: Sequence[str]) -> dict[str, str]:
         ".claude-plugin/marketplace.json": marketplace,
         f"{NAME}/.claude-plugin/plugin.json": {**about, "author": AUTHOR, "license": "MIT"},
         f"{NAME}/.mcp.json": {"mcpServers": {NAME: server}},
-        f"{NAME}/hooks/hooks.json": {"hooks": hooks_of(claude, command, None)},
+        f"{NAME}/hooks/hooks.json": {"hooks": hooks_of(claude, command, None, hook_server)},
     }
     texts = {name: json.dumps(data, indent=2, ensure_ascii=False) + "\n" for name, data in files.items()}
     return {**texts, f"{NAME}/README.md": README, f"{NAME}/skills/{NAME}/SKILL.md": SKILL}
 
 
-def write_plugin(folder: Path, command: Sequence[str]) -> None:
+def write_plugin(folder: Path, command: Sequence[str], hook_server: str | None = PLUGIN_SERVER) -> None:
     """Write the plugin into a new folder, or over an earlier version of it.
 
     Raises:
         ConfigError: There is something else in the folder.
     """
-    files = plugin_files(command)
+    files = plugin_files(command, hook_server)
     others = [path for path in folder.rglob("*") if path.is_file() and str(path.relative_to(folder)) not in files]
     if others or folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise ConfigError(f"{folder} is not an empty folder", hint="Name a new one.")

@@ -17,7 +17,8 @@ from deepwork.api import project_at
 from deepwork.builtin.clients.claude_plugin import write_plugin
 from deepwork.builtin.clients.connection import FileChange, carry_out, planned
 from deepwork.builtin.clients.entries import EntryChange
-from deepwork.builtin.clients.installed import installed_command
+from deepwork.builtin.clients.hook_entries import PLUGIN_SERVER
+from deepwork.builtin.clients.installed import hook_server, installed_command
 from deepwork.builtin.clients.overview import overview
 from deepwork.builtin.clients.places import Place, Scope, default_scope
 from deepwork.builtin.clients.removal import carry_out_removal, planned_removal, project_elsewhere
@@ -108,7 +109,8 @@ def connect(
 def _write_plugin(name: str, folder: Path) -> None:
     if name != "claude":
         raise ConfigError("only Claude Code has plugins that deepwork can write", hint="Leave out --plugin.")
-    write_plugin(folder, installed_command(os.environ))
+    hooks = hook_server(CLIENTS[name], os.environ, folder, PLUGIN_SERVER)
+    write_plugin(folder, installed_command(os.environ), hooks)
     say(f"written    {folder}")
     say(f"Now run: claude plugin marketplace add {folder} && claude plugin install {NAME}@{NAME}", err=True)
 

@@ -12,6 +12,7 @@ from deepwork.builtin.clients.backups import Backups, Record
 from deepwork.builtin.clients.entries import EntryChange, planned_entry
 from deepwork.builtin.clients.files import decoded, with_entry
 from deepwork.builtin.clients.hook_entries import with_hooks, without_hooks
+from deepwork.builtin.clients.installed import hook_server
 from deepwork.builtin.clients.places import Named, Place, entry_in
 from deepwork.errors import ConfigError
 from deepwork.paths.folder import Folder
@@ -120,7 +121,8 @@ def _planned(place: Place, command: Sequence[str], file: Path, *, hooks: bool, k
             result = with_entry(result, client.syntax, client.keys_of_entry, dict(entry.new))
         has_hooks = file == place.hooks_file and without_hooks(client, text) != text
         if hooks and file == place.hooks_file:
-            result = with_hooks(client, command, str(place.root) if place.scope == "user" else None, result)
+            root = str(place.root) if place.scope == "user" else None
+            result = with_hooks(client, command, root, result, hook_server(client, place.environment, place.root))
     has_ours = has_hooks or bool(entry and entry.was_written and entry.elsewhere is None)
     after = before if result == text else result.encode()
     return FileChange(file, name, before, after, entry, has_ours)

@@ -1,4 +1,4 @@
-"""Our commands among the hooks of a client."""
+"""Our commands and our tool among the hooks of a client."""
 
 from __future__ import annotations
 
@@ -7,35 +7,68 @@ from collections.abc import Sequence
 from typing import Any
 
 from deepwork.builtin.clients.files import get, with_element, without_element, without_entry
-from deepwork.builtin.clients.table import HOOK_SYNTAX, NAME, Client, HookEvent
+from deepwork.builtin.clients.table import HOOK_FIELDS, HOOK_SYNTAX, NAME, Client, HookEvent
+
+# As Claude Code names the server of our plugin. Under the short name it calls nothing, and says nothing of it.
+PLUGIN_SERVER = f"plugin:{NAME}:{NAME}"
 
 _HOOKS = "hooks"
+_TOOL = "mcp_tool"
 
 
-def hook_group(client: Client, event: HookEvent, command: Sequence[str], root: str | None) -> dict[str, Any]:
+def hook_group(
+    client: Client, event: HookEvent, command: Sequence[str], root: str | None, server: str | None
+) -> dict[str, Any]:
     """Write the hook for one event, as Claude Code, Codex and Gemini CLI do."""
-    words = [*command, "hook", event.name, "--client", client.name, *(["--path", root] if root else [])]
-    hook = {"type": "command", "command": shlex.join(words), "timeout": client.hooks.timeout if client.hooks else 10}
-    return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
+    hook: dict[str, Any]
+    if server and event.fields is not None:
+        fields = {name: HOOK_FIELDS[name] for name in ("session", *event.fields)}
+        hook = {"type": _TOOL, "server": server, "tool": "hook", "input": {"event": event.name, **fields}}
+        hook |= {"timeout": 2, "onFailure": "continue"}  # a server that is gone or slow holds nobody
+    else:
+        words = [*command, "hook", event.name, "--client", client.name, *(["--path", root] if root else [])]
+        timeout = client.hooks.timeout if client.hooks else 10
+        hook = {"type": "command", "command": shlex.join(words), "timeout": timeout}
+    return {"hooks": [hook]}
 
 
-def hooks_of(client: Client, command: Sequence[str], root: str | None) -> dict[str, Any]:
-    """Write all our hooks, by event."""
+def hooks_of(client: Client, command: Sequence[str], root: str | None, server: str | None = None) -> dict[str, Any]:
+    """Write all our hooks, by event.
+
+    Args:
+        client: The client.
+        command: The words that start this deepwork.
+        root: The project, if the client does not say which it is in.
+        server: The name under which the client knows our server, if its hooks can call tools: in a Claude plugin that
+            is `PLUGIN_SERVER`. The others run the command.
+    """
     events = client.hooks.events if client.hooks else ()
-    return {event.name: [hook_group(client, event, command, root)] for event in events}
+    return {event.name: [hook_group(client, event, command, root, server)] for event in events}
 
 
-def with_hooks(client: Client, command: Sequence[str], root: str | None, text: str) -> str:
+def with_hooks(client: Client, command: Sequence[str], root: str | None, text: str, server: str | None = None) -> str:
     """Return a text of hooks with ours at the end of each event's list, and everything else unchanged.
 
     Raises:
         ConfigError: The text cannot be parsed or changed.
     """
-    for event, groups in hooks_of(client, command, root).items():
+    for event, groups in hooks_of(client, command, root, server).items():
         HOOK_SYNTAX.document(text)
-        if not any(group in groups for group in _groups(text, event)):
+        if [group for group in _groups(text, event) if _is_ours(client, event, group)] != groups:
             text = with_element(_without_event(client, event, text), HOOK_SYNTAX, (_HOOKS, event), groups[0])
     return text
+
+
+def form_of(client: Client, text: str) -> str | None:
+    """Return the server that our hooks in a text call; "" if all run the command, None if there are none of ours."""
+    groups = [
+        group
+        for event in (client.hooks.events if client.hooks else ())
+        for group in _groups(text, event.name)
+        if _is_ours(client, event.name, group)
+    ]
+    servers = [hook["server"] for group in groups for hook in group["hooks"] if hook.get("type") == _TOOL]
+    return servers[0] if servers else "" if groups else None
 
 
 def without_hooks(client: Client, text: str) -> str:
@@ -67,10 +100,17 @@ def _groups(text: str, event: str) -> list[Any]:
 
 
 def _is_ours(client: Client, event: str, group: Any) -> bool:
-    """True if a group runs nothing but our command for this event and this client."""
+    """True if a group runs nothing but our command or our tool for this event and this client."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    commands = [hook.get("command") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
-    ending = f" hook {event} --client {client.name}"
-    return bool(commands) and all(
-        isinstance(command, str) and NAME in command and ending in command for command in commands
-    )
+    if not isinstance(hooks, list) or not hooks:
+        return False
+    return all(isinstance(hook, dict) and (_is_command(client, event, hook) or _is_tool(hook)) for hook in hooks)
+
+
+def _is_command(client: Client, event: str, hook: dict[str, Any]) -> bool:
+    command = hook.get("command")
+    return isinstance(command, str) and NAME in command and f" hook {event} --client {client.name}" in command
+
+
+def _is_tool(hook: dict[str, Any]) -> bool:
+    return hook.get("type") == _TOOL and hook.get("tool") == "hook" and hook.get("server") in (NAME, PLUGIN_SERVER)

@@ -26,7 +26,7 @@ MAX_REMINDERS = 20
 CLAUDE, GEMINI = "claude", "gemini"
 
 # Only these calls make a session the caller's own; what get_workflows lists belongs to anybody.
-_STEP_TOOL = re.compile(r"mcp_.*deepwork_+(?:track_)?(start_workflow|finished_step)")
+_STEP_TOOL = re.compile(r"mcp_.*deepwork_+(start_workflow|finished_step)")
 _OUR_TOOL = re.compile(r"mcp_.*deepwork_+\w+")
 # Calls of these say nothing of an agent, so no plugin is loaded for them.
 _WORKFLOW_TOOL = re.compile(r"mcp_.*deepwork_+(get_workflows|start_workflow|finished_step|abort_workflow)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -11,11 +12,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deepwork.builtin.clients.table import NAME
-from deepwork.errors import ConfigError, ProgramMissing
+import anyio
+
+from deepwork.api import allowed_environment, run_program
+from deepwork.builtin.clients.table import NAME, Client
+from deepwork.errors import ConfigError, DeepWorkError, ProgramMissing
 from deepwork.programs.installation import Installation, installation
 from deepwork.programs.programs import find_program
 
+VERSION_SECONDS = 20.0
 MISSING = "Install deepwork again: its environment is not whole."
 
 
@@ -67,3 +72,29 @@ def _transient_command(own: Installation, environment: Mapping[str, str]) -> tup
     if own.requirement is None:
         raise ConfigError("nobody knows from where this deepwork was installed", hint="Leave out --transient.")
     return (os.path.abspath(uvx), "--from", own.requirement, NAME)
+
+
+def hook_server(client: Client, environment: Mapping[str, str], project: Path, server: str = NAME) -> str | None:
+    """Return the server that the hooks of a client are to call; None if the client in PATH cannot call tools."""
+    version = client_version(client, environment, project) if client.hooks and client.hooks.tools_since else None
+    return server if version and client.hooks and version >= (client.hooks.tools_since or ()) else None
+
+
+def client_version(client: Client, environment: Mapping[str, str], project: Path) -> tuple[int, ...] | None:
+    """Return the version of the program of a client in PATH; None if there is none, or it does not say."""
+    program = first_installed(client.programs, environment, project)
+    if program is None:
+        return None
+    seen = allowed_environment(environment, ("CLAUDE_CONFIG_DIR", "CODEX_HOME"))
+
+    async def ask() -> str:
+        arguments = [program, "--version"]
+        completed = await run_program(
+            arguments, cwd=Path("/"), environment=seen, seconds=VERSION_SECONDS, project=project
+        )
+        return completed.stdout.decode(errors="replace")
+
+    with suppress(DeepWorkError):
+        match = re.search(r"(\d+)\.(\d+)\.(\d+)", anyio.run(ask))
+        return tuple(map(int, match.groups())) if match else None
+    return None

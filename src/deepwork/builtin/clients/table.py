@@ -35,10 +35,14 @@ def _one_list(command: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class HookEvent:
-    """An event of a client at which it runs a command of ours; `matcher` says for which tools."""
+    """An event of a client at which it runs a command of ours, or calls our tool.
+
+    Attributes:
+        fields: What it hands over to the tool, of `HOOK_FIELDS`; None if a tool cannot be called at this event.
+    """
 
     name: str
-    matcher: str | None = None
+    fields: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,14 @@ class HookFiles:
 
     Attributes:
         timeout: What the client is told, in its own unit.
+        tools_since: The first version whose hooks can call a tool; None if they cannot.
     """
 
     project_file: str
     user_file: Callable[[Environment], Path]
     events: tuple[HookEvent, ...]
     timeout: int
+    tools_since: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,20 +130,35 @@ def _application_folder(environment: Environment) -> Path:
     return _home() / "Library" / "Application Support" if sys.platform == "darwin" else user_config_dir(environment)
 
 
-_TOOLS = "mcp__(plugin_deepwork_)?deepwork__.*"
-_EVENTS = (
+# The arguments of our tool, with what a client puts in their place. Codex calls nothing where one of them is missing.
+HOOK_FIELDS: Mapping[str, Any] = {
+    "session": "${session_id}",
+    "agent": "${agent_id}",
+    "tool": "${tool_name}",
+    "paths": ["${tool_input.file_path}", "${tool_input.notebook_path}"],
+    "arguments": "${tool_input}",
+    "response": "${tool_response}",
+    "stop_hook_active": "${stop_hook_active}",
+    "trigger": "${trigger}",
+    "error": "${error}",
+}
+_CLAUDE_EVENTS = (
+    HookEvent("SessionStart", None),  # Claude Code has started no server yet
+    HookEvent("UserPromptSubmit"),
+    HookEvent("PreCompact", ("trigger",)),
+    HookEvent("PostToolUse", ("agent", "tool", "paths", "arguments", "response")),
+    HookEvent("PostToolUseFailure", ("agent", "tool", "arguments")),
+    HookEvent("Stop", ("stop_hook_active",)),
+    HookEvent("StopFailure", ("error",)),
+)
+_CODEX_EVENTS = (
     HookEvent("SessionStart"),
     HookEvent("UserPromptSubmit"),
-    HookEvent("PreCompact"),
-    HookEvent("PostToolUse", _TOOLS),
-    HookEvent("Stop"),
+    HookEvent("PreCompact", ("trigger",)),
+    HookEvent("PostToolUse", ("tool", "arguments", "response")),
+    HookEvent("Stop", ("stop_hook_active",)),
 )
-_GEMINI_EVENTS = (
-    HookEvent("SessionStart"),
-    HookEvent("PreCompress"),
-    HookEvent("AfterTool", "mcp_deepwork_.*"),
-    HookEvent("AfterAgent"),
-)
+_GEMINI_EVENTS = tuple(HookEvent(name, None) for name in ("SessionStart", "PreCompress", "AfterTool", "AfterAgent"))
 HOOK_SYNTAX: JsonSyntax = WITH_COMMENTS
 
 CLIENTS = {
@@ -153,7 +174,11 @@ CLIENTS = {
             folder=HERE,
             programs=("claude",),
             hooks=HookFiles(
-                ".claude/settings.local.json", lambda env: claude_folder(env) / "settings.json", _EVENTS, 10
+                ".claude/settings.local.json",
+                lambda env: claude_folder(env) / "settings.json",
+                _CLAUDE_EVENTS,
+                timeout=10,
+                tools_since=(2, 1, 118),
             ),
             project_note="Run `claude` in the project once: it asks for your approval of the server.",
         ),
@@ -195,7 +220,13 @@ CLIENTS = {
             user_files=lambda env: (_codex_folder(env) / "config.toml",),
             folder=HERE,
             programs=("codex",),
-            hooks=HookFiles(".codex/hooks.json", lambda env: _codex_folder(env) / "hooks.json", _EVENTS, 10),
+            hooks=HookFiles(
+                ".codex/hooks.json",
+                lambda env: _codex_folder(env) / "hooks.json",
+                _CODEX_EVENTS,
+                timeout=10,
+                tools_since=(0, 169, 0),
+            ),
             project_note=(
                 "Codex reads a project's file only after you have trusted the project: run `codex` there once."
             ),

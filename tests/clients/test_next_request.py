@@ -1,0 +1,94 @@
+"""What a person says reaches the very next request of the model of the real Claude Code, after any tool."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from claude_desk import PROGRAM, START, Desk, RecordingModel
+
+from deepwork.api import project_at
+from deepwork.ports.inbox import Answerer
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
+
+PERSON = Answerer(user="ada", terminal="/dev/pts/0")
+
+
+def do(project, act, text):
+    """Do what a person does to the one session of a project."""
+
+    async def done():
+        access = project_at(project)
+        try:
+            [file] = (project / ".deepwork" / "tmp").glob("session_*.json")
+            changes = access.interventions()
+            await getattr(changes, act)(await changes.named(json.loads(file.read_text())["session_id"]), text, PERSON)
+        finally:
+            await access.close()
+
+    anyio.run(done)
+
+
+class Talked(RecordingModel):
+    """A model whose user speaks before the turns of these numbers."""
+
+    def __init__(self, project, acts):
+        super().__init__()
+        self.requests = []
+        self._project = project
+        self._acts = acts
+
+    def next_turn(self, body):
+        if body.get("tools"):  # the client also asks for titles
+            self.requests.append(json.dumps(body["messages"]))
+            if act := self._acts.pop(len(self.requests), None):
+                do(self._project, *act)
+        return super().next_turn(body)
+
+
+def bash(command, number):
+    return {"id": f"toolu_bash{number}", "tool": "Bash", "input": {"command": command, "description": "a command"}}
+
+
+@pytest.fixture
+def talk(node_clients, tmp_path):
+    """Let an agent work in Claude Code while its user speaks, and return what the model was sent."""
+
+    def talk(acts, turns, *, plugin=False):
+        desk = Desk.make(tmp_path, node_clients)
+        if plugin:
+            desk.run(PROGRAM, "connect", "claude", "--remove")
+            folder = str(tmp_path / "plugin")
+            desk.run(PROGRAM, "connect", "claude", "--plugin", folder)
+            desk.run("claude", "plugin", "marketplace", "add", folder)
+            desk.run("claude", "plugin", "install", "deepwork@deepwork")
+        model = Talked(desk.project, acts)
+        tools = "mcp__deepwork,mcp__plugin_deepwork_deepwork,Bash"
+        for turn in turns:
+            name = turn["tool"].replace("mcp__deepwork", "mcp__plugin_deepwork_deepwork") if plugin else turn["tool"]
+            model.turns.put({**turn, "tool": name})
+        try:
+            desk.run("claude", "-p", "--allowedTools", tools, "--", "Do what the model says", url=model.url)
+        finally:
+            model.close()
+        return model.requests
+
+    return talk
+
+
+@pytest.mark.parametrize("plugin", [False, True], ids=["connected", "as a plugin"])
+def test_claude_hears_a_remark_after_a_tool_that_worked_and_a_pause_after_one_that_failed(talk, plugin):
+    acts = {2: ("say", "Leave the migrations alone"), 3: ("pause", "the plan changes")}
+    requests = talk(acts, [START, bash("echo hi", 1), bash("exit 3", 2), bash("echo hi", 3)], plugin=plugin)
+    remark, pause = "| Leave the migrations alone", "A person has paused this session: the plan changes"
+    assert [remark in request for request in requests[:4]] == [False, False, True, True]
+    assert [pause in request for request in requests[:4]] == [False, False, False, True]
+    assert requests[-1].count(remark) == 1
+    assert requests[-1].count(pause) == 1
+    assert "is not finished" not in requests[-1]  # a paused session is not reminded
