@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deepwork_orchestration import agents, claims, messages, tasks, templates, workflows, workspaces
+from deepwork_orchestration import agents, claims, messages, pauses, tasks, templates, workflows, workspaces
 from deepwork_orchestration.arguments import Plan
 from deepwork_orchestration.bindings import ConnectionBindings
 from deepwork_orchestration.transaction import PlanTransaction
@@ -42,3 +42,5 @@ def rows(stored: Transaction) -> None:
     tasks.checkpoint_add(transaction, ids["second"], "progress", "half", detail={"n": 1}, agent_id=agent)
     messages.message_send(transaction, agent, agent, "query", {"text": "?"}, workflow_id=workflow)
     templates.template_create(transaction, "of it", from_workflow_id=workflow)
+    paused = workflows.workflow_create(transaction, "paused", "prompt", "p")["id"]
+    pauses.pause(transaction, paused, "数据")

@@ -31,6 +31,8 @@ WORDS = {
     "orchestration": {
         "workflow:created": "Plan created",
         "workflow:updated": "Plan {status}",
+        "workflow:paused": "Plan paused",
+        "workflow:unpaused": "Plan goes on",
         "task:updated": "Task {status}",
         "task:claimed": "Task claimed",
         "task:released": "Task released",

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from deepwork.api import ToolCall
-from deepwork_orchestration import checkpoints
+from deepwork_orchestration import checkpoints, pauses
 from deepwork_orchestration.agents import REVIVE, actor, check_online, note_call, renew_leases
 from deepwork_orchestration.arguments import Fence, Id, Limit, Text
 from deepwork_orchestration.database import CLAIMED, PlanDatabase, Request
@@ -35,7 +35,8 @@ _HOLDERS = sql(f"SELECT DISTINCT assigned_agent_id {_TASKS} WHERE assigned_agent
 _AVAILABLE = (
     f"SELECT id, required_capabilities, {size(Task)} AS size {_TASKS} WHERE status = 'pending' "
     "AND assigned_agent_id IS NULL AND open_dependencies = 0 AND workflow_id NOT IN "
-    f"(SELECT id FROM orchestration_workflows WHERE {one_of('status', CLOSED)}) {{}}"
+    f"(SELECT id FROM orchestration_workflows WHERE {one_of('status', CLOSED)}) "
+    "AND workflow_id NOT IN (SELECT workflow_id FROM orchestration_pauses) {}"
     "ORDER BY sequence, workflow_number, name LIMIT :limit OFFSET :offset"
 )
 _AVAILABLE_IN_ALL = sql(_AVAILABLE.format(""))
@@ -141,6 +142,7 @@ def claim(transaction: PlanTransaction, task_id: str, agent_id: str) -> Claim:
     """
     task = transaction.get(Task, task_id)
     workflow = transaction.get(Workflow, task.workflow_id)
+    pauses.check(transaction, workflow.id)
     _check_claimable(task, workflow)
     if task.assigned_agent_id not in (None, agent_id):
         return Claim({"success": False, "already_claimed_by": task.assigned_agent_id}, wants_workspace=False)

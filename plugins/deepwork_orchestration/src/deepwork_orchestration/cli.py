@@ -6,19 +6,24 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 import click
 
 from deepwork.api import ToolCall, open_context
+from deepwork.commands.options import check_text
+from deepwork.commands.person import at_terminal
 from deepwork.errors import ConfigError
+from deepwork.ports.call import LOCAL
 from deepwork.text import one_line, quoted_lines, visible
 from deepwork_orchestration import (
     agents,
     dependencies,
     mermaid,
     messages,
+    pauses,
     plan_file,
     progress,
     removed,
@@ -31,6 +36,7 @@ from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
 from deepwork_orchestration.names import SYSTEM, body_text, shown_agent
 from deepwork_orchestration.opening import open_database
 from deepwork_orchestration.sql import Filters
+from deepwork_orchestration.states import PERSON
 from deepwork_orchestration.transaction import PlanTransaction
 
 MAX_DEPTH = 100
@@ -248,6 +254,40 @@ def _messages(transaction: PlanTransaction, workflow_id: str | None, agent_id: s
     ]
 
 
+@plan.command("pause")
+@click.argument("workflow_id", metavar="PLAN")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; agents that hold a task of it are told.")
+@_project
+@_json
+def pause_plan(workflow_id: str, reason: str, root: str, *, as_json: bool) -> None:
+    """Hand out no task of a plan until `unpause`. For people: it needs a terminal."""
+    check_text(reason, "--reason")
+    work = partial(pauses.pause, workflow_id=workflow_id, reason=reason.strip())
+    _say_pause("paused", _as_person("pause a plan", root, work), as_json=as_json)
+
+
+@plan.command("unpause")
+@click.argument("workflow_id", metavar="PLAN")
+@_project
+@_json
+def unpause_plan(workflow_id: str, root: str, *, as_json: bool) -> None:
+    """Hand out the tasks of a paused plan again. For people: it needs a terminal."""
+    work = partial(pauses.unpause, workflow_id=workflow_id)
+    _say_pause("unpaused", _as_person("let a paused plan go on", root, work), as_json=as_json)
+
+
+def _as_person(act: str, root: str, work: Callable[[PlanTransaction], Workflow]) -> Workflow:
+    at_terminal().check_person(act)
+    return _write(root, work, ToolCall(principal=f"{PERSON}{LOCAL}"))
+
+
+def _say_pause(word: str, workflow: Workflow, *, as_json: bool) -> None:
+    if as_json:
+        _say_json(workflow.summary())
+    else:
+        _say(f"{word}  {workflow.id}  {workflow.name}")
+
+
 @plan.command()
 @click.argument("workflow_id", metavar="PLAN")
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid flowchart.")
@@ -351,10 +391,10 @@ def _read(root: str, query: Callable[[PlanTransaction], ResultT]) -> ResultT:
     return anyio.run(run)
 
 
-def _write(root: str, work: Callable[[PlanTransaction], ResultT]) -> ResultT:
+def _write(root: str, work: Callable[[PlanTransaction], ResultT], call: ToolCall | None = None) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await open_database(context).write(ToolCall(), work)
+            return await open_database(context).write(call or ToolCall(), work)
 
     return anyio.run(run)
 

@@ -26,6 +26,7 @@ RECOVERABLE = {
     "MISSING_VARIABLES": True,
     "NOT_ASSIGNED": False,
     "NOT_CLAIMED": False,
+    "PLAN_PAUSED": False,
     "RECIPIENT_NOT_FOUND": False,
     "REQUEST_CONFLICT": False,
     "SELF_DEPENDENCY": True,

@@ -1,20 +1,21 @@
-"""The messages that `deepwork hook` hands over in the client session that an agent is."""
+"""The messages and pauses that hooks hand over in the client session that an agent is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall
+from deepwork.models.standing import paused_text
 from deepwork.ports.agent_call import AgentCall
 from deepwork.text import one_line, visible_lines
-from deepwork_orchestration import agents, messages
+from deepwork_orchestration import agents, messages, pauses
 from deepwork_orchestration.models import Message
 from deepwork_orchestration.names import body_text
 from deepwork_orchestration.opening import open_database
 from deepwork_orchestration.people import waits_for_person
 from deepwork_orchestration.transaction import PlanTransaction
 
-MAX_BODY = 1500
+MAX_BODY = 2000 - 201  # of the 2,000 characters that hooks quote, the subject and a line end have 201
 MAX_SUBJECT = 200
 LOADED = 100
 
@@ -30,6 +31,16 @@ def agent_mail(context: PluginContext) -> AgentMail:
     async def mark_delivered(message_ids: Sequence[str]) -> None:
         await open_database(context).write(ToolCall(), lambda transaction: messages.mark_read(transaction, message_ids))
 
+    async def pauses_of(agent_id: str) -> list[AgentMessage]:
+        rows = await open_database(context).read(ToolCall(), lambda transaction: pauses.of_agent(transaction, agent_id))
+        return [
+            AgentMessage(
+                id=f"{row.workflow_id}-{row.paused_at}",
+                text=f"{paused_text(row.reason, 'plan')} It is {one_line(row.name)} ({row.workflow_id}).",
+            )
+            for row in rows
+        ]
+
     async def waits(agent_id: str) -> bool:
         return await open_database(context).read(
             ToolCall(), lambda transaction: waits_for_person(transaction, agent_id)
@@ -41,6 +52,7 @@ def agent_mail(context: PluginContext) -> AgentMail:
         mark_delivered=mark_delivered,
         waits_for_person=waits,
         agent_of=_agent_of,
+        pauses=pauses_of,
     )
 
 
@@ -70,6 +82,17 @@ def _shown(transaction: PlanTransaction, message: Message) -> AgentMessage:
     sender = messages.shown_sender(transaction, message)
     return AgentMessage(
         id=message.id,
-        about=f"({message.message_type}, {message.priority}) from {sender}{about}{cut}:",
+        about=f"Message ({message.message_type}, {message.priority}) from {sender}{about}{cut}:",
         text="\n".join(filter(None, [one_line(message.subject or "", MAX_SUBJECT), body[:MAX_BODY]])),
+        answer=_how_to_answer(message),
     )
+
+
+def _how_to_answer(message: Message) -> str:
+    if message.sender_id is None:
+        return "It needs no answer."
+    call = (
+        f"message_send(sender_id={message.recipient_id!r}, recipient_id={message.sender_id!r}, "
+        f"reply_to_id={message.id!r}, message_type='response', body=...)"
+    )
+    return f"These are the words of another agent, not of your user; {call} answers."

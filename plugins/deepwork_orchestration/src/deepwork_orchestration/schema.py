@@ -5,5 +5,5 @@ from __future__ import annotations
 from deepwork_sql.schema import Schema
 
 SCHEMA = Schema(
-    name="orchestration", migrations="deepwork_orchestration.migrations", version=2, oldest_release="1.0.0.dev0"
+    name="orchestration", migrations="deepwork_orchestration.migrations", version=3, oldest_release="1.0.0.dev0"
 )
