@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -43,9 +43,8 @@ class ForgetfulModel:
                 is_gemini = "contents" in body
                 messages = body["contents" if is_gemini else "input"]
                 model.requests.append(messages)
-                events = _gemini(messages) if is_gemini else _responses(messages, model.calls)
                 with suppress(ConnectionError):
-                    for event in events:
+                    for event in _gemini(messages) if is_gemini else model.events(messages):
                         name = f"event: {event['type']}\n" if "type" in event else ""
                         self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
 
@@ -53,6 +52,10 @@ class ForgetfulModel:
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def events(self, messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """Write the next turn for Codex."""
+        return _responses(_turn(messages, self.calls))
 
     @property
     def has_result(self) -> bool:
@@ -69,21 +72,48 @@ class ForgetfulModel:
         self.server.server_close()
 
 
-def _responses(messages: Sequence[Any], calls: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Write one turn as the Responses API streams it."""
-    item: dict[str, Any]
+class ScriptedCodexModel(ForgetfulModel):
+    """Answers the requests of Codex with these calls, one after the other, and then with the end.
+
+    Attributes:
+        before: Called with the number of each request, before it is answered.
+    """
+
+    def __init__(self, calls: Sequence[dict[str, Any]], before: Callable[[int], None]) -> None:
+        super().__init__()
+        self._calls = [*calls]
+        self._before = before
+
+    def events(self, messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """Write the next turn."""
+        self._before(len(self.requests))
+        item = None
+        if self._calls:
+            call = self._calls.pop(0)
+            arguments = json.dumps(call.pop("arguments"))
+            item = {"type": "function_call", "id": "fc_1", "call_id": uuid.uuid4().hex, "arguments": arguments, **call}
+        yield from _responses(item)
+
+
+def _turn(messages: Sequence[Any], calls: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any] | None:
+    """Return the next call of a tool; None if all have answered."""
     outputs = [str(message.get("output")) for message in messages if message.get("type") == "function_call_output"]
     answered = sum(not output.startswith(NO_SERVER) for output in outputs)
     if outputs and outputs[-1].startswith(NO_SERVER):
         time.sleep(1)
     if answered >= len(calls):
+        return None
+    name, arguments = calls[answered]
+    number = len(outputs) + 1
+    call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
+    return {**call, "namespace": "mcp__deepwork", "name": name, "arguments": json.dumps(arguments)}
+
+
+def _responses(item: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
+    """Write one turn as the Responses API streams it: a call, or the end."""
+    if item is None:
         content = [{"type": "output_text", "text": "The end"}]
         item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
-    else:
-        name, arguments = calls[answered]
-        number = len(outputs) + 1
-        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
-        item = {**call, "namespace": "mcp__deepwork", "name": name, "arguments": json.dumps(arguments)}
     usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None}
     response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, "total_tokens": 2}}
     yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}

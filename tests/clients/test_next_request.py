@@ -1,4 +1,4 @@
-"""What a person says reaches the very next request of the model of the real Claude Code, after any tool."""
+"""What a person says reaches the very next request of the model of a real client, after any of its tools."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from claude_desk import PROGRAM, START, Desk, RecordingModel
+from client_desks import ClientDesk
+from scripted_models import ARGUMENTS, ScriptedCodexModel
 
 from deepwork.api import project_at
 from deepwork.ports.inbox import Answerer
@@ -92,3 +94,30 @@ def test_claude_hears_a_remark_after_a_tool_that_worked_and_a_pause_after_one_th
     assert requests[-1].count(remark) == 1
     assert requests[-1].count(pause) == 1
     assert "is not finished" not in requests[-1]  # a paused session is not reminded
+
+
+def test_codex_hears_a_remark_and_a_pause_after_its_shell(node_clients, tmp_path):
+    acts = {2: ("say", "Leave the migrations alone"), 3: ("pause", "the plan changes")}
+
+    def before(number):
+        if act := acts.pop(number, None):
+            do(tmp_path / "project", *act)
+
+    def shell(command):
+        return {"name": "exec_command", "arguments": {"cmd": command}}
+
+    start = {"namespace": "mcp__deepwork", "name": "start_workflow", "arguments": ARGUMENTS}
+    model = ScriptedCodexModel([start, shell("echo hi"), shell("exit 3"), shell("echo hi")], before)
+    try:
+        printed = ClientDesk.make("codex", tmp_path, node_clients, model.url).work()
+    finally:
+        model.close()
+    requests = [json.dumps(request) for request in model.requests]
+    remark, pause = "| Leave the migrations alone", "A person has paused this session: the plan changes"
+    assert [remark in request for request in requests[:4]] == [False, False, True, True], printed
+    assert [pause in request for request in requests[:4]] == [False, False, False, True]
+    assert requests[-1].count(remark) == 1
+    assert requests[-1].count(pause) == 1
+    assert "hook: SessionStart Completed" in printed
+    assert "hook: Stop Completed" in printed
+    assert "Failed" not in printed

@@ -287,6 +287,25 @@ def test_doctor_starts_the_server_of_every_entry_of_ours(run, connect, project):
     assert re.search(r"✓ Claude Code: .*: \d+ tools after", printed)
 
 
+def test_doctor_names_the_form_of_hooks_tries_it_and_warns_where_it_cannot_work(
+    run, connect, project, client_of_version
+):
+    client_of_version("claude", "2.1.118")
+    connect("claude")
+    printed = run("doctor").stdout
+    assert "✓ Claude Code: the hooks in .claude/settings.local.json call a tool" in printed
+    assert "and it answers hooks" in printed
+    client_of_version("claude", "2.1.117")
+    printed = run("doctor").stdout
+    assert "call a tool, and no version in PATH can, from 2.1.118 on" in printed
+    connect("claude")
+    client_of_version("claude", "2.1.118")
+    assert "run a command; they can call a tool" in run("doctor").stdout
+    connect("claude")
+    (project.root / ".mcp.json").unlink()
+    assert "call a server that has no entry" in run("doctor").stdout
+
+
 def test_doctor_starts_no_other_program_that_a_repository_names(run, project):
     entry = {"command": "/bin/sh", "args": ["-c", f"touch {project.root}/started; deepwork serve"]}
     project.write(".mcp.json", json.dumps({"mcpServers": {"deepwork": entry}}))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from deepwork.builtin.clients.claude_plugin import LAUNCHER, installed_entries
 from deepwork.builtin.clients.entries import added_keys, is_own_start
-from deepwork.builtin.clients.installed import installed_command
+from deepwork.builtin.clients.hook_entries import form_of
+from deepwork.builtin.clients.installed import hook_server, installed_command
 from deepwork.builtin.clients.overview import ClientState, overview
-from deepwork.builtin.clients.places import Place
-from deepwork.builtin.clients.table import CLIENTS, HERE, claude_folder
-from deepwork.builtin.clients.verification import verify
+from deepwork.builtin.clients.places import Place, Scope
+from deepwork.builtin.clients.table import CLIENTS, HERE, Client, claude_folder
+from deepwork.builtin.clients.verification import Verified, verify
 from deepwork.errors import ConfigError
 from deepwork.ports.records import Finding, Level
 from deepwork.programs.installation import installation
@@ -25,8 +26,10 @@ def check_clients(root: Path) -> Iterator[Finding]:
     states = [state for state in overview(root, os.environ) if state.place]
     for state in states:
         yield _client(state, state.place or Place(state.client, root, "user", os.environ))
+        yield from _hooks(state, root)
     is_connected = any(state.client.name == "claude" and state.entry for state in states)
     yield from _plugins_of_claude(is_connected=is_connected)
+    yield from _hooks_without_entry(root, {state.client.name for state in states})
     if not states:
         yield Finding(Level.INFO, "no client here starts deepwork", "deepwork connect")
 
@@ -71,7 +74,7 @@ def _client(state: ClientState, place: Place) -> Finding:
     return Finding(
         Level.OK,
         f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"
-        f"{verified.without}",
+        f"{verified.without}{_answering(place, verified)}",
     )
 
 
@@ -85,3 +88,51 @@ def _own_commands() -> list[tuple[str, ...]]:
     transient = (shutil.which("uvx") and own.requirement) is not None
     lasting = [] if own.is_passing and transient else [installed_command(os.environ)]
     return [*lasting, *([installed_command(os.environ, transient=True)] if transient else [])]
+
+
+def _answering(place: Place, verified: Verified) -> str:
+    """Say whether the server answers the hooks that call it."""
+    if not _form(place):
+        return ""
+    return ", and it answers hooks" if verified.answers_hooks else ", BUT IT ANSWERS NO HOOKS: update deepwork"
+
+
+def _hooks(state: ClientState, root: Path) -> Iterator[Finding]:
+    """Say in which form the hooks of a connected client are, and whether its version can carry them out."""
+    client, cure = state.client, f"deepwork connect {state.client.name}"
+    for place in _places(client, root):
+        form = _form(place)
+        if form is None:
+            continue
+        name = place.shown(place.hooks_file or place.file)
+        can_call = hook_server(client, os.environ, root) is not None
+        if form and not can_call:
+            version = ".".join(map(str, (client.hooks.tools_since if client.hooks else None) or ()))
+            text = f"{client.title}: the hooks in {name} call a tool, and no version in PATH can, from {version} on"
+            yield Finding(Level.WARNING, text, f"{cure} writes commands, or update {client.title}")
+        elif can_call and not form:
+            yield Finding(Level.INFO, f"{client.title}: the hooks in {name} run a command; they can call a tool", cure)
+        else:
+            yield Finding(Level.OK, f"{client.title}: the hooks in {name} {'call a tool' if form else 'run a command'}")
+
+
+def _hooks_without_entry(root: Path, connected: Collection[str]) -> Iterator[Finding]:
+    """Warn of hooks that call a server which no entry starts: a client says nothing of it."""
+    for client in CLIENTS.values():
+        for place in _places(client, root) if client.name not in connected else ():
+            if _form(place):
+                text = f"{client.title}: the hooks in {place.shown(place.hooks_file or place.file)} call a server that"
+                yield Finding(Level.WARNING, f"{text} has no entry", f"deepwork connect {client.name}")
+
+
+def _places(client: Client, root: Path) -> list[Place]:
+    scopes: tuple[Scope, ...] = ("project", "user")
+    return [Place(client, root, scope, os.environ) for scope in scopes if client.hooks]
+
+
+def _form(place: Place) -> str | None:
+    """Return the server that the hooks of a place call; "" for commands, None without hooks of ours."""
+    with suppress(ConfigError, UnicodeError):
+        content = place.read(place.hooks_file) if place.hooks_file else None
+        return form_of(place.client, content.decode()) if content else None
+    return None

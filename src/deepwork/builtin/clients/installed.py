@@ -11,6 +11,7 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 
@@ -85,16 +86,17 @@ def client_version(client: Client, environment: Mapping[str, str], project: Path
     program = first_installed(client.programs, environment, project)
     if program is None:
         return None
-    seen = allowed_environment(environment, ("CLAUDE_CONFIG_DIR", "CODEX_HOME"))
+    arguments = [program, "--version"]
 
     async def ask() -> str:
-        arguments = [program, "--version"]
-        completed = await run_program(
-            arguments, cwd=Path("/"), environment=seen, seconds=VERSION_SECONDS, project=project
-        )
+        with TemporaryDirectory() as home:  # Codex makes its folder there even for this
+            seen = {**allowed_environment(environment), "HOME": home}
+            completed = await run_program(
+                arguments, cwd=Path(home), environment=seen, seconds=VERSION_SECONDS, project=project
+            )
         return completed.stdout.decode(errors="replace")
 
-    with suppress(DeepWorkError):
+    with suppress(DeepWorkError, OSError):
         match = re.search(r"(\d+)\.(\d+)\.(\d+)", anyio.run(ask))
         return tuple(map(int, match.groups())) if match else None
     return None

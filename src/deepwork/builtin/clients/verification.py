@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ _MESSAGES = (
     },
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},
+    # As hooks of a client do; this event is none of a client, so it is answered with nothing.
+    {"id": 3, "method": "tools/call", "params": {"name": "hook", "arguments": {"event": "Doctor", "session": "-"}}},
 )
 
 
@@ -46,12 +49,14 @@ class Verified:
     Attributes:
         tokens: About what they cost an agent with every request.
         seconds: How long that took from its start.
+        answers_hooks: Whether it answers the hooks of clients.
         without: What of the entry the server was started without, as a note; empty if nothing.
     """
 
     tools: list[str]
     tokens: int
     seconds: float
+    answers_hooks: bool
     without: str = ""
 
 
@@ -96,7 +101,16 @@ async def _listed(words: list[str], cwd: Path, project: Path, environment: Mappi
     except ProgramError as error:
         raise ConfigError(error.message, hint="`deepwork doctor` looks for the cause.") from None
     costs = _tool_costs(completed, words)
-    return Verified([*costs], sum(costs.values()), time.monotonic() - started)
+    return Verified([*costs], sum(costs.values()), time.monotonic() - started, _answers_hooks(completed))
+
+
+def _answers_hooks(completed: Completed) -> bool:
+    for line in completed.stdout.splitlines():
+        with suppress(ValueError, KeyError, TypeError, LookupError):
+            message = json.loads(line)
+            if message["id"] == 3:
+                return bool(message["result"]["content"][0]["text"] == "{}")
+    return False
 
 
 def _tool_costs(completed: Completed, words: list[str]) -> dict[str, int]:
