@@ -114,13 +114,13 @@ class Deliveries:
         return [(head, await self._desk.history(head)) for head in await self._desk.heads(session_ids)]
 
     async def _pauses_of_plans(self, listener: Listener) -> AsyncIterator[Text]:
-        agent_id = listener.agents.get(self._desk.root)
+        agent_id = listener.agents.get(self._desk.root, "")
         for mail in self._desk.mail() if agent_id else ():
             for message in await self._asked(partial(mail.pauses, agent_id)) if mail.pauses else ():
                 yield Text(message.id, message.text, is_pause=True)
 
     async def _mail(self, listener: Listener) -> AsyncIterator[Text]:
-        agent_id = listener.agents.get(self._desk.root)
+        agent_id = listener.agents.get(self._desk.root, "")
         for mail in self._desk.mail() if agent_id else ():
             for message in await self._asked(partial(mail.unread, agent_id)):
                 yield mail_text(message)

@@ -20,6 +20,8 @@ PRINTED = "printed"
 MAX_HISTORIES = 200
 
 ResultT = TypeVar("ResultT")
+# When a session was changed last, and its history then, by its id.
+Histories = dict[str, tuple[str, Sequence["Entry"]]]
 
 
 class Desk(Protocol):
@@ -106,9 +108,9 @@ class CommandDesk:
 class ServerDesk:
     """For one call of the hook of a server. Histories that have not changed are not read again."""
 
-    def __init__(self, project: Project, server: str, histories: dict[str, tuple[str, Any]], call: ToolCall) -> None:
+    def __init__(self, project: Project, server: str, histories: Histories, call: ToolCall) -> None:
         self.root = os.path.realpath(project.root)
-        self.environment = os.environ
+        self.environment: Mapping[str, str] = os.environ
         self.server = server
         self.principal = call.principal
         self._call = call
@@ -128,7 +130,7 @@ class ServerDesk:
         return [await self._head(summary) for summary in summaries if summary.is_active]
 
     async def history(self, head: Head) -> Sequence[Entry]:
-        known_at, entries = self._histories.get(head.session_id, ("", ()))
+        known_at, entries = self._histories.get(head.session_id) or ("", ())
         if known_at != head.updated_at:
             session = await (await self._project.sessions().store()).load(head.session_id)
             entries = [entry.model_dump(mode="json") for entry in session.history] if session else []

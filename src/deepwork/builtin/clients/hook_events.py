@@ -144,7 +144,7 @@ async def _note_changes(call: Answering) -> None:
 
 async def _stop(call: Answering) -> Answer:
     """Hand over what waits, and remind the agent of its open steps; in a turn that this has caused, of these alone."""
-    text, text_ids = "", ()
+    text, text_ids = "", tuple[str, ...]()
     if not call.event.is_continued:
         await _begin_turn(call)
         text, text_ids = await call.deliveries.hand_over()
@@ -176,7 +176,8 @@ async def _waits_for_person(call: Answering, agent_id: str | None) -> bool:
     """True if a plugin knows that the agent can do nothing before a person acts."""
     for mail in call.desk.mail() if agent_id else ():
         with suppress(Exception):  # code of a plugin
-            if mail.waits_for_person and await call.desk.ask(partial(mail.waits_for_person, str(agent_id))):
+            ask = mail.waits_for_person
+            if ask and await call.desk.ask(partial(ask, str(agent_id))):
                 return True
     return False
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from deepwork.builtin.clients.desk import ServerDesk
+from deepwork.builtin.clients.desk import Histories, ServerDesk
 from deepwork.builtin.clients.hook_events import CLAUDE, HookEvent, answer
 from deepwork.builtin.clients.listeners import ClientSession
 from deepwork.ports.records import UnlistedTool
@@ -30,7 +30,7 @@ class HookTool:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._server = secrets.token_hex(6)
-        self._histories: dict[str, tuple[str, Any]] = {}
+        self._histories: Histories = {}
         self._client_sessions: dict[tuple[str, str], ClientSession] = {}
 
     async def answer(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
