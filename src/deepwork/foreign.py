@@ -83,6 +83,7 @@ NAMES = (
     *_names("mcp", "mcp.server.session:ServerSession", "_connection", "the stack of a connection", *_HTTP),
     *_names("mcp", "mcp.server.connection:Connection", "state", "the stack of a connection", *_HTTP),
     *_names("mcp", "mcp.server.lowlevel:Server", "get_tool_input_schema", "quick calls over HTTP"),
+    *_names("mcp", "mcp.server.lowlevel:Server", "get_capabilities", "that only what is served is declared"),
     *_names("uvicorn", "uvicorn:Server", "handle_exit servers shutdown", "an end in order", *_HTTP),
     *_names("uvicorn", _H11, "cycle loop on_response_complete transport", "limits of connections", *_HTTP),
     *_names("uvicorn", _H11, "pause_writing resume_writing", "limits of connections", *_HTTP),
@@ -137,6 +138,13 @@ def look_up_schemas(server: Any, schema_of: Callable[[str], Any]) -> None:
     protocol: Any = getattr(server, "_mcp_server", None)
     if hasattr(protocol, "get_tool_input_schema"):
         protocol.get_tool_input_schema = schema_of
+
+
+def declare(server: Any, served: Callable[[Any], Any]) -> None:
+    """Have a server declare what `served` makes of the capabilities that FastMCP declares for every server."""
+    protocol: Any = getattr(server, "_mcp_server", None)
+    if declared := getattr(protocol, "get_capabilities", None):
+        protocol.get_capabilities = lambda *args, **options: served(declared(*args, **options))
 
 
 def choose_state_store(server_class: type, choose: Callable[[Any, Callable[[], Any]], Any]) -> None:

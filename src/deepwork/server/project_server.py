@@ -8,7 +8,9 @@ from typing import Any
 from fastmcp import FastMCP
 from fastmcp.tools import Tool
 
-from deepwork.foreign import choose_state_store, look_up_schemas
+from deepwork.foreign import choose_state_store, declare, look_up_schemas
+
+_UI = "io.modelcontextprotocol/ui"
 
 
 class ProjectServer(FastMCP[Any]):
@@ -20,7 +22,9 @@ class ProjectServer(FastMCP[Any]):
     The MCP library is told the schemas of the tools. It looks at that of the called tool at each call over HTTP, and
     would otherwise have all tools listed for it, which takes longer than most calls.
 
-    Both are done through names that FastMCP does not promise: without them, this class changes nothing.
+    What is not served is not declared: FastMCP names `logging` and the extension `ui` for every server.
+
+    All this is done through names that FastMCP does not promise: without them, this class changes nothing.
     """
 
     _has_state = False
@@ -29,6 +33,7 @@ class ProjectServer(FastMCP[Any]):
         self._schemas: dict[str, dict[str, Any]] = {}
         super().__init__(*args, **options)
         look_up_schemas(self, self._schemas.get)
+        declare(self, _served)
 
     def add_tool(self, tool: Any) -> Tool:
         """Add a tool."""
@@ -43,6 +48,12 @@ class ProjectServer(FastMCP[Any]):
     def open_state(self) -> None:
         """Use FastMCP's own store, from now on."""
         self._has_state = True
+
+
+def _served(capabilities: Any) -> Any:
+    """Return the capabilities of a server without those that it does not serve."""
+    extensions = {name: value for name, value in (capabilities.extensions or {}).items() if name != _UI}
+    return capabilities.model_copy(update={"logging": None, "extensions": extensions or None})
 
 
 choose_state_store(ProjectServer, ProjectServer.state_store)

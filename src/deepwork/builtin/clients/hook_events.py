@@ -176,9 +176,10 @@ async def _waits_for_person(call: Answering, agent_id: str | None) -> bool:
     """True if a plugin knows that the agent can do nothing before a person acts."""
     for mail in call.desk.mail() if agent_id else ():
         with suppress(Exception):  # code of a plugin
-            ask = mail.waits_for_person
-            if ask and await call.desk.ask(partial(ask, str(agent_id))):
-                return True
+            if mail.waits_for_person:
+                question: Callable[[], Awaitable[bool]] = partial(mail.waits_for_person, str(agent_id))
+                if await call.desk.ask(question):
+                    return True
     return False
 
 
