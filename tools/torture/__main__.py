@@ -9,6 +9,7 @@ import click
 from amnesia import amnesia
 from clock import clock
 from contention import contention
+from deliveries import deliveries
 from duplicates import duplicates
 from faults import faults
 from feed import feed, write_events
@@ -45,6 +46,15 @@ def main() -> None:
 def kills_command(count: int, transport: str, store: str, seed: int) -> None:
     """Kill servers at random moments: nothing acknowledged may be lost."""
     sys.exit(kills(count, transport, store, seed))
+
+
+@main.command("deliveries")
+@click.option("--count", default=1000, show_default=True, help="How many texts.")
+@click.option("--kills", "killed", default=50, show_default=True, help="How many servers to kill.")
+@seed_option
+def deliveries_command(count: int, killed: int, seed: int) -> None:
+    """Say things to agents while servers are killed: each text is in the next request, and repeated only if marked."""
+    sys.exit(deliveries(count, killed, seed))
 
 
 @main.command("notifications")

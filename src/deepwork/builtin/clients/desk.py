@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # A text that a command has printed is delivered with the next call, whoever answers that.
 PRINTED = "printed"
 MAX_HISTORIES = 200
+# How long a server waits for a plugin, such as one that opens its database.
+PLUGIN_SECONDS = 0.8
 
 ResultT = TypeVar("ResultT")
 # When a session was changed last, and its history then, by its id.
@@ -147,7 +149,10 @@ class ServerDesk:
         return self._project.agent_mail()
 
     async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        return await question()
+        import anyio
+
+        with anyio.fail_after(PLUGIN_SECONDS):  # what does not depend on it is handed over in time
+            return await question()
 
     async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
         from anyio import to_thread
