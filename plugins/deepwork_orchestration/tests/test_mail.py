@@ -184,3 +184,31 @@ async def test_a_flood_delays_neither_older_messages_nor_those_of_other_senders(
     async with open_context("test", team.project.root) as context:
         messages = await mail.agent_mail(context).unread(worker)
     assert [message.id for message in messages] == [oldest[1], oldest[0], *flood[:2], late]
+
+
+@pytest.fixture
+def follow(team):
+    """Start `deepwork events --for AGENT --follow`, and give what reads its next line."""
+    processes = []
+
+    def follow(agent_id):
+        command = [sys.executable, "-m", "deepwork", "events", "--follow", "--for", agent_id]
+        root = str(team.project.root)
+        processes.append(subprocess.Popen([*command, "--path", root], stdout=subprocess.PIPE, text=True))
+        return processes[-1].stdout.readline
+
+    yield follow
+    for process in processes:
+        with process:
+            process.kill()
+
+
+async def test_a_program_can_wait_for_what_waits_for_an_agent_which_stays_unread(follow, people):
+    send, unread, worker = people
+    message_id = await send("Which port?")
+    next_line = follow(worker)
+    assert next_line().startswith(f"[{message_id}] Message (query, normal) from agent ")
+    assert next_line() == "| Which port?\n"
+    later = await send("And which host?")
+    assert next_line().startswith(f"[{later}] ")
+    assert await unread() == 2

@@ -14,9 +14,9 @@ import anyio
 import click
 from anyio import to_thread
 
-from deepwork.api import open_context
+from deepwork.api import AgentMail, AgentMessage, open_context, project_at
 from deepwork.errors import ConfigError
-from deepwork.text import visible
+from deepwork.text import quoted_lines, visible
 from deepwork_sql import database
 from deepwork_sql.address import VARIABLE, choose_address
 from deepwork_sql.adopting import Source, find_source
@@ -29,6 +29,7 @@ from deepwork_sql.places import Place
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 _PAGE = 1000
+LOOK_SECONDS = 1.0
 
 
 def _project(command: CommandT) -> CommandT:
@@ -147,6 +148,9 @@ def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
 @_json
 @click.option("--since", metavar="ID", help="Only events after the one with this id.")
 @click.option("--source", metavar="PLUGIN", help="Only events of this plugin.")
+@click.option(
+    "--for", "agent_id", metavar="AGENT", help="Print what waits for this agent instead: messages, and pauses."
+)
 @click.option("--serve", is_flag=True, help="Serve the feed, and other applications of plugins, over HTTP instead.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="With --serve: listen here.")
 @click.option(
@@ -169,12 +173,16 @@ def events(
     port: int,
     allowed_hosts: tuple[str, ...],
     token_file: Path | None,
+    agent_id: str | None,
     *,
     follow: bool,
     as_json: bool,
     serve: bool,
 ) -> None:
     """Print the event feed of the database, from its oldest event.
+
+    With --for it is what the hooks of its client would tell an agent; printing it marks nothing as read. With --follow
+    a program can wait for it, and then let a client go on whose agent has ended its turn.
 
     With --json one object a line. Over HTTP the feed is a WebSocket: /plugins/sql/events?since=ID&source=NAME
     """
@@ -185,7 +193,33 @@ def events(
         _show_log()
         serve_apps(root, host=host, port=port, allowed_hosts=allowed_hosts, token_file=token_file)
         return
+    if agent_id:
+        anyio.run(_print_texts, root, agent_id, follow, as_json)
+        return
     anyio.run(_print_events, root, since, source, follow, _json_line if as_json else _text_line)
+
+
+async def _print_texts(root: str, agent_id: str, follow: bool, as_json: bool) -> None:  # noqa: FBT001 - as below
+    """Print each text that waits for an agent once, in the order in which hooks hand them over."""
+    project = project_at(root)
+    printed: set[str] = set()
+    try:
+        while True:
+            for message in [message for mail in project.agent_mail() for message in await _waiting(mail, agent_id)]:
+                if message.id not in printed:
+                    data = {"id": message.id, "about": message.about, "text": message.text}
+                    lines = "\n".join(filter(None, [f"[{message.id}] {message.about}", quoted_lines(message.text)]))
+                    _print(json.dumps(data) if as_json else lines)
+                printed.add(message.id)
+            if not follow:
+                return
+            await anyio.sleep(LOOK_SECONDS)
+    finally:
+        await project.close()
+
+
+async def _waiting(mail: AgentMail, agent_id: str) -> list[AgentMessage]:
+    return [*(await mail.pauses(agent_id) if mail.pauses else ()), *await mail.unread(agent_id)]
 
 
 def _show_log() -> None:
