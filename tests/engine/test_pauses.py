@@ -144,3 +144,18 @@ async def test_the_commands_need_a_terminal_and_the_session_says_that_it_waits(s
     assert "Only a person may" in run("sessions", "unpause", session_id).stderr
     [file] = project.state.glob("session_*.json")
     assert [entry["kind"] for entry in json.loads(file.read_text())["history"]][-1] == "paused"
+
+
+async def test_a_paused_session_stands_in_the_inbox_where_a_person_lets_it_go_on(started, change, project):
+    agent, begin = started
+    await change(begin["session_id"], "pause", "the plan changes")
+    access = project_at(project.root)
+    try:
+        [item] = (await access.inbox().items(PERSON)).items
+        assert (item.kind, [action.name for action in item.actions]) == ("paused", ["unpause", "abort"])
+        assert "the plan changes" in item.what
+        await access.inbox().answer(item.id, "unpause", "Leave b short", PERSON)
+        assert (await access.inbox().items(PERSON)).items == ()
+    finally:
+        await access.close()
+    assert (await agent.finish({"a.md": "a.md"}))["status"] == "next_step"

@@ -20,7 +20,9 @@ from deepwork.text import is_past, one_line
 OVERRIDE = InboxAction(name="override", label="Let it pass", text="reason")
 RETRY = InboxAction(name="retry", label="Begin the step again", text="note to the agent")
 ABORT = InboxAction(name="abort", label="End the workflow", text="reason")
+UNPAUSE = InboxAction(name="unpause", label="Let it go on", text="note to the agent")
 LIMIT = "limit"
+PAUSED = "paused"
 
 _WHAT = {
     WaitKind.FAILED_GATE: "failed {attempts} reviews",
@@ -64,11 +66,14 @@ class SessionInbox(InboxSource):
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what `deepwork sessions override`, `reopen` and `abort` do."""
-        session_id, _, step_id = item_id.partition(".")
+        session_id, _, step_id = item_id.removeprefix(f"{PAUSED}.").partition(".")
         session = await (await self._project.sessions().store()).load(session_id)
         if session is None:
             raise UnknownItem(f"Session {session_id!r} is gone; nothing was changed")
         reason = text or ""
+        if action == UNPAUSE.name:
+            await self._project.interventions().unpause(session, text, by)
+            return f"{session.workflow}, session {session_id}, may go on; its agent hears that when it is at work"
         if action == OVERRIDE.name:
             await self._project.interventions().override(session, step_id, reason, by)
             return f"Step {step_id!r} of {session.workflow} passes without a review when the agent reports it next"
@@ -90,12 +95,30 @@ def _is_over(item: InboxItem) -> bool:
 async def _items_of(store: StateStore, summary: SessionSummary) -> list[InboxItem]:
     """Return the items of a session. Its head says whether there are any, and the session what they are."""
     standing = await standing_in(store, summary)
+    paused = [_paused_item(summary, standing.paused)] if standing and standing.paused else []
     if standing is None or not standing.waits:
-        return [_pause_item(summary, standing.pause)] if standing and standing.pause else []
+        return [*paused, *([_pause_item(summary, standing.pause)] if standing and standing.pause else [])]
     with suppress(CorruptSession):  # it is named among the damaged from now on
         session = await store.load(summary.session_id)
-        return [_item(session, step) for step in waiting_steps(session)] if session else []
+        return [*paused, *(_item(session, step) for step in waiting_steps(session))] if session else []
     return []
+
+
+def _paused_item(summary: SessionSummary, reason: str) -> InboxItem:
+    """Return the item of a session that a person has paused; nobody is notified of it."""
+    return InboxItem(
+        id=f"{PAUSED}.{summary.session_id}",
+        kind=PAUSED,
+        who=f"session {summary.session_id[:8]}",
+        what=f"{summary.workflow}: paused at step {summary.step_id!r}: {reason}",
+        detail=f"Goal: {one_line(summary.goal)}",
+        since=summary.updated_at,
+        state=f"{PAUSED} {reason}",
+        reference={"kind": "session", "id": summary.session_id, "step_id": summary.step_id},
+        principal=summary.principal,
+        held_by="a person",
+        actions=(UNPAUSE, ABORT),
+    )
 
 
 def _pause_item(summary: SessionSummary, pause: Pause) -> InboxItem:
