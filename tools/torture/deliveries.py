@@ -93,6 +93,11 @@ class Window:
         if self.milliseconds[-1] < WAITED:
             self.late += [number for number in waiting if not self.read[number]]
 
+    def end(self) -> None:
+        """Read what still waits, and end the workflow: nothing can start on top of one that is paused."""
+        self.breathe()
+        self._server.text("abort_workflow", explanation="over", session_id=self.session_id)
+
     def cut(self) -> None:
         """Send the call of a hook, and kill the server before its answer is read."""
         arguments = {"event": "PostToolUse", "session": self.session, "tool": "Bash", **ABOUT}
@@ -166,6 +171,8 @@ def _run(server: Servers, project: Project, dice: random.Random, count: int, kil
     windows: list[Window] = []
     for number in numbers:
         if number % (EACH // 2) == 0:  # half of the quota, so that repetitions fit, too
+            if windows:
+                windows[-1].end()
             windows.append(Window(server, project))
         window = windows[-1]
         is_paused = any(words.startswith("Pause") for words in window.expected.values())

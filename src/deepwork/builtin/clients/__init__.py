@@ -18,7 +18,7 @@ COMMANDS = {
     "hook": CommandSpec(
         "deepwork.builtin.clients.hook:hook",
         140,
-        "Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over messages.",
+        "Answer a hook of a client: note its sessions and its agent, remind of an open step, hand over what waits.",
         is_answer=True,
     ),
     "uninstall": CommandSpec(

@@ -20,9 +20,9 @@ from deepwork.programs.stdout import stdout_on_stderr
 @path_option
 @json_option
 def say(session_id: str, text: str, root: str, as_json: bool) -> None:
-    """Tell the agent of a session something, at its next call of any tool. For people: it needs a terminal.
+    """Tell the agent of a session something, at its next call of any tool.
 
-    The text is a note on the current step: it stands until the step is reported.
+    The text is a note on the current step: it stands until the step is reported. For people: it needs a terminal.
     """
     check_text(text, "TEXT")
     session = anyio.run(_said, project_at(root), session_id, text, at_terminal())
