@@ -12,10 +12,11 @@ import anyio
 import pytest
 from acting import hangs, until, works
 
-from deepwork.api import ToolCall, history, open_context
+from deepwork.api import Answerer, ToolCall, history, open_context
 from deepwork.errors import DeepWorkError
 from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
+from deepwork.project.project import Project
 from deepwork_run import runner as runner_module
 from deepwork_run.inbox import RunInbox
 from deepwork_run.limits import waiting
@@ -386,6 +387,29 @@ async def test_a_session_that_waits_for_a_person_is_waited_for(runs, project, mo
 
         monkeypatch.setattr(runner_module, "standing_of", waiting)
         assert await opened.runner.run() == 0
+
+
+async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, project, monkeypatch):
+    monkeypatch.setattr(runner_module, "LOOK_SECONDS", 0.01)
+    person = Answerer(terminal="/dev/pts/1")
+    interventions = Project(project.root).interventions()
+    async with runs.opened({"one": [works(4)]}, waits=False) as opened:
+        session = await interventions.pause(await opened.project.session(opened.session_id), "look first", person)
+        assert await opened.runner.run() == 4
+        assert opened.starts == []
+    async with (
+        runs.opened({"one": [works(4)]}, opened.session_id) as again,
+        anyio.create_task_group() as tasks,
+    ):
+        codes = []
+
+        async def run():
+            codes.append(await again.runner.run())
+
+        tasks.start_soon(run)
+        await until(lambda: value(again.record.runner()))
+        await interventions.unpause(session, None, person)
+    assert (codes, again.starts) == ([0], ["one"])
 
 
 async def test_an_aborted_session_ends_the_run(runs):

@@ -15,7 +15,7 @@ from deepwork_orchestration.errors import not_found
 from deepwork_orchestration.models import Agent, Checkpoint, Mapped, Message, Row, Task, WholeWorkflow, Workspace
 from deepwork_orchestration.sql import Filters, columns, one_of, placeholders, selection, sql
 from deepwork_orchestration.states import CLOSED, DONE, HUMAN
-from deepwork_sql import Transaction, feed
+from deepwork_sql import Transaction
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -209,6 +209,8 @@ def ended_by(transaction: Transaction, workflow_id: str, task_ids: Collection[st
 
     The events say it, and of a plan the last `MAX_LOOKED_AT` are read: a task that has ended names no holder any more.
     """
+    from deepwork_sql import feed  # SQLAlchemy, which it imports, would otherwise be imported by every command
+
     missing, agent_ids = set(task_ids), dict[str, str]()
     before: str | None = None
     for _ in range(MAX_LOOKED_AT // BATCH if missing else 0):

@@ -59,3 +59,15 @@ def live_line(session: Session, run: Run, agent: str | None, elapsed: float) -> 
         until = datetime.fromisoformat(standing.pause.until)
         parts.append(f"waits until {until.astimezone():%H:%M}" if until > datetime.now(UTC) else "")
     return ", ".join(filter(None, parts))
+
+
+def shown(moment: datetime) -> str:
+    """Return a moment as the clock of this machine shows it."""
+    local = moment.astimezone()
+    return f"{local:%H:%M}" if local.date() == datetime.now().astimezone().date() else f"{local:%Y-%m-%d %H:%M}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as `4:10` or `1:04:10`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

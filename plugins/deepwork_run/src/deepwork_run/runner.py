@@ -41,7 +41,7 @@ from deepwork.project.opened import OpenedProject
 from deepwork.sessions.standing import calls_of, standing_of
 from deepwork.text import one_line
 from deepwork_run.claims import Claims
-from deepwork_run.display import Display
+from deepwork_run.display import Display, duration, shown
 from deepwork_run.limits import limits_of, waiting
 from deepwork_run.options import OnLimit, Options
 from deepwork_run.prompts import prompt_of
@@ -173,9 +173,8 @@ class Runner:
                 return Exit.ERROR
             if self._interrupted.is_set():
                 return Exit.INTERRUPTED
-            if standing_of(session).waits:
-                waits = ", ".join(wait.step_id for wait in standing_of(session).waits)
-                self._tell(f"Step {waits} waits for a person: `deepwork inbox` shows why.")
+            if wait := _wait_for_person(session):
+                self._tell(wait)
                 if not self._options.waits:
                     return Exit.PERSON
                 await self._pause(LOOK_SECONDS)
@@ -215,7 +214,7 @@ class Runner:
             return Exit.LIMIT
         if not self._options.waits:
             return Exit.LIMIT
-        self._tell(f"{self._current} may go on at {_shown(until)}.")
+        self._tell(f"{self._current} may go on at {shown(until)}.")
         left = self._max_seconds - (time.monotonic() - self._started)
         await self._pause(min(LONG_LOOK_SECONDS, left, (until - datetime.now(UTC)).total_seconds()))
         return None
@@ -348,7 +347,7 @@ class Runner:
         if limit is not None and cost >= limit:
             return "budget", f"The session has cost ${cost:.2f}; the budget is ${limit:.2f}."
         if time.monotonic() - self._started >= self._max_seconds:
-            return "time", f"The run has taken {_duration(self._max_seconds)}, which is all that it may take."
+            return "time", f"The run has taken {duration(self._max_seconds)}, which is all that it may take."
         return None
 
     def _near(self, what: str) -> None:
@@ -418,7 +417,7 @@ class Runner:
                 self._end(self._worker)
             if not is_near and elapsed >= NEAR * self._max_seconds:
                 is_near = True
-                self._near(f"{_duration(elapsed)} of {_duration(self._max_seconds)} are over")
+                self._near(f"{duration(elapsed)} of {duration(self._max_seconds)} are over")
             self._display.draw(self._run, self._worker.name if self._worker else None, elapsed)
             due = min(self._max_seconds, NEAR * self._max_seconds if not is_near else math.inf) - elapsed
             usual = TICK_SECONDS if self._display.is_live else 10 * TICK_SECONDS
@@ -474,6 +473,17 @@ class Runner:
         }
 
 
+def _wait_for_person(session: Session) -> str:
+    """Return what a session needs a person for before an agent can go on; nothing if one can."""
+    standing = standing_of(session)
+    if standing.paused:
+        return f"A person has paused the session: {standing.paused}. deepwork sessions unpause {session.session_id}"
+    if standing.waits:
+        steps = ", ".join(wait.step_id for wait in standing.waits)
+        return f"Step {steps} waits for a person: `deepwork inbox` shows why."
+    return ""
+
+
 def _how_ended(worker: _Worker) -> str:
     if worker.end:
         return worker.end
@@ -484,13 +494,3 @@ def _how_ended(worker: _Worker) -> str:
     if worker.is_ending:
         return "interrupted"
     return f"code {worker.exit_code}" if worker.exit_code else "done"
-
-
-def _shown(moment: datetime) -> str:
-    local = moment.astimezone()
-    return f"{local:%H:%M}" if local.date() == datetime.now().astimezone().date() else f"{local:%Y-%m-%d %H:%M}"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
