@@ -163,6 +163,14 @@ STARTERS = {
 STARTING = {
     "programs/processes.py",
     "programs/supervisor.py",
+    # Already a process of ours, which becomes the gate in its private mounts.
+    "programs/private_mounts.py",
+    # `ps` of the system's own folders.
+    "cli/environment.py",
+    # The installer that the user has agreed to, with their terminal; the project's programs are left out.
+    "builtin/clients/keeping.py",
+    # This interpreter, in a folder of its own.
+    "builtin/demo/command.py",
     # A program of its own, which plays a client: it starts the server that it was told to start.
     "plugins/deepwork_run/src/deepwork_run/agents/scripted.py",
 }

@@ -84,7 +84,7 @@ async def test_gate_try_says_which_setting_has_no_effect(reviewed, deepwork, tmp
     monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
     reviewed.write(".deepwork/config.yml", "plugins: {settings: {far: {url: 'https://judge.example'}}}")
     shown = await deepwork("gate", "try", "demo", "a", "--file", "a.md", "--runner", "far", code=1)
-    assert "no verdict" in shown
+    assert "not judged" in shown
     assert "setting plugins.settings.far.url of this project has no effect until you run `deepwork trust`" in shown
 
 

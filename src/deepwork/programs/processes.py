@@ -233,7 +233,11 @@ def end_marked(name: str, value: str) -> list[int]:
     return killed
 
 
-def start_apart(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], output: int) -> Popen[bytes]:
+# A program that goes on when this process ends.
+ApartProgram = Popen[bytes]
+
+
+def start_apart(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], output: int) -> ApartProgram:
     """Start a program, by its absolute path, that goes on when this process ends. It prints to the descriptor `output`.
 
     Raises:

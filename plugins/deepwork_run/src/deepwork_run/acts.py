@@ -7,14 +7,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from subprocess import Popen
 
 import anyio
 from anyio import to_thread
 
 from deepwork.api import DeepWorkError, PluginContext, open_project
 from deepwork.ports.agent import NAME_VARIABLE, SESSION_VARIABLE
-from deepwork.programs.processes import start_apart
+from deepwork.programs.processes import ApartProgram, start_apart
 from deepwork.text import one_line
 from deepwork_run.record import Record
 
@@ -75,7 +74,7 @@ def _go_on(context: PluginContext, session_id: str, agent: str | None) -> str:
     return _outcome(record, process)
 
 
-def _outcome(record: Record, process: Popen[bytes]) -> str:
+def _outcome(record: Record, process: ApartProgram) -> str:
     if process.returncode is None:
         return f"An agent goes on with session {record.session_id}"
     if process.returncode == 0:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 
-from deepwork.builtin.clients.installed import keep_it
+from deepwork.builtin.clients.installed import first_installed, keep_it
 from deepwork.builtin.clients.table import NAME
 from deepwork.commands.terminal import say
 from deepwork.errors import ConfigError
@@ -30,7 +30,7 @@ def keep_or_tell(*, is_needed: bool) -> None:
     if not own.is_passing:
         return
     command = own.keeping_command
-    installer = shutil.which(command[0]) if command else None
+    installer = first_installed(command[:1], os.environ, Path.cwd()) if command else None
     if command and installer and sys.stdin.isatty():
         say(f"This deepwork runs by {own.route}, from a folder that is deleted some day.", err=True)
         if click.confirm(f"Install it to stay, by `{shlex.join(command)}`?", default=True, err=True):
