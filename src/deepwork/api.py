@@ -144,7 +144,7 @@ _MOVED_NAMES = {
     "ports.call": "Caller caller_of ClientInfo",
     "ports.context": "ReviewCommand",
     "ports.inbox": "Inbox InboxContents InboxFailure",
-    "ports.records": "InitialProject PageAddress ServedApp Serving UnlistedTool",
+    "ports.records": "ClaimKeeper InitialProject PageAddress ServedApp Serving UnlistedTool",
     "ports.state_store": "SessionReader",
     "programs.processes": "Completed end_marked open_browser running_program RunningProgram",
     "programs.programs": "find_program",
