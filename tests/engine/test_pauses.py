@@ -10,7 +10,8 @@ from deepwork import hookimpl
 from deepwork.api import CriterionResult, Passed, ReviewRunner, ReviewRunnerSpec, project_at
 from deepwork.errors import PersonNeeded, StateError
 from deepwork.ports.inbox import Answerer
-from deepwork.testing import review, step
+from deepwork.sessions import transitions
+from deepwork.testing import a_session, review, step
 
 pytestmark = pytest.mark.anyio
 
@@ -102,6 +103,13 @@ async def test_a_pause_during_a_review_keeps_the_step_open_and_the_verdict_count
         await change(begin["session_id"], "unpause", None)
         assert (await agent.finish({"a.md": "a.md"}))["status"] == "next_step"
     assert len(judged) == 1
+
+
+def test_a_pause_that_comes_between_the_check_of_a_report_and_its_save_holds_the_step():
+    paused = transitions.pause(a_session(), "the plan changes", {}, now="2026-11-19T10:00:00+00:00")
+    completion = transitions.Completion(step_id=paused.current_step_id, outputs={})
+    with pytest.raises(StateError, match="the plan changes"):
+        transitions.complete(paused, completion, now="2026-11-19T10:00:01+00:00")
 
 
 async def test_what_is_over_or_paused_cannot_be_paused_and_what_is_not_paused_cannot_go_on(started, change):

@@ -57,16 +57,12 @@ def note_changes(change: Change, paths: Iterable[str], root: str, environment: M
         files = _recent(folder.read(f"{name}.json"), now)
         for path in paths:
             changes = files.setdefault(path, {})
-            mine = changes.setdefault(change.key, {"since": now, "told": []})
+            mine = changes.setdefault(change.key, {"since": now})
             mine |= {"at": now, "agent": change.agent, "who": change.who}
             for key, other in changes.items():
-                if key == change.key or key in mine["told"]:
-                    continue
-                # Both are told before that is noted: after a kill between the two they are told twice, not never.
-                _tell(change.key, mine, other, path, environment)
-                _tell(key, other, mine, path, environment)
-                mine["told"].append(key)
-                other["told"].append(change.key)
+                if key != change.key:
+                    _tell(change.key, mine, other, path, environment)
+                    _tell(key, other, mine, path, environment)
         folder.replace(f"{name}.json", json.dumps(files).encode(), synced=False)
 
 
@@ -78,6 +74,7 @@ def _tell(
         f"{visible(path)} was changed by {other['who']}, too, since {since}. Nothing was refused: read the file again "
         "before you go on with it."
     )
+    # The same for as long as both go on changing it, so that each is told once.
     text_id = f"file-{sha256(json.dumps([path, key, other['since'], other['who']]).encode()).hexdigest()[:12]}"
     session = other_session(key, environment)
     session.change_listener(
