@@ -19,6 +19,7 @@ text { fill: #e6edf3 } .dim { fill: #9198a1 } .grid { stroke: #3d444d } .limit {
 .c3 { stroke: #bc8cff; fill: #bc8cff } .curve { fill: none } }
 </style>"""
 COLOURS = 4
+MISSED = 2.0
 
 Row = dict[str, Any]
 
@@ -26,8 +27,10 @@ Row = dict[str, Any]
 def share_of_goal(row: Row, value: float) -> float:
     """Return how much of its goal a value uses up: at 1 it is just reached, above it is missed."""
     goal = row["goal"]
-    share = goal["limit"] / value if goal["at_least"] else value / goal["limit"]
-    return float(max(share, 0.0))
+    whole, part = (value, goal["limit"]) if goal["at_least"] else (goal["limit"], value)
+    if not whole:  # a goal of none at all, for instance
+        return 1.0 if part <= 0 else MISSED
+    return float(max(part / whole, 0.0))
 
 
 def plot_goals(rows: Sequence[Row]) -> str:
