@@ -67,6 +67,11 @@ def test_what_is_empty_or_huge_has_none(content):
     assert made("a.md", content) == []
 
 
+def test_no_mutant_is_empty():
+    """A gate that only looks whether there is something would refuse it, and be taken for one that reads."""
+    assert all(mutant.content.strip() for mutant in made("a.md", b"One line\n"))
+
+
 def test_broken_python_is_text():
     assert made("a.py", b"def f(:\n  return 12\n")
 

@@ -181,14 +181,14 @@ async def test_a_gate_in_the_project_sees_broken_work_at_its_path_and_the_projec
     reviewed, gate, history
 ):
     log = reviewed.root.parent / "seen"
-    script = f"cat {reviewed.root}/a.md >> {log}; echo written > {reviewed.root}/by_gate; {HONEST}"
+    script = f"md5sum < {reviewed.root}/a.md >> {log}; echo written > {reviewed.root}/by_gate; {HONEST}"
     chosen = gate(script, folder="project")
     reviewed.write("by_gate", "written\n")
     before = tree(reviewed.root)
     await finished(reviewed, chosen)
     proof = history("verdict")[0]["proof"]
     assert proof == {"result": "proved", "grade": "content"}
-    assert len(set(log.read_text(errors="replace").splitlines())) > 1
+    assert len(set(log.read_text().splitlines())) > 1
     after = tree(reviewed.root)
     assert {path: digest for path, (_, digest) in before.items()} == {
         path: digest for path, (_, digest) in after.items()

@@ -95,7 +95,8 @@ def mutants(path: str, content: bytes, random: Random) -> Iterator[Mutant]:
                 continue
             site = by_kind[kind].pop()
             mutant = content[: site.start] + site.text + content[site.end :]
-            if mutant not in seen:
+            # What is empty is no fault in the content: a gate refuses that without reading.
+            if mutant.strip() and mutant not in seen:
                 seen.add(mutant)
                 line = content.count(b"\n", 0, site.start) + 1
                 yield Mutant(f"{site.kind} in line {line}" if site.kind != _HALF else _HALF, mutant)
