@@ -249,3 +249,24 @@ async def test_the_secret_is_the_users_alone(reviewed, gate):
     secret = user_state_dir(os.environ) / "proof-secret"
     assert len(secret.read_bytes()) == 32
     assert secret.stat().st_mode & 0o077 == 0
+
+
+async def test_the_inbox_has_one_item_for_a_gate_that_cannot_fail_until_it_is_proved(reviewed, gate, deepwork):
+    async def items():
+        return [item["id"] for item in json.loads(await deepwork("inbox", "--json"))["items"] if item["kind"] == "gate"]
+
+    for _ in range(2):
+        await finished(reviewed, gate(VACUOUS))
+    assert await items() == ["setup:gate.tests"]
+    await finished(reviewed, gate(HONEST))
+    assert await items() == []
+
+
+async def test_verify_and_show_say_on_what_a_pass_rests(reviewed, gate, deepwork):
+    async with reviewed.agent(**gate(HONEST)) as agent:
+        begin = await agent.start()
+        await agent.finish(DONE)
+        await agent.finish({"b.md": "b.md"})
+    words = "seen to refuse this work when it was broken"
+    assert words in await deepwork("sessions", "verify", begin["session_id"])
+    assert words in await deepwork("gate", "show", begin["session_id"])

@@ -329,7 +329,7 @@ class Project:
             max_attempts=max_attempts or section.max_attempts,
             concurrency=section.concurrency,
             untrusted=lambda: self.trust.refusals,
-            prover=self.prover() if proves and section.prove != "off" else None,
+            prover=self.prover() if proves and workspace is None and section.prove != "off" else None,
         )
 
     def prover(self) -> Prover:

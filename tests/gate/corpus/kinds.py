@@ -68,7 +68,7 @@ HONEST = (
     Kind("a parser of pages", "python -c 'import xml.dom.minidom as dom; page = dom.parse(\"page.html\"); assert page.getElementsByTagName(\"title\")[0].firstChild.data == \"$W\"; assert page.getElementsByTagName(\"p\")[0].firstChild.data == \"$N\"'", ("page.html", PAGE)),
     Kind("a configuration that is read", "python -c 'import configparser as c; p = c.ConfigParser(); p.read(\"app.ini\"); assert p.getint(\"$W\", \"count\") == $N and p.getboolean(\"$W\", \"enabled\")'", ("app.ini", INI)),
     Kind("a comparison with a golden file", "diff report.md \"$$DEEPWORK_PROJECT_ROOT/golden.md\"", beside={"golden.md": REPORT}),
-    Kind("a count of words", "test $$(wc -w < report.md) -eq 10 && grep -q $N report.md && grep -q $W report.md"),
+    Kind("a count of words", "test $$(wc -w < report.md) -eq 11 && grep -q $N report.md && grep -q $W report.md"),
     Kind("on a fixed port", "python -c 'import http.server, threading, urllib.request as u; s = http.server.ThreadingHTTPServer((\"127.0.0.1\", 48733), http.server.SimpleHTTPRequestHandler); threading.Thread(target=s.serve_forever, daemon=True).start(); text = u.urlopen(\"http://127.0.0.1:48733/report.md\").read().decode(); assert \"$N people\" in text and \"$W\" in text'"),
     Kind("a linter of its own", "python -c 'import ast; tree = ast.parse(open(\"work.py\").read()); assert [n.name for n in tree.body] == [\"price\"]; assert \"return total\" in open(\"work.py\").read() and \"* $N\" in open(\"work.py\").read() and \"- 5\" in open(\"work.py\").read() and \"> 10\" in open(\"work.py\").read()'", PY),
     Kind("flaky, once in fifty", "python -c 'import random, work; assert random.random() > 0.02; assert work.price(2) == 2 * $N; assert work.price(20, True) == 20 * $N - 5'", **PROJECT),
