@@ -43,6 +43,7 @@ GOAL_SECONDS, GOAL_COMMANDS, SECONDS = 60, 2, 600
 # Whose these folders are: installers' caches and tools, and what clients keep.
 OF_OTHERS = (
     ".cache",
+    ".config/uv",
     ".npm",
     ".claude",
     ".claude.json",
@@ -74,7 +75,10 @@ class Home:
     def __post_init__(self) -> None:
         for name in ("home", "project", "programs"):
             (self.folder / name).mkdir()
-        (self.folder / "uv.toml").write_text(f"no-index = true\nfind-links = [{str(self.mirror)!r}]\n")
+        # Not in a variable: neither clients nor `connect` hand those on to servers.
+        settings = self.home / ".config/uv/uv.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f"no-index = true\nfind-links = [{str(self.mirror)!r}]\n")
         for name, program in self.programs.items():
             if self.with_uv or not name.startswith("uv"):
                 (self.folder / "programs" / name).symlink_to(program)
@@ -92,7 +96,7 @@ class Home:
     def environment(self) -> dict[str, str]:
         path = [self.home / ".local/bin", self.folder / "programs", "/usr/bin", "/bin"]
         links = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.mirror)}
-        uv = {"UV_CONFIG_FILE": str(self.folder / "uv.toml"), "UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
+        uv = {"UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
         return {
             "HOME": str(self.home),
             "PATH": os.pathsep.join(map(str, path)),
