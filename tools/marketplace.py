@@ -49,7 +49,7 @@ def files() -> dict[str, str]:
         ".agents/plugins/marketplace.json": _json(_codex_marketplace()),
         f"{PLUGIN}/.codex-plugin/plugin.json": _json(_codex_plugin()),
         f"{PLUGIN}/codex.mcp.json": _json({"mcpServers": {NAME: _codex_server()}}),
-        f"{PLUGIN}/hooks/codex.json": _json({"hooks": hooks_of(CLIENTS["codex"], [LAUNCHER], None)}),
+        f"{PLUGIN}/hooks/codex.json": _json({"hooks": hooks_of(CLIENTS["codex"], [LAUNCHER], None, NAME)}),
         f"{PLUGIN}/README.md": README,
         f"{PLUGIN}/LICENSE": (ROOT / "LICENSE").read_text(encoding="utf-8"),
     }

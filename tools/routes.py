@@ -32,8 +32,8 @@ from deepwork import __version__
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "clients"))
+from claude_desk import RecordingModel  # noqa: E402
 from environment import EXTRAS  # noqa: E402
-from scripted_model import END, Model  # noqa: E402
 from scripted_models import ForgetfulModel  # noqa: E402
 
 START = {"goal": "newcomers", "job_name": "project_tour", "workflow_name": "write_tour"}
@@ -192,12 +192,10 @@ def claude(home: Home) -> Iterator[None]:
     """Two commands of Claude Code; then the real one works, with a scripted model."""
     home.run("claude", "plugin", "marketplace", "add", str(home.clone))
     home.run("claude", "plugin", "install", "deepwork@deepwork")
-    model = Model()
+    model = RecordingModel()
     tool = "mcp__plugin_deepwork_deepwork__"
     model.turns.put({"id": "toolu_start", "tool": f"{tool}start_workflow", "input": START})
     model.turns.put({"id": "toolu_report", "tool": f"{tool}finished_step", "input": REPORT})
-    for _ in range(3):  # its hooks remind it
-        model.turns.put(END)
     # Without a terminal it would work before its servers are there.
     patience = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "300000", "MCP_TIMEOUT": "300000"}
     home.variables |= {"ANTHROPIC_API_KEY": "stub", "ANTHROPIC_BASE_URL": model.url, **patience}
@@ -207,6 +205,8 @@ def claude(home: Home) -> Iterator[None]:
         model.close()
     if REFUSED not in json.dumps(model.results.get("toolu_report")):
         raise Failed(f"the step was not refused: {model.results}")
+    if not model.reminders:
+        raise Failed("the agent stopped at an open step, and no hook reminded it")
     yield
     [deepwork] = home.home.glob(".claude/plugins/data/*/*/bin/deepwork")
     home.run(str(deepwork), "uninstall", "--data")
@@ -230,6 +230,8 @@ def codex(home: Home) -> Iterator[None]:
         model.close()
     if REFUSED not in json.dumps(model.requests[-1:]):
         raise Failed(f"the step was not refused: {json.dumps(model.requests[-1:])[-600:]}")
+    if not model.reminders:
+        raise Failed("the agent stopped at an open step, and no hook reminded it")
     yield
     [deepwork] = home.home.glob(".codex/plugins/data/*/*/bin/deepwork")
     home.run(str(deepwork), "uninstall", "--data")
