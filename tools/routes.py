@@ -339,8 +339,10 @@ def report(route: str, times: int, folder: Path, clone: Path, mirror: Path, prog
     line = f"{route:13} {len(trips)} of {times}"
     if trips:
         seconds = [trip.seconds for trip in trips]
+        reached = max(seconds) <= GOAL_SECONDS and trips[0].commands <= GOAL_COMMANDS
         line += (
-            f"; {statistics.median(seconds):.1f} s (at most {max(seconds):.1f}); {trips[0].commands} commands; "
+            f"; {statistics.median(seconds):.1f} s (at most {max(seconds):.1f}){'' if reached else ', goal missed'}; "
+            f"{trips[0].commands} commands; "
             f"{trips[0].size:,} bytes; outside: {_names(trip.outside for trip in trips)}; "
             f"left: {_names(trip.left for trip in trips)}"
         )
