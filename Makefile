@@ -13,7 +13,7 @@ CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install uninstall setup demo pictures test test-all test-load lint types lock newest docs figures reference bench wheels clean
+.PHONY: help install uninstall setup demo pictures test test-all test-load lint types lock newest docs release figures reference bench wheels clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -74,6 +74,9 @@ newest: $(READY)  ## The tests that notice what a new library has changed, with 
 docs: $(READY)  ## Make a site of the docs in dist/site, and check every link between pages
 	$(BIN)/python -m sphinx -W --keep-going -q -n -c tools/site . dist/site
 	@echo "dist/site/docs/README.html"
+
+release: $(READY)  ## Rehearse the release VERSION=1.2.3; with WRITE=1 commit and tag it
+	$(BIN)/python tools/release.py $(or $(VERSION),"") $(if $(WRITE),--write)
 
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python -m bench --figures tokens,orchestration

@@ -3,7 +3,7 @@
     python tools/wheels.py [FOLDER]
 
 Checked are names and versions, the metadata (`twine check`), what is in the files, that a wheel built from the sdist
-is the same, and that everything installs into one fresh environment (`pip check`). Exit code 1 if something is wrong.
+is the same, and that everything installs into one fresh environment (`uv pip check`). Exit code 1: something is wrong.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+UV = [sys.executable, "-m", "uv"]
 CORE_HAS = (
     "deepwork/py.typed",
     "deepwork/packaged_jobs/project_tour/job.yml",
@@ -95,10 +96,10 @@ def not_from_sdist(sdist: Path, wheel: Path) -> Iterator[str]:
 def not_installable(wheels: list[Path]) -> list[str]:
     """Install everything in one go into a fresh environment, and have pip check it."""
     with tempfile.TemporaryDirectory() as folder:
-        run([sys.executable, "-m", "venv", folder], cwd=ROOT)
-        pip = [str(Path(folder) / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-        problems = complaints("pip install", [*pip, "install", "--quiet", *map(str, wheels)])
-        return problems or complaints("pip check", [*pip, "check"])
+        run([*UV, "venv", "--quiet", "--python", sys.executable, folder], cwd=ROOT)
+        python = ["--python", str(Path(folder) / "bin" / "python")]
+        problems = complaints("uv pip install", [*UV, "pip", "install", "--quiet", *python, *map(str, wheels)])
+        return problems or complaints("uv pip check", [*UV, "pip", "check", *python])
 
 
 def complaints(what: str, command: list[str]) -> list[str]:

@@ -1,0 +1,121 @@
+"""`make release` rehearses: everything is made, and nothing changes; a version that cannot follow is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from deepwork import __version__
+
+ROOT = Path(__file__).parent.parent
+TOOL = ROOT / "tools" / "release.py"
+
+
+def git(*arguments, cwd):
+    return subprocess.run(["git", *arguments], cwd=cwd, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A clone of this repository, with an author, and what is not committed here."""
+    clone = tmp_path / "checkout"
+    git("clone", "--quiet", ROOT, clone, cwd=ROOT)
+    for name in git("ls-files", "--modified", "--others", "--exclude-standard", cwd=ROOT).splitlines():
+        if (ROOT / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, clone / name)
+        else:
+            (clone / name).unlink()
+    git("config", "user.name", "T", cwd=clone)
+    git("config", "user.email", "t@example.org", cwd=clone)
+    git("add", "--all", cwd=clone)
+    git("commit", "--quiet", "--allow-empty", "--message", "As it stands", cwd=clone)
+    return clone
+
+
+def release(checkout, *arguments):
+    """Run the tool on a checkout."""
+    command = [sys.executable, TOOL, "--root", checkout, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=290, check=False)
+
+
+def state(checkout):
+    """Return what a rehearsal must leave alone."""
+    return [git(*command, cwd=checkout) for command in (["show-ref", "--head"], ["tag"], ["status", "--porcelain"])]
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("", "is not a version"),
+        ("abc", "is not a version"),
+        ("1.0.x", "is not a version"),
+        ("v1.0.0", "is not how a version is written"),
+        ("1.00.0", "is not how a version is written"),
+        ("1.0.0+mine", "is not how a version is written"),
+        ("1!1.0.0", "is not how a version is written"),
+        (__version__, "does not follow"),
+        ("0.9.9", "does not follow"),
+        ("99.0.0", "could not be installed beside"),
+    ],
+)
+def test_a_bad_version_is_refused_before_anything_happens(checkout, version, reason):
+    before = state(checkout)
+    done = release(checkout, version)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert state(checkout) == before
+    assert not (checkout / "dist").exists()
+
+
+def test_a_version_that_has_a_tag_is_refused(checkout):
+    git("tag", "v1.5.0", cwd=checkout)
+    done = release(checkout, "1.5.0")
+    assert (done.returncode, done.stderr) == (2, "Error: the tag v1.5.0 exists\n")
+
+
+def test_a_release_is_not_written_from_what_is_not_committed(checkout):
+    (checkout / "README.md").write_text("changed")
+    done = release(checkout, "1.5.0", "--write")
+    assert done.returncode == 2
+    assert "not everything is committed" in done.stderr
+
+
+def test_a_release_whose_extras_would_name_a_folder_is_not_written(checkout):
+    done = release(checkout, "1.5.0", "--write")
+    assert done.returncode == 2
+    assert "[tool.deepwork] distribution is a path" in done.stderr
+
+
+@pytest.mark.external
+@pytest.mark.slow
+def test_a_rehearsal_makes_everything_and_changes_nothing(checkout):
+    before = state(checkout)
+    has_postgres = shutil.which("initdb") or list(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    assert has_postgres or not os.environ.get("CI")
+    done = release(checkout, "1.5.0rc1", *([] if has_postgres else ["--no-fixture"]))
+    assert done.returncode == 0, done.stderr
+    assert state(checkout) == before
+    names = ["deepwork", *(file.parent.name for file in ROOT.glob("plugins/deepwork_*/pyproject.toml"))]
+    out = checkout / "dist" / "release-1.5.0rc1"
+    files = {file.name for file in out.iterdir()}
+    for name in names:
+        assert {f"{name}-1.5.0rc1.tar.gz", f"{name}-1.5.0rc1-py3-none-any.whl"} <= files
+        assert name.replace("_", "-") in done.stdout
+        with zipfile.ZipFile(out / f"{name}-1.5.0rc1-py3-none-any.whl") as wheel:
+            metadata = wheel.read(f"{name}-1.5.0rc1.dist-info/METADATA").decode()
+        assert "\nVersion: 1.5.0rc1\n" in metadata
+    sums = dict(reversed(line.split("  ")) for line in (out / "SHA256SUMS").read_text().splitlines())
+    assert sums.keys() == files - {"SHA256SUMS"}
+    assert all(hashlib.sha256((out / name).read_bytes()).hexdigest() == digest for name, digest in sums.items())
+    parts = json.loads((out / "deepwork-1.5.0rc1.cdx.json").read_text())["components"]
+    assert {name.replace("_", "-") for name in names[1:]} | {"fastmcp", "psycopg"} <= {part["name"] for part in parts}
