@@ -16,7 +16,6 @@ from typing import Any
 from deepwork.testing import Agent, DeepworkProject
 
 FOLDER, KEY = "@FOLDER@", "@KEY@"
-DATABASE = ".deepwork/data/deepwork.db"
 # Verdicts of `deepwork sessions verify` on sessions whose gates do not hold, once all have ended.
 UNVERIFIED = {"overridden by its agent", "reviewed by its agent", "gate off", "aborted", "archived"}
 OVER = ("completed", "reviewed by its agent", "gate off", "aborted", "archived")
@@ -81,7 +80,7 @@ def restored(fixture: Path, folder: Path) -> Restored:
                 path.write_bytes(_filled_bytes(content, folder) if path.suffix != ".db" else content)
             path.chmod(member.mode)
     project = folder / "project"
-    replace_in_database(project / DATABASE, lambda text: _filled(text, folder))
+    replace_in_database(database(folder), lambda text: _filled(text, folder))
     (folder / "home").mkdir(exist_ok=True)
     cases = json.loads((fixture / "cases.json").read_text())
     return Restored(fixture, DeepworkProject(project), environment(folder), cases)
@@ -91,6 +90,15 @@ def environment(folder: Path) -> dict[str, str]:
     """Return what the environment of the user says of their own folders."""
     names = {"HOME": "home", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"}
     return {variable: str(folder / name) for variable, name in names.items()}
+
+
+def database(folder: Path) -> Path:
+    """Return the SQLite database: in the user's state folder, or in the project as releases before 1.0.0 had it."""
+    [file] = [
+        *folder.glob("state/deepwork/databases/*/deepwork.db"),
+        *folder.glob("project/.deepwork/data/deepwork.db"),
+    ]
+    return file
 
 
 def key(folder: Path) -> str:

@@ -36,8 +36,8 @@ from deepwork.testing import Agent, DeepworkProject, Refused, output, review, st
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from stored_fixtures import (
-    DATABASE,
     STEPS,
+    database,
     emptied,
     environment,
     key,
@@ -400,8 +400,8 @@ def main() -> None:
             postgresql = _fill_database(project)
             dump = emptied(_dump(url), folder)
         files.configure()
-        replace_in_database(project.root / DATABASE, lambda text: emptied(text, folder))
-        with closing(sqlite3.connect(project.root / DATABASE)) as connection:
+        replace_in_database(database(folder), lambda text: emptied(text, folder))
+        with closing(sqlite3.connect(database(folder))) as connection:
             connection.execute("VACUUM")
         target.mkdir(parents=True, exist_ok=True)
         (target / "files.tar.gz").write_bytes(_packed(folder))
