@@ -46,7 +46,7 @@ def reviewed_session(reviewed, judge, served):
 async def test_show_tells_what_was_judged_and_why(reviewed_session, deepwork):
     lines = (await deepwork("gate", "show", (await reviewed_session())[:8])).splitlines()
     assert lines[0].startswith("a, attempt 1  20")
-    assert lines[1].startswith("no verdict step  by judge (")
+    assert lines[1].startswith("not judged step  by judge (")
     assert lines[2].strip() == "away"
     assert lines[3] == "a, the attempt does not count: no_verdict"
     assert "failed     step  by judge (" in lines[5]

@@ -40,7 +40,7 @@ def test_it_prints_the_next_step(run):
 @pytest.fixture
 def clients_here(tmp_path, monkeypatch):
     """Put programs of clients into PATH, and start no server for them, which other tests do."""
-    monkeypatch.setattr("deepwork.builtin.clients.connect.verify", lambda *_: Verified([], 0, 0))
+    monkeypatch.setattr("deepwork.builtin.clients.connect.verify", lambda *_: Verified([], 0, 0, answers_hooks=True))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("claude", "codex"):
         program = tmp_path / "bin" / name

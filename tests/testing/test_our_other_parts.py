@@ -72,6 +72,10 @@ class TestHttpPlugin(PluginContract):
     plugin = "http"
 
 
+class TestDemoPlugin(PluginContract):
+    plugin = "demo"
+
+
 class TestPeoplePlugin(PluginContract):
     plugin = "people"
 

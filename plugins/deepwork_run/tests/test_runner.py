@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
@@ -12,11 +13,10 @@ import anyio
 import pytest
 from acting import hangs, until, works
 
-from deepwork.api import Answerer, ToolCall, history, open_context
+from deepwork.api import ToolCall, history, open_context
 from deepwork.errors import DeepWorkError
 from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
-from deepwork.project.project import Project
 from deepwork_run import runner as runner_module
 from deepwork_run.inbox import RunInbox
 from deepwork_run.limits import waiting
@@ -34,6 +34,17 @@ async def value(known):
 async def deepwork(*words):
     command = [sys.executable, "-m", "deepwork", *map(str, words)]
     return (await anyio.run_process(command)).stdout.decode()
+
+
+async def at_terminal(*words):
+    """Run a command as a person does."""
+    primary, secondary = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "deepwork", *map(str, words)]
+        await anyio.run_process(command, stdin=secondary, stdout=secondary, stderr=secondary)
+    finally:
+        os.close(secondary)
+        os.close(primary)
 
 
 def soon(**delta):
@@ -391,14 +402,13 @@ async def test_a_session_that_waits_for_a_person_is_waited_for(runs, project, mo
 
 async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, project, monkeypatch):
     monkeypatch.setattr(runner_module, "LOOK_SECONDS", 0.01)
-    person = Answerer(terminal="/dev/pts/1")
-    interventions = Project(project.root).interventions()
     async with runs.opened({"one": [works(4)]}, waits=False) as opened:
-        session = await interventions.pause(await opened.project.session(opened.session_id), "look first", person)
+        session_id = opened.session_id
+        await at_terminal("sessions", "pause", session_id, "--reason", "look first", "--path", project.root)
         assert await opened.runner.run() == 4
         assert opened.starts == []
     async with (
-        runs.opened({"one": [works(4)]}, opened.session_id) as again,
+        runs.opened({"one": [works(4)]}, session_id) as again,
         anyio.create_task_group() as tasks,
     ):
         codes = []
@@ -408,7 +418,7 @@ async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, 
 
         tasks.start_soon(run)
         await until(lambda: value(again.record.runner()))
-        await interventions.unpause(session, None, person)
+        await at_terminal("sessions", "unpause", session_id, "--path", project.root)
     assert (codes, again.starts) == ([0], ["one"])
 
 

@@ -18,7 +18,7 @@ from deepwork.api import open_context
 from deepwork_sql import leases, opening
 from deepwork_sql.address import address_of
 from deepwork_sql.schema import SCHEMA, InstalledSchema, Schema
-from deepwork_sql.session_rows import SessionRows
+from deepwork_sql.session_rows import Save, SessionRows
 from deepwork_sql.tables import metadata
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +97,8 @@ async def test_a_database_of_an_earlier_schema_works_with_the_rows_in_it(databas
         lease = await database.write(lambda tx: leases.take(tx, "t1", holder="bob", milliseconds=1000))
         assert lease.fence == 2
         changed = session.model_copy(update={"goal": "other"})
-        assert await database.write(lambda tx: rows.save(tx, changed, 1)) == 2
+        [saved] = await database.write(rows.saving([Save(changed, 1)]))
+        assert saved.result == 2
         await database.write(lambda tx: tx.emit("acme", "after", workflow_id=None, data={}))
         assert [event.event for event in await database.feed(second.id)] == ["after"]
 

@@ -75,7 +75,7 @@ async def test_an_agent_that_stops_with_an_open_step_is_reminded_once_for_each_s
 
 async def test_the_newest_of_more_sessions_than_are_noted_is_reminded_of(hook, started, project):
     earlier = [f"earlier-{number}" for number in range(MAX_SESSIONS)]
-    ClientSession("window-1", os.environ).change_listener("", lambda known: known.with_sessions(earlier))
+    ClientSession("claude", "window-1", os.environ).change_listener("", lambda known: known.with_sessions(earlier))
     async with project.agent() as agent:
         newest = await agent.start("notes")
     reply = content({"begin_step": newest, "stack": []})
@@ -110,7 +110,7 @@ def stop(project, started):
     def stop(event="Stop", *, is_continued=False):
         desk = CommandDesk(project_at(project.root), str(project.root))
         made = HookEvent(name=event, client="claude", session="window-1", is_continued=is_continued)
-        return _ended(answer(made, desk, ClientSession("window-1", os.environ))).text
+        return _ended(answer(made, desk, ClientSession("claude", "window-1", os.environ))).text
 
     return stop
 

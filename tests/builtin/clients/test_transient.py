@@ -76,7 +76,7 @@ def test_doctor_says_that_a_client_starts_it_by_uvx(here, project, home, uvx):
     texts = [
         item["text"] for item in json.loads(here("doctor", "--json").out)["findings"] if item["check"] == "clients"
     ]
-    [text] = [text for text in texts if text.startswith("Claude Code")]
+    [text] = [text for text in texts if text.startswith("Claude Code: .mcp.json")]
     assert f"{uvx / 'uvx'} --from {PLACE} deepwork serve" in text
     assert "tools after" in text  # it was tried
 

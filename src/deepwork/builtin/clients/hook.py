@@ -54,7 +54,7 @@ def _handle(name: str, client: str, root: str | None) -> None:
     folder = _folder(root, client, data)
     event = _event(name, client, data)
     desk = CommandDesk(project_at(folder), str(folder))
-    client_session = ClientSession(event.session, os.environ)
+    client_session = ClientSession(event.client, event.session, os.environ)
     reply = _ended(answer(event, desk, client_session))
     if reply.text:
         click.echo(reply.text)

@@ -31,23 +31,24 @@ class HookTool:
         self._project = project
         self._server = secrets.token_hex(6)
         self._histories: Histories = {}
-        self._client_sessions: dict[tuple[str, str], ClientSession] = {}
+        self._client_sessions: dict[tuple[str, str, str], ClientSession] = {}
 
     async def answer(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
         """Return the JSON for the client; `{}` if there is nothing to say, or what it hands over makes no sense."""
         event = _event(call, arguments)
         desk = ServerDesk(self._project, self._server, self._histories, call)
         with anyio.move_on_after(SECONDS):
-            reply = await answer(event, desk, self._client_session(call.principal, event.session, desk))
+            reply = await answer(event, desk, self._client_session(event, desk, call.principal))
             return reply.text or NOTHING
         return NOTHING
 
-    def _client_session(self, principal: str, session: str, desk: ServerDesk) -> ClientSession:
-        known = self._client_sessions.pop((principal, session), None)
+    def _client_session(self, event: HookEvent, desk: ServerDesk, principal: str) -> ClientSession:
+        key = event.client, event.session, principal
+        known = self._client_sessions.pop(key, None)
         while len(self._client_sessions) >= MAX_CLIENT_SESSIONS:
             self._client_sessions.pop(next(iter(self._client_sessions)))
-        client_session = known or ClientSession(session, desk.environment, principal)
-        self._client_sessions[principal, session] = client_session
+        client_session = known or ClientSession(event.client, event.session, desk.environment, principal)
+        self._client_sessions[key] = client_session
         return client_session
 
 

@@ -120,9 +120,10 @@ class Note:
 class ClientSession:
     """The note of one session of a client. What has not changed is not read again."""
 
-    def __init__(self, session: str, environment: Mapping[str, str], principal: str = LOCAL) -> None:
+    def __init__(self, client: str, session: str, environment: Mapping[str, str], principal: str = LOCAL) -> None:
         self._folder = notes_folder(environment)
-        self.key = sha256(json.dumps([principal, session]).encode()).hexdigest()[:32]
+        owner = [] if principal == LOCAL else [principal]
+        self.key = sha256(json.dumps([client, session, *owner]).encode()).hexdigest()[:32]
         self._stamp: tuple[int, int, int] | None = None
         self._note = Note()
 
@@ -180,7 +181,7 @@ def notes_folder(environment: Mapping[str, str]) -> Path:
 
 def other_session(key: str, environment: Mapping[str, str]) -> ClientSession:
     """Return the client session whose note has this key."""
-    session = ClientSession("", environment)
+    session = ClientSession("", "", environment)
     session.key = key
     return session
 
@@ -189,25 +190,26 @@ def _parsed(content: bytes | None) -> Note:
     """Return a note; an empty one for a file that was not written so."""
     try:
         data = json.loads(content or b"{}")
+        listeners = data.get("listeners", {"": data})  # a release before sub-agents knew one agent
         return Note(
-            {str(agent): _listener(listener) for agent, listener in data["listeners"].items()},
-            tuple((float(at), int(size)) for at, size in data["spent"]),
-            _texts(data["failure"]),
+            {str(agent): _listener(listener) for agent, listener in listeners.items()},
+            tuple((float(at), int(size)) for at, size in data.get("spent", ())),
+            _texts(data.get("failure", {})),
         )
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError):
         return Note()
 
 
 def _listener(data: Mapping[str, Any]) -> Listener:
     return Listener(
-        sessions=tuple(map(str, data["sessions"])),
-        heard={str(session): int(count) for session, count in data["heard"].items()},
-        reminded=_texts(data["reminded"]),
-        reminders=int(data["reminders"]),
-        agents=_texts(data["agents"]),
-        handed=_texts(data["handed"]),
-        told=tuple(map(str, data["told"])),
-        queue=_texts(data["queue"]),
+        sessions=tuple(map(str, data.get("sessions", ()))),
+        heard={str(session): int(count) for session, count in data.get("heard", {}).items()},
+        reminded=_texts(data.get("reminded", {})),
+        reminders=int(data.get("reminders", 0)),
+        agents=_texts(data.get("agents", {})),
+        handed=_texts(data.get("handed", {})),
+        told=tuple(map(str, data.get("told", ()))),
+        queue=_texts(data.get("queue", {})),
     )
 
 
