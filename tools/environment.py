@@ -107,11 +107,23 @@ def is_ours(path: Path) -> bool:
     return path.is_symlink() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(environment()))
 
 
+def projects() -> list[str]:
+    """Return what pip installs: the folders of the core and of all plugins, and some of them again, with their extras.
+
+    With extras alone, pip 23 does not see that a folder has what another one needs.
+    """
+    with_extras = [f"{ROOT}/plugins/{name}{extras}" for name, extras in EXTRAS.items()]
+    return [*map(str, [ROOT, *plugin_folders()]), *with_extras]
+
+
+def plugin_folders() -> list[Path]:
+    """Return the folders of the plugins that are distributions."""
+    return sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))
+
+
 def fill(folder: Path) -> None:
     """Install the core and all plugins from their folders, in one go: no index is asked for any of them."""
     python = folder / "bin" / "python"
-    folders = [ROOT, *sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
-    projects = [f"{project}{EXTRAS.get(project.name, '')}" for project in folders]
     folder.parent.mkdir(parents=True, exist_ok=True)
     uv = shutil.which("uv")
     if not python.exists():
@@ -121,11 +133,11 @@ def fill(folder: Path) -> None:
             if uv
             else [sys.executable, "-m", "venv", str(folder)]
         )
-    ours = [NAME, *(project.name.replace("_", "-") for project in folders[1:])]
+    ours = [NAME, *(plugin.name.replace("_", "-") for plugin in plugin_folders())]
     # pip installs a folder again although its version is there already; uv has to be told.
     again = ["--compile-bytecode", *(f"--reinstall-package={name}" for name in ours)] if uv else []
     print("Installing; without uv the first time takes a minute.", flush=True)
-    run([*installer(str(python)), *again, *projects])
+    run([*installer(str(python)), *again, *projects()])
 
 
 def digest() -> str:

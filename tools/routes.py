@@ -33,7 +33,7 @@ from deepwork import __version__
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "clients"))
 from claude_desk import RecordingModel  # noqa: E402
-from environment import EXTRAS  # noqa: E402
+from environment import projects  # noqa: E402
 from scripted_models import ForgetfulModel  # noqa: E402
 
 START = {"goal": "newcomers", "job_name": "project_tour", "workflow_name": "write_tour"}
@@ -275,12 +275,9 @@ def travel(route: str, home: Home) -> Trip:
 def fill(mirror: Path) -> None:
     """Download every library that the distributions and their build need, once."""
     if not any(mirror.glob("*.whl")):
-        folders = [ROOT, *sorted(ROOT.glob("plugins/deepwork_*"))]
-        projects = [f"{project}{EXTRAS.get(project.name, '')}" for project in folders]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        subprocess.run(
-            [*command, "--dest", str(mirror), "hatchling>=1.27", *projects], check=True, stderr=subprocess.DEVNULL
-        )
+        command += ["--dest", str(mirror), "hatchling>=1.27", *projects()]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
         for file in mirror.glob("deepwork*"):
             file.unlink()
     size = sum(file.stat().st_size for file in mirror.iterdir())

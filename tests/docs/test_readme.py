@@ -116,9 +116,10 @@ def test_the_readme_installs_into_an_empty_home(tmp_path, page, path_without_cli
     shutil.copy(ROOT / "README.md", checkout)
     (tmp_path / "claude").write_text("#!/bin/sh\necho 2.1.0\n")
     (tmp_path / "claude").chmod(0o755)
-    pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    # Which package index there is, and whose certificates are believed, says the machine.
+    network = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_CERT_"))}
     path = f"{tmp_path}{os.pathsep}{os.pathsep.join(_system_folders(path_without_clients))}"
-    newcomer = Newcomer(tmp_path, page("README.md"), {**pip, "PATH": path}, checkout)
+    newcomer = Newcomer(tmp_path, page("README.md"), {**network, "PATH": path}, checkout)
     printed = newcomer.follow()
     assert "verified   the server lists" in printed
     report = json.loads(newcomer.run("deepwork doctor --json"))
