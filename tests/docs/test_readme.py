@@ -117,9 +117,11 @@ def test_the_readme_installs_into_an_empty_home(tmp_path, page, path_without_cli
     (tmp_path / "claude").write_text("#!/bin/sh\necho 2.1.0\n")
     (tmp_path / "claude").chmod(0o755)
     # Which package index there is, and whose certificates are believed, says the machine.
+    # pip asks rustc for its version, which leaves a file in a home that is new to it.
+    rust = {"RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))}
     network = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_CERT_"))}
     path = f"{tmp_path}{os.pathsep}{os.pathsep.join(_system_folders(path_without_clients))}"
-    newcomer = Newcomer(tmp_path, page("README.md"), {**network, "PATH": path}, checkout)
+    newcomer = Newcomer(tmp_path, page("README.md"), {**network, **rust, "PATH": path}, checkout)
     printed = newcomer.follow()
     assert "verified   the server lists" in printed
     report = json.loads(newcomer.run("deepwork doctor --json"))

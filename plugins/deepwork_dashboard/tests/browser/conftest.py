@@ -142,7 +142,8 @@ class Dashboard:
 
     @staticmethod
     def shows(page, address):
-        page.locator(f"main[data-address='{address}'][aria-busy=false]").wait_for()
+        shown = re.sub(r'[ "<>`]', lambda match: f"%{ord(match[0]):02X}", address)  # as browsers write it
+        page.locator(f"main[data-address='{shown}'][aria-busy=false]").wait_for()
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def test_a_large_plan_is_shown_whole_and_near_with_few_elements(large, dashboard
         page.get_by_role("button", name="Zoom in").click()
     page.locator(".node").first.wait_for()
     assert 0 < page.locator(".node").count() < 600
-    page.get_by_role("button", name="Show the whole plan").click()
+    page.get_by_role("button", name="Show all").click()
     page.locator(".node").first.wait_for(state="detached")
 
 
