@@ -143,7 +143,7 @@ class Dashboard:
     @staticmethod
     def shows(page, address):
         shown = re.sub(r'[ "<>`]', lambda match: f"%{ord(match[0]):02X}", address)  # as browsers write it
-        page.locator(f"main[data-address='{shown}'][aria-busy=false]").wait_for()
+        page.locator(f'main[data-address="{shown}"][aria-busy=false]').wait_for()
 
 
 @pytest.fixture(scope="module")
