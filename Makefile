@@ -79,7 +79,7 @@ release: $(READY)  ## Rehearse the release VERSION=1.2.3; with WRITE=1 commit an
 	$(BIN)/python tools/release.py $(or $(VERSION),"") $(if $(WRITE),--write)
 
 figures: $(READY)  ## Measure what the docs promise
-	$(BIN)/python -m bench --figures tokens,orchestration
+	$(BIN)/python -m bench --figures tokens,orchestration,authoring
 	$(BIN)/python plugins/deepwork_run/tests/cuts.py
 
 reference: $(READY)  ## Write what is derived: signatures and rules into docs/reference, the extras of the core

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from bench.authoring import measure_authoring
 from bench.calls import measure_flight, measure_http, measure_steps
 from bench.client import ContestantError, Era
 from bench.contestants import OURS, Contestant, Launcher
@@ -43,6 +44,7 @@ GROUPS: dict[str, Callable[[Run], None]] = {
 OURS_ALONE: dict[str, Callable[[Run], None]] = {
     "tokens": measure_tokens,
     "orchestration": measure_orchestration,
+    "authoring": measure_authoring,
 }
 ROUNDS, QUICK_ROUNDS = 10, 3
 RESERVED = ("FLOOR",)

@@ -56,6 +56,12 @@ class Answer:
     seconds: float = 0.0
 
 
+def resident_mib(pid: int) -> float | None:
+    """Return the resident memory of a process; None if it has ended."""
+    resident = Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2]
+    return int(resident.split()[0]) / 1024 if resident else None
+
+
 @dataclass(frozen=True)
 class Cost:
     """What something took, in seconds."""
@@ -96,11 +102,10 @@ class Process:
 
     def mib(self) -> float:
         """Return its resident memory."""
-        status = Path(f"/proc/{self.popen.pid}/status").read_text()
-        resident = status.partition("VmRSS:")[2]
-        if not resident:
+        resident = resident_mib(self.popen.pid)
+        if resident is None:
             raise self.death()
-        return int(resident.split()[0]) / 1024
+        return resident
 
     def end(self) -> Cost:
         """Close its stdin and wait until it is gone.

@@ -26,7 +26,8 @@ class Goal:
 class Figure:
     """Something that is measured of each contestant and compared with something measured beside it.
 
-    Figures without a goal explain the others. `{jobs}` and `{calls}` are filled in with the sizes of the run.
+    Figures without a goal explain the others. `{jobs}`, `{calls}` and `{edits}` are filled in with the sizes of the
+    run.
     """
 
     key: str
@@ -101,6 +102,18 @@ FIGURES = (
     Figure("tokens.tools", "what a model reads of a tool set", "tokens", "its budget", at_most(1)),
     Figure("tokens.replies", "the replies of a run of three steps", "tokens", "its budget", at_most(1)),
     Figure("tokens.empty", "additive fields that say nothing", "tokens", "none", at_most(0), "difference"),
+    Figure("authoring.check", "`deepwork jobs check` of 100 jobs", "ms", "its budget", at_most(1)),
+    Figure("authoring.test", "100 tests of jobs, without the start", "ms", "its budget", at_most(1)),
+    Figure("authoring.keys.600", "keystroke → diagnostics, job of 600 lines, p95", "ms", "its budget", at_most(1)),
+    Figure("authoring.keys.5000", "keystroke → diagnostics, job of 5,000 lines, p95", "ms", "its budget", at_most(1)),
+    Figure(
+        "authoring.memory",
+        "memory of the language server, {edits:,} random edits of each example",
+        "MiB",
+        "itself before them",
+        at_most(20),
+        "difference",
+    ),
 )
 
 # The ratios of this state, of processor time, which other work on the machine changes little. `--check` fails when one

@@ -91,6 +91,7 @@ class Sizes:
     active: int = 200
     calls: int = 10_000
     reports: int = 18
+    edits: int = 10_000
     curves: Mapping[str, tuple[int, ...]] = field(
         default_factory=lambda: {
             "jobs": (1, 10, 100, 1000),
@@ -111,11 +112,11 @@ class Sizes:
             "depth": (1, 4, 8),
             "history": (1, 100, 500),
         }
-        return Sizes(100, 200, 20, 500, 6, curves)
+        return Sizes(100, 200, 20, 500, 6, 200, curves)
 
     def fill(self, title: str) -> str:
         """Put the sizes into a title."""
-        return title.format(jobs=self.jobs, calls=self.calls)
+        return title.format(jobs=self.jobs, calls=self.calls, edits=self.edits)
 
 
 @dataclass
@@ -183,3 +184,8 @@ class Run:
 def p50(values: Sequence[float]) -> float:
     """Return the median."""
     return statistics.median(values)
+
+
+def p95(values: Sequence[float]) -> float:
+    """Return the value that 95 % of them do not exceed."""
+    return sorted(values)[len(values) * 95 // 100]

@@ -48,12 +48,6 @@ class Ran:
     stderr: str
 
 
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    """`bench` lies beside `src`, for developers; it is not installed."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-
 @pytest.fixture(scope="session")
 def bench():
     """Run `python -m bench`."""

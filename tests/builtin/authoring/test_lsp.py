@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
 import sys
 import tomllib
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
+from bench.editor import editing
 
 from deepwork.builtin.authoring.lint import lint
 from deepwork.builtin.authoring.new import EXAMPLE_NAMES, EXAMPLES
@@ -34,76 +33,13 @@ expect: {steps: [collect], outputs: {collect.md: a.md}}
 """
 
 
-class Editor:
-    """An editor: sends messages, and keeps the diagnostics that it was sent last."""
-
-    def __init__(self, process):
-        self.process = process
-        self.number = 0
-        self.diagnostics = {}
-
-    def send(self, method, parameters, *, is_request=False):
-        message = {"jsonrpc": "2.0", "method": method, "params": parameters}
-        if is_request:
-            self.number += 1
-            message["id"] = self.number
-        content = json.dumps(message).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
-        self.process.stdin.flush()
-
-    def receive(self):
-        length = 0
-        while (line := self.process.stdout.readline().strip()) != b"":
-            if line.lower().startswith(b"content-length:"):
-                length = int(line.split(b":")[1])
-        message = json.loads(self.process.stdout.read(length))
-        if message.get("method") == "textDocument/publishDiagnostics":
-            self.diagnostics[message["params"]["uri"]] = message["params"]
-        return message
-
-    def request(self, method, parameters):
-        self.send(method, parameters, is_request=True)
-        while (message := self.receive()).get("id") != self.number or "method" in message:
-            pass
-        return message
-
-    def open(self, path, text=None):
-        document = {"uri": path.as_uri(), "languageId": "yaml", "version": 1, "text": text or path.read_text()}
-        self.send("textDocument/didOpen", {"textDocument": document})
-        return self.await_version(path.as_uri(), 1)
-
-    def change(self, path, version, *changes):
-        document = {"uri": path.as_uri(), "version": version}
-        self.send("textDocument/didChange", {"textDocument": document, "contentChanges": list(changes)})
-
-    def await_version(self, uri, version):
-        while self.diagnostics.get(uri, {}).get("version") != version:
-            self.receive()
-        return self.diagnostics[uri]["diagnostics"]
-
-    def at(self, path, text, offset=0):
-        """Return the parameters for the place of a text in a file."""
-        whole = path.read_text()
-        before = whole[: whole.index(text) + offset]
-        line = before.count("\n")
-        position = {"line": line, "character": len(before) - before.rfind("\n") - 1}
-        return {"textDocument": {"uri": path.as_uri()}, "position": position}
-
-
-@contextmanager
-def editing(root, *arguments):
-    """Start the server in a project, and end it as editors do."""
-    command = [sys.executable, "-m", "deepwork", *(arguments or ("jobs", "lsp"))]
-    with subprocess.Popen(
-        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        editor = Editor(process)
-        editor.request("initialize", {"processId": None, "rootUri": root.as_uri(), "capabilities": {}})
-        editor.send("initialized", {})
-        yield editor
-        editor.request("shutdown", None)
-        editor.send("exit", None)
-        assert process.wait(30) == 0
+def at(path, text, offset=0):
+    """Return the parameters for the place of a text in a file."""
+    whole = path.read_text()
+    before = whole[: whole.index(text) + offset]
+    line = before.count("\n")
+    position = {"line": line, "character": len(before) - before.rfind("\n") - 1}
+    return {"textDocument": {"uri": path.as_uri()}, "position": position}
 
 
 @pytest.fixture
@@ -201,13 +137,13 @@ def test_runners_are_completed_in_the_configuration(demo):
 def test_hover_shows_what_the_agent_reads_and_definition_leads_there(demo, file):
     with editing(demo.root) as editor:
         editor.open(file)
-        hover = editor.request("textDocument/hover", editor.at(file, "from_step: collect", 13))["result"]
+        hover = editor.request("textDocument/hover", at(file, "from_step: collect", 13))["result"]
         for text in ("Instructions for collect", "`collect.md` (file)", "**Good** Has it ten lines?", "About demo"):
             assert text in hover["contents"]["value"]
-        made = editor.request("textDocument/definition", editor.at(file, "from_step: collect", 13))["result"]
+        made = editor.request("textDocument/definition", at(file, "from_step: collect", 13))["result"]
         lines = file.read_text().splitlines()
         assert lines[made["range"]["start"]["line"]] == "- id: collect"
-        instructions = editor.request("textDocument/definition", editor.at(file, "steps/write.md", 3))["result"]
+        instructions = editor.request("textDocument/definition", at(file, "steps/write.md", 3))["result"]
         assert instructions["uri"] == (file.parent / "steps/write.md").as_uri()
 
 
@@ -217,7 +153,7 @@ def test_hover_reads_nothing_outside_of_the_job(demo, file):
     with editing(demo.root) as editor:
         file.write_text(text)
         editor.open(file)
-        hover = editor.request("textDocument/hover", editor.at(file, "from_step: collect", 13))["result"]
+        hover = editor.request("textDocument/hover", at(file, "from_step: collect", 13))["result"]
         assert "a secret" not in hover["contents"]["value"]
 
 
@@ -237,7 +173,7 @@ def applied(text, edits):
 def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, here):
     with editing(demo.root) as editor:
         editor.open(file)
-        place = editor.at(file, f"    {name}:\n" if "." in name else "id: collect", 4)
+        place = at(file, f"    {name}:\n" if "." in name else "id: collect", 4)
         changes = editor.request("textDocument/rename", {**place, "newName": new})["result"]["changes"]
     paths = {path.as_uri(): path for path in demo.root.rglob("*.yml")}
     for uri, edits in changes.items():
@@ -256,28 +192,20 @@ def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, 
 def test_a_name_that_is_taken_or_invalid_is_refused(new, says, demo, file):
     with editing(demo.root) as editor:
         editor.open(file)
-        reply = editor.request("textDocument/rename", {**editor.at(file, "id: collect", 4), "newName": new})
+        reply = editor.request("textDocument/rename", {**at(file, "id: collect", 4), "newName": new})
         assert says in reply["error"]["message"]
 
 
-def test_random_edits_neither_end_the_server_nor_leave_a_stale_answer(project):
-    """Each example is edited at random; after the last edit the diagnostics are those of the checker."""
-    generator = random.Random(35)
-    pieces = ["\n", " ", "- ", ": ", "[", "]", "{", "}", '"', "#", "x", "\t", "ü😀", "steps:", "&a ", "*a", "!!int "]
+@pytest.mark.parametrize("example", EXAMPLE_NAMES)
+def test_random_edits_neither_end_the_server_nor_leave_a_stale_answer(example, project):
+    """After the last edit the diagnostics are those of the checker; `bench` makes many more."""
+    path = EXAMPLES / example / "job.yml"
     with editing(project.root) as editor:
-        for example in EXAMPLE_NAMES:
-            path = EXAMPLES / example / "job.yml"
-            text, version = path.read_text(), 1
-            editor.open(path, text)
-            for _ in range(60):
-                start = generator.randrange(len(text) + 1)
-                end = min(len(text), start + generator.choice([0, 0, 1, 5, 40]))
-                text = text[:start] + generator.choice(pieces) + text[end:]
-                version += 1
-                editor.change(path, version, {"text": text})
-            shown = editor.await_version(path.as_uri(), version)
-            expected = [finding for finding in lint(path.parent, {path: text}) if finding.file == path]
-            assert [one["message"] for one in shown] == [finding.message for finding in expected]
+        editor.open(path)
+        text = editor.edit_at_random(path, 60, random.Random(example))
+        shown = editor.diagnostics[path.as_uri()]["diagnostics"]
+    expected = [finding for finding in lint(path.parent, {path: text}) if finding.file == path]
+    assert [one["message"] for one in shown] == [finding.message for finding in expected]
 
 
 def test_without_its_library_the_command_says_what_to_install(here, monkeypatch):
