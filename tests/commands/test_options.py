@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from deepwork.commands.options import nearest_project
+from deepwork.commands.options import nearest_project, path_option
 
 
 @pytest.fixture
@@ -28,6 +30,22 @@ def test_below_a_project_a_command_takes_that_project_and_says_so(project, below
     ended = run("jobs", "list", cwd=below)
     assert "nearby  (project)" in ended.stdout
     assert ended.stderr == f"In the project {project.root}.\n"
+
+
+def test_a_group_and_its_command_say_once_in_which_project_they_are(project, below, monkeypatch):
+    @click.group()
+    @path_option
+    def outer(root):
+        pass
+
+    @outer.command()
+    @path_option
+    def inner(root):
+        click.echo(root)
+
+    monkeypatch.chdir(below)
+    ended = CliRunner().invoke(outer, ["inner"])
+    assert (ended.stdout, ended.stderr) == (f"{project.root}\n", f"In the project {project.root}.\n")
 
 
 def test_a_path_that_is_given_is_taken_as_it_is(project, below, run):

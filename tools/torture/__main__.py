@@ -53,7 +53,7 @@ def kills_command(count: int, transport: str, store: str, seed: int) -> None:
 @click.option("--kills", "killed", default=50, show_default=True, help="How many servers to kill.")
 @seed_option
 def deliveries_command(count: int, killed: int, seed: int) -> None:
-    """Say things to agents while servers are killed: each text is in the next request, and repeated only if marked."""
+    """Send texts to agents while servers are killed: each text is in the next request, and repeated only if marked."""
     sys.exit(deliveries(count, killed, seed))
 
 

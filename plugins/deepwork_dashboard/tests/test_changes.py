@@ -27,6 +27,11 @@ class OneStore:
         return []
 
 
+async def no_stamps():
+    """Return the stamps of runs, of which there are none."""
+    return {}
+
+
 @pytest.fixture
 def store():
     return OneStore()
@@ -46,18 +51,11 @@ def dashboard(store):
     return SimpleNamespace(context=context, store=opened, has_database=False, has_sessions_in_database=False)
 
 
-class NoRuns:
-    """Runs of a project without the plugin."""
-
-    async def stamps(self):
-        return {}
-
-
 async def test_a_page_that_has_missed_more_than_is_remembered_fetches_everything_anew(dashboard, store, monkeypatch):
     monkeypatch.setattr(changes, "REMEMBERED", 2)
     monkeypatch.setattr(changes, "POLL_SECONDS", 0.001)
     async with anyio.create_task_group() as tasks:
-        watch = changes.Watch(dashboard, NoRuns(), tasks)
+        watch = changes.Watch(dashboard, SimpleNamespace(stamps=no_stamps), tasks)
         async with watch.page("local") as page:
             cursors = [str(watch.cursor)]
             while len(cursors) < 4:

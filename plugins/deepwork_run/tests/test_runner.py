@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,7 @@ import anyio
 import pytest
 from acting import hangs, until, works
 
-from deepwork.api import ToolCall, history, open_context
+from deepwork.api import Answerer, ToolCall, history, open_context, project_at
 from deepwork.errors import DeepWorkError
 from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
@@ -34,17 +33,6 @@ async def value(known):
 async def deepwork(*words):
     command = [sys.executable, "-m", "deepwork", *map(str, words)]
     return (await anyio.run_process(command)).stdout.decode()
-
-
-async def at_terminal(*words):
-    """Run a command as a person does."""
-    primary, secondary = pty.openpty()
-    try:
-        command = [sys.executable, "-m", "deepwork", *map(str, words)]
-        await anyio.run_process(command, stdin=secondary, stdout=secondary, stderr=secondary)
-    finally:
-        os.close(secondary)
-        os.close(primary)
 
 
 def soon(**delta):
@@ -402,13 +390,14 @@ async def test_a_session_that_waits_for_a_person_is_waited_for(runs, project, mo
 
 async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, project, monkeypatch):
     monkeypatch.setattr(runner_module, "LOOK_SECONDS", 0.01)
+    person = Answerer(terminal="/dev/pts/1")
+    interventions = project_at(project.root).interventions()
     async with runs.opened({"one": [works(4)]}, waits=False) as opened:
-        session_id = opened.session_id
-        await at_terminal("sessions", "pause", session_id, "--reason", "look first", "--path", project.root)
+        session = await interventions.pause(await opened.project.session(opened.session_id), "look first", person)
         assert await opened.runner.run() == 4
         assert opened.starts == []
     async with (
-        runs.opened({"one": [works(4)]}, session_id) as again,
+        runs.opened({"one": [works(4)]}, opened.session_id) as again,
         anyio.create_task_group() as tasks,
     ):
         codes = []
@@ -418,7 +407,7 @@ async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, 
 
         tasks.start_soon(run)
         await until(lambda: value(again.record.runner()))
-        await at_terminal("sessions", "unpause", session_id, "--path", project.root)
+        await interventions.unpause(session, None, person)
     assert (codes, again.starts) == ([0], ["one"])
 
 

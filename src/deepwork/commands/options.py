@@ -74,8 +74,10 @@ def _nearest(context: click.Context, parameter: click.Parameter, value: str) -> 
     is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
     root = None if is_given else nearest_project(Path.cwd())
     if root is not None:
-        say(f"In the project {root}.", err=True)
         value = str(root)
+        # A group with the same option has said so already.
+        if context.parent is None or context.parent.params.get("root") != value:
+            say(f"In the project {root}.", err=True)
     return _given(context, parameter, value)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,11 +12,12 @@ import anyio
 import click
 
 from deepwork.api import ToolCall, open_context
-from deepwork.commands.options import check_text
+from deepwork.commands.options import check_text, json_option, path_option
 from deepwork.commands.person import at_terminal
+from deepwork.commands.terminal import Styled, say, say_json
 from deepwork.errors import ConfigError
 from deepwork.ports.call import LOCAL
-from deepwork.text import one_line, quoted_lines, visible
+from deepwork.text import age, one_line, quoted_lines, visible
 from deepwork_orchestration import (
     agents,
     dependencies,
@@ -42,17 +42,6 @@ from deepwork_orchestration.transaction import PlanTransaction
 MAX_DEPTH = 100
 
 ResultT = TypeVar("ResultT")
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
-
-
-def _project(command: CommandT) -> CommandT:
-    help_ = "Project root directory (default: current directory)."
-    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
-    return option(command)
-
-
-def _json(command: CommandT) -> CommandT:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 @click.group(epilog="Example: deepwork plan show wf_0123456789ab")
@@ -62,8 +51,8 @@ def plan() -> None:
 
 @plan.command()
 @click.argument("workflow_id", metavar="[PLAN]", required=False)
-@_project
-@_json
+@path_option
+@json_option
 def show(workflow_id: str | None, root: str, *, as_json: bool) -> None:
     """Show a plan and its progress, or list all plans."""
     if workflow_id is None:
@@ -76,21 +65,21 @@ def show(workflow_id: str | None, root: str, *, as_json: bool) -> None:
 
     answer = _read(root, query)
     if as_json:
-        _say_json(answer)
+        say_json(answer)
         return
     workflow, counts = answer["workflow"], answer["progress"]
     done = counts["total_tasks"] - counts["estimated_remaining"]
-    _say(f"{workflow['name']}  ({workflow['id']})", bold=True)
-    _say(f"{workflow['status']}, {done} of {counts['total_tasks']} tasks done")
+    say(Styled(f"{workflow['name']}  ({workflow['id']})", bold=True))
+    say(f"{workflow['status']}, {done} of {counts['total_tasks']} tasks done")
     if workflow["plan_summary"]:
-        _say(workflow["plan_summary"])
+        say(workflow["plan_summary"])
     _table(("task", "status", "seq", "group", "name"), [_task_row(task) for task in workflow["tasks"]])
 
 
 def _list(root: str, *, as_json: bool) -> None:
     answer = _read(root, lambda transaction: workflows.workflow_list(transaction, limit=1000))
     if as_json:
-        _say_json(answer)
+        say_json(answer)
         return
     rows = [(row["id"], row["status"], _ago(row["updated_at"]), row["name"]) for row in answer["workflows"]]
     _table(("plan", "status", "changed", "name"), rows, "No plans.")
@@ -98,23 +87,23 @@ def _list(root: str, *, as_json: bool) -> None:
 
 @plan.command("next")
 @click.argument("workflow_id", metavar="PLAN")
-@_project
-@_json
+@path_option
+@json_option
 def next_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
     """List the tasks that can be started now."""
     answer = _read(root, lambda transaction: progress.workflow_next_tasks(transaction, workflow_id))
     if as_json:
-        _say_json(answer)
+        say_json(answer)
         return
     rows = [_task_row(task) for task in answer["tasks"]]
     _table(("task", "status", "seq", "group", "name"), rows, "Nothing can be started now.")
-    _say(f"{answer['free_slots']} of {answer['max_parallel']} places are free.", err=True)
+    say(f"{answer['free_slots']} of {answer['max_parallel']} places are free.", err=True)
 
 
 @plan.command()
 @click.argument("task_id", metavar="TASK")
-@_project
-@_json
+@path_option
+@json_option
 def why_blocked(task_id: str, root: str, *, as_json: bool) -> None:
     """Show what a task waits for, and what that waits for in turn."""
 
@@ -125,11 +114,11 @@ def why_blocked(task_id: str, root: str, *, as_json: bool) -> None:
 
     answer = _read(root, query)
     if as_json:
-        _say_json(answer)
+        say_json(answer)
         return
-    _say(f"{answer['name']}  ({answer['id']})  {answer['status']}", bold=True)
+    say(Styled(f"{answer['name']}  ({answer['id']})  {answer['status']}", bold=True))
     if not answer["waits_for"]:
-        _say("It waits for no other task.")
+        say("It waits for no other task.")
     _say_tree(answer["waits_for"], 1)
 
 
@@ -154,17 +143,17 @@ def _waits_for(transaction: PlanTransaction, task_id: str, seen: set[str], depth
 def _say_tree(nodes: Sequence[Mapped], depth: int) -> None:
     for node in nodes:
         holder = f", held by {node['assigned_agent_id']}" if node["assigned_agent_id"] else ""
-        _say(f"{'  ' * depth}{node['name']}  ({node['id']})  {node['status']}{holder}")
+        say(f"{'  ' * depth}{node['name']}  ({node['id']})  {node['status']}{holder}")
         if node["waits_for"] is None:
-            _say(f"{'  ' * (depth + 1)}…")
+            say(f"{'  ' * (depth + 1)}…")
         else:
             _say_tree(node["waits_for"], depth + 1)
 
 
 @plan.command("tasks")
 @click.argument("workflow_id", metavar="PLAN")
-@_project
-@_json
+@path_option
+@json_option
 def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
     """List the tasks of a plan with their holders and outcomes."""
 
@@ -177,7 +166,7 @@ def list_tasks(workflow_id: str, root: str, *, as_json: bool) -> None:
 
     answer = _read(root, query)
     if as_json:
-        _say_json({"tasks": answer})
+        say_json({"tasks": answer})
         return
     rows = [(*_task_row(task)[:3], _worker(task), task["name"], _said(task)) for task in answer]
     _table(("task", "status", "seq", "agent", "name", "outcome"), rows, "No tasks.")
@@ -189,13 +178,13 @@ def _worker(task: Mapped) -> str:
 
 
 @plan.command("agents")
-@_project
-@_json
+@path_option
+@json_option
 def list_agents(root: str, *, as_json: bool) -> None:
     """List the agents and what each works on."""
     answer = _read(root, _agents)
     if as_json:
-        _say_json(answer)
+        say_json(answer)
         return
     rows = [
         (row["id"], row["status"], row["role"], _ago(row["last_heartbeat"]), row["current_task_id"] or "", _named(row))
@@ -218,22 +207,22 @@ def _named(agent: Mapped) -> str:
 @click.argument("workflow_id", metavar="[PLAN]", required=False)
 @click.option("--agent", "agent_id", metavar="AGENT", help="Only those that this agent has sent or received.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many.")
-@_project
-@_json
+@path_option
+@json_option
 def list_messages(workflow_id: str | None, agent_id: str | None, limit: int, root: str, *, as_json: bool) -> None:
     """List messages, newest first."""
     answer = _read(root, lambda transaction: _messages(transaction, workflow_id, agent_id, limit))
     if as_json:
-        _say_json({"messages": answer})
+        say_json({"messages": answer})
         return
     for message in answer:
         sender = shown_agent(message["sender_id"], message["sender_name"]) if message["sender_id"] else SYSTEM
         recipient = shown_agent(message["recipient_id"], message["recipient_name"])
         head = f"{_ago(message['created_at'])}  {sender} -> {recipient}  {message['status']}"
-        _say(f"{head}  {one_line(message['subject'] or message['message_type'])}", bold=True)
+        say(Styled(f"{head}  {one_line(message['subject'] or message['message_type'])}", bold=True))
         click.echo(quoted_lines(body_text(message["body"]), "    "))
     if not answer:
-        _say("No messages.", err=True)
+        say("No messages.", err=True)
 
 
 def _messages(transaction: PlanTransaction, workflow_id: str | None, agent_id: str | None, limit: int) -> list[Mapped]:
@@ -257,8 +246,8 @@ def _messages(transaction: PlanTransaction, workflow_id: str | None, agent_id: s
 @plan.command("pause")
 @click.argument("workflow_id", metavar="PLAN")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; agents that hold a task of it are told.")
-@_project
-@_json
+@path_option
+@json_option
 def pause_plan(workflow_id: str, reason: str, root: str, *, as_json: bool) -> None:
     """Hand out no task of a plan until `unpause`. For people: it needs a terminal."""
     check_text(reason, "--reason")
@@ -268,8 +257,8 @@ def pause_plan(workflow_id: str, reason: str, root: str, *, as_json: bool) -> No
 
 @plan.command("unpause")
 @click.argument("workflow_id", metavar="PLAN")
-@_project
-@_json
+@path_option
+@json_option
 def unpause_plan(workflow_id: str, root: str, *, as_json: bool) -> None:
     """Hand out the tasks of a paused plan again. For people: it needs a terminal."""
     work = partial(pauses.unpause, workflow_id=workflow_id)
@@ -283,21 +272,21 @@ def _as_person(act: str, root: str, work: Callable[[PlanTransaction], Workflow])
 
 def _say_pause(word: str, workflow: Workflow, *, as_json: bool) -> None:
     if as_json:
-        _say_json(workflow.summary())
+        say_json(workflow.summary())
     else:
-        _say(f"{word}  {workflow.id}  {workflow.name}")
+        say(f"{word}  {workflow.id}  {workflow.name}")
 
 
 @plan.command()
 @click.argument("workflow_id", metavar="PLAN")
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid flowchart.")
-@_project
-@_json
+@path_option
+@json_option
 def graph(workflow_id: str, root: str, *, as_mermaid: bool, as_json: bool) -> None:
     """Show which task waits for which."""
     nodes = _read(root, lambda transaction: _graph(transaction, workflow_id))
     if as_json:
-        _say_json(nodes)
+        say_json(nodes)
     elif as_mermaid:
         click.echo(mermaid.flowchart(nodes["tasks"], nodes["dependencies"]))
     else:
@@ -320,18 +309,18 @@ def _graph(transaction: PlanTransaction, workflow_id: str) -> Mapped:
 
 @plan.command("export")
 @click.argument("workflow_ids", metavar="[PLAN]...", nargs=-1)
-@_project
+@path_option
 def export_plans(workflow_ids: tuple[str, ...], root: str) -> None:
     """Print plans as JSON, for `deepwork plan import`.
 
     It has all that was planned and done, but no agents, claims or messages. Without PLAN, it is all plans.
     """
-    _say_json(_read(root, lambda transaction: plan_file.export_plans(transaction, workflow_ids)))
+    say_json(_read(root, lambda transaction: plan_file.export_plans(transaction, workflow_ids)))
 
 
 @plan.command("import")
 @click.argument("file", type=click.File("rb"))
-@_project
+@path_option
 def import_plans(file: Any, root: str) -> None:
     """Store the plans of a FILE that `plan export` has printed.
 
@@ -339,16 +328,16 @@ def import_plans(file: Any, root: str) -> None:
     """
     plans = plan_file.read_plans(file.read())
     counts = _write(root, lambda transaction: plan_file.import_plans(transaction, plans))
-    _say(f"{counts['workflows']} plans with {counts['tasks']} tasks and {counts['templates']} templates stored.")
+    say(f"{counts['workflows']} plans with {counts['tasks']} tasks and {counts['templates']} templates stored.")
     begun = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
     if begun:
-        _say(f"{begun} tasks were begun and are unclaimed here; task_claim takes one over.", err=True)
+        say(f"{begun} tasks were begun and are unclaimed here; task_claim takes one over.", err=True)
 
 
 @plan.command()
 @click.option("--removed", "is_removed", is_flag=True, help="Remove worktrees that were moved aside.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_project
+@path_option
 def clean(root: str, *, is_removed: bool, yes: bool) -> None:
     """Remove what agents have left, for good.
 
@@ -371,16 +360,16 @@ async def _clean(root: str, yes: bool) -> None:  # noqa: FBT001 - anyio.run pass
         places = removed.places(context.project_root)
         git = await open_database(context).git() if places else None
         if git is None:
-            _say("No worktree was moved aside.", err=True)
+            say("No worktree was moved aside.", err=True)
             return
         for place in places:
-            _say(str(place), bold=True)
+            say(Styled(str(place), bold=True))
             worktree = await removed.look(git, place)
             for line in worktree.reasons or ["everything in it is committed"]:
-                _say(f"    {worktree.obstacle or line}")
+                say(f"    {worktree.obstacle or line}")
             if worktree.obstacle is None and (yes or click.confirm("Remove it for good?")):
                 await removed.remove(git, place)
-                _say("    removed")
+                say("    removed")
 
 
 def _read(root: str, query: Callable[[PlanTransaction], ResultT]) -> ResultT:
@@ -412,28 +401,17 @@ def _said(task: Mapped) -> str:
 
 
 def _ago(milliseconds: int) -> str:
-    seconds = max(0, int(time.time() - milliseconds / 1000))
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return f"{age(moment.isoformat(), datetime.now(UTC))} ago"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str = "No tasks.") -> None:
     """Print rows in columns; without rows, a note on stderr."""
     if not rows:
-        _say(empty, err=True)
+        say(empty, err=True)
         return
     shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(heads))]
     for number, row in enumerate(shown):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        click.echo(click.style(line, bold=True) if number == 0 else line)
-
-
-def _say(text: str, *, bold: bool | None = None, err: bool = False) -> None:
-    click.echo(click.style(visible(text), bold=bold), err=err)
-
-
-def _say_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2))
+        say(Styled(line, bold=True) if number == 0 else line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -13,8 +12,10 @@ import anyio
 import click
 
 from deepwork.api import Level, open_context
+from deepwork.commands.options import json_option, path_option
+from deepwork.commands.terminal import Styled, say, say_json, say_text
 from deepwork.errors import ConfigError
-from deepwork.text import one_line, visible, visible_lines
+from deepwork.text import one_line
 from deepwork_review.explanation import explain
 from deepwork_review.formatters import DEFAULT, FORMATTERS
 from deepwork_review.lint import lint as find_flaws
@@ -27,12 +28,6 @@ from deepwork_review.review_folder import INSTRUCTION_DAYS, PASS_DAYS, ReviewFol
 MAX_DESCRIPTION = 1000
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
-
-
-def _project(command: CommandT) -> CommandT:
-    help_ = "Project root directory (default: current directory)."
-    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
-    return option(command)
 
 
 def _platform(command: CommandT) -> CommandT:
@@ -48,17 +43,13 @@ def _base(command: CommandT) -> CommandT:
     return click.option("--base-ref", metavar="REF", help=help_)(command)
 
 
-def _json(command: CommandT) -> CommandT:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-
-
 @click.command(epilog="Example: git diff --name-only -z HEAD~3 | deepwork review --stdin")
 @_platform
 @_base
-@_project
+@path_option
 @click.option("--files", "named", multiple=True, metavar="FILE", help="Review this file; can be repeated.")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read files from stdin, a line each, or NUL-separated.")
-@_json
+@json_option
 def review(
     platform: str, base_ref: str | None, root: str, named: tuple[str, ...], *, from_stdin: bool, as_json: bool
 ) -> None:
@@ -73,7 +64,10 @@ def review(
     plan.issue()
     _warn(plan.warnings)
     text = review_list(plan)
-    click.echo(json.dumps(_report(plan), indent=2) if as_json else visible_lines(text))
+    if as_json:
+        say_json(_report(plan))
+    else:
+        say_text(text)
 
 
 @click.group(epilog="Example: deepwork reviews lint")
@@ -83,25 +77,25 @@ def reviews() -> None:
 
 @reviews.command("list")
 @click.argument("files", nargs=-1)
-@_project
-@_json
+@path_option
+@json_option
 def list_rules(files: tuple[str, ...], root: str, *, as_json: bool) -> int:
     """List the rules of all .deepreview files, or those for FILES."""
     rules = anyio.run(configured_rules, open_context("review", root), files or None)
     if as_json:
-        click.echo(json.dumps(rules, indent=2))
+        say_json(rules)
     else:
         for rule in rules:
             description = one_line(rule["description"], MAX_DESCRIPTION)
-            click.echo(f"{_bold(rule['name'])}  ({visible(rule['defining_file'])})  {description}")
+            say(Styled(rule["name"], bold=True), f"  ({rule['defining_file']})  {description}")
         if not rules:
-            click.echo("No rules.", err=True)
+            say("No rules.", err=True)
     return 1 if any(rule["name"].startswith("PARSE_ERROR:") for rule in rules) else 0
 
 
 @reviews.command()
-@_project
-@_json
+@path_option
+@json_option
 def lint(root: str, *, as_json: bool) -> int:
     """Check the rules of all .deepreview files.
 
@@ -113,12 +107,11 @@ def lint(root: str, *, as_json: bool) -> int:
     errors = sum(flaw.level is Level.ERROR for flaw in flaws)
     if as_json:
         findings = [{"level": flaw.level.value, "text": flaw.text} for flaw in flaws]
-        click.echo(json.dumps({"rules": len(rules.rules), "findings": findings}, indent=2))
+        say_json({"rules": len(rules.rules), "findings": findings})
         return 1 if errors else 0
     for flaw in flaws:
-        text = visible(flaw.text)
-        click.echo(text if flaw.level is Level.ERROR else f"{text} (warning)")
-    click.echo(f"{len(rules.rules)} rules checked, {errors or 'no'} errors.", err=True)
+        say(flaw.text if flaw.level is Level.ERROR else f"{flaw.text} (warning)")
+    say(f"{len(rules.rules)} rules checked, {errors or 'no'} errors.", err=True)
     return 1 if errors else 0
 
 
@@ -126,8 +119,8 @@ def lint(root: str, *, as_json: bool) -> int:
 @click.argument("file")
 @_platform
 @_base
-@_project
-@_json
+@path_option
+@json_option
 def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: bool) -> None:
     """Show which rules apply to FILE, and where each review stands.
 
@@ -136,17 +129,18 @@ def why(file: str, platform: str, base_ref: str | None, root: str, *, as_json: b
     context = open_context("review", root, platform=platform)
     explanation = anyio.run(partial(explain, context, file, base_ref=base_ref))
     if as_json:
-        click.echo(json.dumps(explanation, indent=2))
+        say_json(explanation)
         return
     _warn(explanation["warnings"])
     if explanation["note"]:
-        click.echo(visible(explanation["note"]))
+        say(explanation["note"])
     for entry in explanation["reviews"]:
-        click.echo(f"{_bold(entry['name'])}  ({visible(entry['rule'])})\n    {visible(entry['state'])}")
+        say(Styled(entry["name"], bold=True), f"  ({entry['rule']})")
+        say(f"    {entry['state']}")
 
 
 @reviews.command()
-@_project
+@path_option
 @click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what is older.")
 @click.option("--passes", is_flag=True, help="Remove passes of that age too, so that their reviews are done again.")
 def clean(root: str, days: float | None, *, passes: bool) -> None:
@@ -159,12 +153,12 @@ def clean(root: str, days: float | None, *, passes: bool) -> None:
         removed = folder.clean(instruction_days=INSTRUCTION_DAYS, pass_days=PASS_DAYS)
     else:
         removed = folder.clean(instruction_days=days, pass_days=days if passes else float("inf"))
-    click.echo(f"{removed} files removed.")
+    say(f"{removed} files removed.")
 
 
 def _warn(warnings: list[str]) -> None:
     for line in warnings:
-        click.echo(f"Warning: {visible(line)}", err=True)
+        say(f"Warning: {line}", err=True)
 
 
 def _read_names() -> list[str]:
@@ -192,7 +186,3 @@ def _report(plan: Plan) -> dict[str, Any]:
         "passed": [review.identity.review_id for review in plan.reviews if review.record],
         "warnings": plan.warnings,
     }
-
-
-def _bold(name: str) -> str:
-    return click.style(visible(name), bold=True)

@@ -47,7 +47,7 @@ class Claims:
         return lines
 
     async def release(self, reason: str) -> None:
-        """Give them away, so that others can go on at once."""
+        """Release the claims, so that others can go on at once."""
         for keeper in self._keepers:
             try:
                 await keeper.release(self._session_id, reason)

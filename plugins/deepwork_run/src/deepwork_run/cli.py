@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import click
 
 from deepwork.api import Session, ToolCall, open_context, open_project
+from deepwork.commands.options import json_option, path_option
+from deepwork.commands.terminal import say, say_json, say_json_line
 from deepwork.errors import ConfigError, DeepWorkError, UnknownName, UnknownSession
 from deepwork.ports.agent import Agent, AgentSpec
 from deepwork.ports.call import LOCAL
 from deepwork.project.opened import OpenedProject
-from deepwork.text import one_line, visible
+from deepwork.text import one_line
 from deepwork_run.acts import stop_runner
 from deepwork_run.display import Display
 from deepwork_run.options import OnLimit, Options, seconds_of
@@ -30,18 +31,7 @@ PERMISSIONS = ("shell", "network", "all")
 # Without `--with`, the first of these that is installed.
 DEFAULTS = ("claude", "codex")
 
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
 Agents = Mapping[str, tuple[AgentSpec, Agent]]
-
-
-def _path(command: CommandT) -> CommandT:
-    help_ = "Project root directory (default: current directory)."
-    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
-    return option(command)
-
-
-def _json(command: CommandT) -> CommandT:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def _names(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
@@ -89,8 +79,8 @@ def _seconds(_context: click.Context, parameter: click.Parameter, value: str | N
 )
 @click.option("--no-wait", is_flag=True, help="End instead of waiting for limits and people.")
 @click.option("--print-unit", is_flag=True, help="Print what has systemd or cron go on with SESSION; start nothing.")
-@_path
-@_json
+@path_option
+@json_option
 def run(
     job: str | None,
     workflow: str | None,
@@ -263,29 +253,28 @@ def _script() -> str:
 def _tell_end(session: Session, record: Record, code: int, *, as_json: bool) -> None:
     about = described(session, record)
     if as_json:
-        click.echo(json.dumps({**about, "exit_code": code}))
+        say_json_line({**about, "exit_code": code})
         return
     cost = about["totals"]["cost_usd"]
     spent = f"  ${cost:.2f}" if cost is not None else ""
-    click.echo(visible(f"{session.status}  {session.session_id}  {session.workflow}  {about['position']}{spent}"))
+    say(f"{session.status}  {session.session_id}  {session.workflow}  {about['position']}{spent}")
     if session.is_active:
-        click.echo(f"To go on: deepwork run --continue {session.session_id}", err=True)
+        say(f"To go on: deepwork run --continue {session.session_id}", err=True)
 
 
 @click.group(invoke_without_command=True, epilog="Example: deepwork runs log 3f2a  (the beginning of an id is enough)")
-@_path
-@_json
+@path_option
+@json_option
 @click.pass_context
 def runs(context: click.Context, root: str, *, as_json: bool) -> None:
     """List, show and stop runs, and print what their agents have printed."""
-    context.obj = (root, as_json)
     if context.invoked_subcommand is None:
         _list(root, as_json=as_json)
 
 
 @runs.command("list")
-@_path
-@_json
+@path_option
+@json_option
 def list_runs(root: str, *, as_json: bool) -> None:
     """List the runs of this project, the last changed first."""
     _list(root, as_json=as_json)
@@ -300,12 +289,12 @@ def _list(root: str, *, as_json: bool) -> None:
 
     described_runs = anyio.run(read)
     if as_json:
-        click.echo(json.dumps({"runs": described_runs}, indent=2))
+        say_json({"runs": described_runs})
         return
     for about in described_runs:
-        click.echo(_line(about))
+        say(_line(about))
     if not described_runs:
-        click.echo("No runs.", err=True)
+        say("No runs.", err=True)
 
 
 def _line(about: Mapping[str, Any]) -> str:
@@ -314,13 +303,13 @@ def _line(about: Mapping[str, Any]) -> str:
     wait = about["waiting"]
     waits = f"waits until {wait['until']}: {wait['cause']}" if wait and about["state"] == "waiting" else ""
     parts = [about["state"], about["workflow"] or "", about["position"], about["agent"] or "", cost, waits]
-    return visible("  ".join([about["session_id"], *filter(None, parts)]))
+    return "  ".join([about["session_id"], *filter(None, parts)])
 
 
 @runs.command()
 @click.argument("session_id")
-@_path
-@_json
+@path_option
+@json_option
 def show(session_id: str, root: str, *, as_json: bool) -> None:
     """Show one run: its agents, what each has done, and what it has used."""
 
@@ -332,34 +321,34 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
 
     about = anyio.run(read)
     if as_json:
-        click.echo(json.dumps(about, indent=2))
+        say_json(about)
         return
-    click.echo(_line(about))
+    say(_line(about))
     for worker in about["workers"]:
         hooks = "" if worker["hooks"] else "  (without hooks)"
         end = f"{worker['ended_at']}  {worker['end']}" if worker["ended_at"] else "did not end by itself"
-        click.echo(visible(f"  {worker['number']}  {worker['agent']}{hooks}  {worker['started_at']}  {end}"))
+        say(f"  {worker['number']}  {worker['agent']}{hooks}  {worker['started_at']}  {end}")
     for name, used in about["agents"].items():
         cost = "no dollars said" if used["cost_usd"] is None else f"${used['cost_usd']:.4f}"
-        click.echo(f"  {name}: {used['input_tokens']:,} tokens in, {used['output_tokens']:,} out, {cost}")
+        say(f"  {name}: {used['input_tokens']:,} tokens in, {used['output_tokens']:,} out, {cost}")
     if about["paused"]:
-        click.echo(visible(f"  asks: {about['paused']['what']}"))
+        say(f"  asks: {about['paused']['what']}")
 
 
 @runs.command()
 @click.argument("session_id")
-@_path
+@path_option
 def stop(session_id: str, root: str) -> int:
     """Stop a run: its agent finishes the call that it makes."""
     record = _record(open_context("run", root), session_id)
-    click.echo(f"Process {stop_runner(record)} stops.")
+    say(f"Process {stop_runner(record)} stops.")
     return 0
 
 
 @runs.command()
 @click.argument("session_id")
 @click.option("--worker", type=click.IntRange(1), metavar="N", help="Which agent of the run (default: the last one).")
-@_path
+@path_option
 def log(session_id: str, worker: int | None, root: str) -> None:
     """Print what an agent's program has printed, as it came."""
     record = _record(open_context("run", root), session_id)
@@ -369,7 +358,7 @@ def log(session_id: str, worker: int | None, root: str) -> None:
     if content is None:
         raise DeepWorkError(f"There is no transcript of worker {number} of session {record.session_id}")
     for line in content.decode("utf-8", "replace").splitlines():
-        click.echo(visible(line))
+        say(line)
 
 
 def _record(project: Any, beginning: str) -> Record:

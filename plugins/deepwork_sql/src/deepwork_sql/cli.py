@@ -8,13 +8,15 @@ from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import click
 from anyio import to_thread
 
 from deepwork.api import AgentMail, AgentMessage, open_context, project_at
+from deepwork.commands.options import json_option, path_option
+from deepwork.commands.terminal import say, say_json
 from deepwork.errors import ConfigError
 from deepwork.text import quoted_lines, visible
 from deepwork_sql import database
@@ -26,20 +28,8 @@ from deepwork_sql.events import Event, as_mapping
 from deepwork_sql.inspection import check_database, describe
 from deepwork_sql.places import Place
 
-CommandT = TypeVar("CommandT", bound=Callable[..., object])
-
 _PAGE = 1000
 LOOK_SECONDS = 1.0
-
-
-def _project(command: CommandT) -> CommandT:
-    help_ = "Project root directory (default: current directory)."
-    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
-    return option(command)
-
-
-def _json(command: CommandT) -> CommandT:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 @click.group(epilog="Example: deepwork store copy --from json --to sql")
@@ -48,32 +38,32 @@ def store() -> None:
 
 
 @store.command()
-@_project
+@path_option
 def migrate(root: str) -> None:
     """Bring the tables of all plugins up to date.
 
     The first use of the database does the same, unless plugins.settings.sql.migrate is false.
     """
     for line in anyio.run(_migrate, root):
-        click.echo(visible(line))
+        say(line)
 
 
 @store.command()
-@_project
-@_json
+@path_option
+@json_option
 def info(root: str, *, as_json: bool) -> None:
     """Show which database this project uses, and what is in it."""
     facts = anyio.run(describe, root)
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        say_json(facts)
         return
     for name, value in facts.items():
-        click.echo(visible(f"{name:12} {value if isinstance(value, str | int) else json.dumps(value)}"))
+        say(f"{name:12} {value if isinstance(value, str | int) else json.dumps(value)}")
 
 
 @store.command()
-@_project
-@_json
+@path_option
+@json_option
 def check(root: str, *, as_json: bool) -> int:
     """Check whether the database is in order.
 
@@ -81,11 +71,11 @@ def check(root: str, *, as_json: bool) -> int:
     """
     problems = anyio.run(check_database, root)
     if as_json:
-        click.echo(json.dumps({"ok": not problems, "problems": problems}, indent=2))
+        say_json({"ok": not problems, "problems": problems})
     for problem in [] if as_json else problems:
-        click.echo(visible(problem))
+        say(problem)
     if not (problems or as_json):
-        click.echo("The database is in order.", err=True)
+        say("The database is in order.", err=True)
     return int(bool(problems))
 
 
@@ -98,7 +88,7 @@ def check(root: str, *, as_json: bool) -> int:
     help="A database file, or the folder where the project was (default: .deepwork/data/deepwork.db).",
 )
 @click.option("--yes", is_flag=True, help="Ask nothing.")
-@_project
+@path_option
 def adopt(root: str, source: Path | None, *, yes: bool) -> None:
     """Use a database that lies elsewhere.
 
@@ -117,16 +107,16 @@ def adopt(root: str, source: Path | None, *, yes: bool) -> None:
     if not yes:
         click.confirm(visible(f"Is {origin.file} your own, and has no repository brought it?"), abort=True, err=True)
     former = adopt_database(origin, place, context.project_root)
-    click.echo(visible(f"{place.file} is used from now on."), err=True)
+    say(f"{place.file} is used from now on.", err=True)
     if former:
-        click.echo(visible(f"What was used until now is kept in {former}"), err=True)
+        say(f"What was used until now is kept in {former}", err=True)
 
 
 @store.command()
 @click.option("--from", "source", required=True, metavar="STORE", help="Copy the sessions of this state store.")
 @click.option("--to", "target", required=True, metavar="STORE", help="Copy them into this one.")
-@_project
-@_json
+@path_option
+@json_option
 def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
     """Copy the sessions of this project to another state store.
 
@@ -135,17 +125,17 @@ def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
     """
     report = anyio.run(copy_sessions, root, source, target)
     if as_json:
-        click.echo(json.dumps(report._asdict(), indent=2))
+        say_json(report._asdict())
         return report.exit_code
     for line in report.lines():
-        click.echo(visible(line))
+        say(line)
     return report.exit_code
 
 
 @click.command(epilog="Example: deepwork events --follow --json --source core")
-@_project
+@path_option
 @click.option("--follow", is_flag=True, help="Go on with new events until interrupted.")
-@_json
+@json_option
 @click.option("--since", metavar="ID", help="Only events after the one with this id.")
 @click.option("--source", metavar="PLUGIN", help="Only events of this plugin.")
 @click.option(

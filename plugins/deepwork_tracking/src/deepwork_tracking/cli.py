@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +9,9 @@ import anyio
 import click
 
 from deepwork.api import open_context
+from deepwork.commands.options import json_option, path_option
 from deepwork.commands.person import at_terminal
+from deepwork.commands.terminal import Styled, say, say_json
 from deepwork.text import quoted_lines, visible, visible_lines
 
 if TYPE_CHECKING:
@@ -20,16 +21,6 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 T = TypeVar("T")
 
 _COLOURS = {"COMPLETED": "green", "SUCCESS": "green", "FAILED": "red", "IN_PROGRESS": "yellow"}
-
-
-def _path(command: CommandT) -> CommandT:
-    help_ = "Project root directory (default: current directory)."
-    option = click.option("--path", "root", default=".", envvar="DEEPWORK_PROJECT", metavar="PATH", help=help_)
-    return option(command)
-
-
-def _json(command: CommandT) -> CommandT:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def _limit(command: CommandT) -> CommandT:
@@ -44,30 +35,36 @@ def track() -> None:
 
 @track.command("list")
 @_limit
-@_path
-@_json
+@path_option
+@json_option
 def list_(limit: int, root: str, *, as_json: bool) -> None:
     """List tracked workflows, the newest first."""
     from deepwork_tracking.report import list_workflows
 
     workflows = _read(root, lambda transaction: list_workflows(transaction, limit))
     if as_json:
-        _say_json({"workflows": workflows})
+        say_json({"workflows": workflows})
         return
     for row in workflows:
         phase = f"phase {row['current_phase']}/{row['total_phases']}"
         tasks = f"{row['tasks']['total']} tasks ({row['tasks']['in_progress']} running)"
-        blockers = click.style(f"  {row['blockers']} blockers", fg="red") if row["blockers"] else ""
-        name = click.style(visible(row["workflow_name"]), bold=True)
-        click.echo(f"{row['workflow_id']}  {_status(row['workflow_status'])}  {phase}, {tasks}{blockers}  {name}")
+        blockers = [Styled(f"  {row['blockers']} blockers", "red")] if row["blockers"] else []
+        say(
+            f"{row['workflow_id']}  ",
+            _status(row["workflow_status"]),
+            f"  {phase}, {tasks}",
+            *blockers,
+            "  ",
+            Styled(row["workflow_name"], bold=True),
+        )
     if not workflows:
-        click.echo("No workflows. Agents begin them with the tool start_workflow of the set `tracking`.", err=True)
+        say("No workflows. Agents begin them with the tool start_workflow of the set `tracking`.", err=True)
 
 
 @track.command()
 @click.argument("workflow_id")
-@_path
-@_json
+@path_option
+@json_option
 def show(workflow_id: str, root: str, *, as_json: bool) -> None:
     """Show all that was recorded of a workflow.
 
@@ -75,12 +72,12 @@ def show(workflow_id: str, root: str, *, as_json: bool) -> None:
     """
     report = _report(root, workflow_id)
     if as_json:
-        _say_json(report)
+        say_json(report)
         return
-    click.echo(f"{click.style(visible(report['workflow_name']), bold=True)}  {_status(report['workflow_status'])}")
+    say(Styled(report["workflow_name"], bold=True), "  ", _status(report["workflow_status"]))
     _indented(report["objective"], 3)
     for phase in report["phase_summary"]:
-        click.echo(f"{phase['phase_number']}. {visible(phase['phase_name'])}  {_status(phase['status'])}")
+        say(f"{phase['phase_number']}. {phase['phase_name']}  ", _status(phase["status"]))
         for task in report["tasks"]:
             if task["phase_id"] == phase["phase_id"]:
                 _show_task(task)
@@ -95,8 +92,8 @@ def show(workflow_id: str, root: str, *, as_json: bool) -> None:
 
 @track.command()
 @_limit
-@_path
-@_json
+@path_option
+@json_option
 def blockers(limit: int, root: str, *, as_json: bool) -> None:
     """List the blockers of all workflows, the oldest first."""
     from deepwork_tracking.context import open_blockers
@@ -104,21 +101,21 @@ def blockers(limit: int, root: str, *, as_json: bool) -> None:
     issues, total = _read(root, lambda transaction: open_blockers(transaction, limit))
     more = total - len(issues)
     if as_json:
-        _say_json({"blockers": issues, "more": more})
+        say_json({"blockers": issues, "more": more})
         return
     _show_blockers(issues)
     if more:
-        click.echo(f"and {more:,} more; --limit lists more of them", err=True)
+        say(f"and {more:,} more; --limit lists more of them", err=True)
     if not issues:
-        click.echo("No blockers.", err=True)
+        say("No blockers.", err=True)
 
 
 @track.command(epilog="Example: deepwork track resolve iss_0a1b2c3d4e5f --note 'The key is in the vault now'")
 @click.argument("issue_id")
 @click.option("--by", metavar="NAME", help="Who resolves it (default: the user of this terminal).")
 @click.option("--note", metavar="TEXT", help="What was done.")
-@_path
-@_json
+@path_option
+@json_option
 def resolve(issue_id: str, by: str | None, note: str | None, root: str, *, as_json: bool) -> None:
     """Mark a blocker as resolved. It is no longer listed, and its workflow keeps who has resolved it and when."""
     from deepwork_tracking.log import resolve_issue
@@ -130,22 +127,22 @@ def resolve(issue_id: str, by: str | None, note: str | None, root: str, *, as_js
         root, {"by": who, "note": note}, lambda transaction: resolve_issue(transaction, issue_id, by=who, note=note)
     )
     if as_json:
-        _say_json(issue)
+        say_json(issue)
     else:
-        click.echo(f"{issue['id']} is resolved by {visible(issue['resolved_by'])}.")
+        say(f"{issue['id']} is resolved by {issue['resolved_by']}.")
 
 
 @track.command()
 @click.argument("workflow_id")
-@_path
-@_json
+@path_option
+@json_option
 def export(workflow_id: str, root: str, *, as_json: bool) -> None:
     """Print a Markdown report of a workflow."""
     from deepwork_tracking.report import markdown
 
     report = _report(root, workflow_id)
     if as_json:
-        _say_json(report)
+        say_json(report)
     else:
         click.echo(visible_lines(markdown(report)), nl=False)
 
@@ -181,20 +178,19 @@ def _write(root: str, values: dict[str, Any], change: Callable[[Transaction], T]
 def _show_task(task: dict[str, Any]) -> None:
     from deepwork_tracking.report import file_lines
 
-    who = visible(task["agent_name"] or task["caller_type"].lower())
+    who = task["agent_name"] or task["caller_type"].lower()
     seconds = "" if task["duration_seconds"] is None else f", {task['duration_seconds']} s"
-    click.echo(f"   {_status(task['status'])}  {visible(task['name'])}  ({who}{seconds})  {task['id']}")
+    say("   ", _status(task["status"]), f"  {task['name']}  ({who}{seconds})  {task['id']}")
     _indented(task["summary"], 6)
     for mark, path in file_lines(task["files_changed"]):
-        click.echo(f"      {mark} {visible(path)}")
+        say(f"      {mark} {path}")
     for warning in (task["verification"] or {}).get("warnings", ()):
         _indented(f"warning: {warning}", 6)
 
 
 def _show_blockers(blockers: list[dict[str, Any]]) -> None:
     for blocker in blockers:
-        title = click.style(f"{blocker['id']}  {blocker['type']}", fg="red")
-        click.echo(f"{title}  {visible(blocker['task_name'])}  {blocker['created_at']}")
+        say(Styled(f"{blocker['id']}  {blocker['type']}", "red"), f"  {blocker['task_name']}  {blocker['created_at']}")
         _indented(blocker["description"], 3)
         _indented(f"tried: {blocker['resolution']}", 3)
 
@@ -204,12 +200,8 @@ def _indented(text: str | None, width: int) -> None:
     if text and len(text.splitlines()) > 1:
         click.echo(quoted_lines(text, " " * width))
     elif text:
-        click.echo(f"{' ' * width}{visible(text)}")
+        say(f"{' ' * width}{text}")
 
 
-def _status(word: str) -> str:
-    return click.style(word, fg=_COLOURS.get(word))
-
-
-def _say_json(data: Any) -> None:
-    click.echo(json.dumps(data, indent=2))
+def _status(word: str) -> Styled:
+    return Styled(word, _COLOURS.get(word))

@@ -91,14 +91,14 @@ def _own_commands() -> list[tuple[str, ...]]:
 
 
 def _answering(place: Place, verified: Verified) -> str:
-    """Say whether the server answers the hooks that call it."""
+    """Report whether the server answers the hooks that call it."""
     if not _form(place):
         return ""
     return ", and it answers hooks" if verified.answers_hooks else ", BUT IT ANSWERS NO HOOKS: update deepwork"
 
 
 def _hooks(state: ClientState, root: Path) -> Iterator[Finding]:
-    """Say in which form the hooks of a connected client are, and whether its version can carry them out."""
+    """Report in which form the hooks of a connected client are, and whether its version can carry them out."""
     client, cure = state.client, f"deepwork connect {state.client.name}"
     for place in _places(client, root):
         form = _form(place)

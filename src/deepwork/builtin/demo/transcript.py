@@ -16,29 +16,29 @@ _ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")
 
 
 def act(title: str) -> None:
-    """Say what comes now."""
+    """Print what comes now."""
     say("")
     say(Styled(title, bold=True))
 
 
 def agent(text: str) -> None:
-    """Say what the agent does."""
+    """Print what the agent does."""
     _say("agent", "cyan", text)
 
 
 def server(text: str, colour: str = "green") -> None:
-    """Say what comes from the server."""
+    """Print what comes from the server."""
     _say("server", colour, text)
 
 
 def call(tool: str, arguments: Mapping[str, Any]) -> None:
-    """Say what the agent calls; ids and empty arguments are left out."""
+    """Print what the agent calls; ids and empty arguments are left out."""
     shown = [f"{name}={json.dumps(value)}" for name, value in arguments.items() if name != "session_id"]
     agent(f"{tool}({', '.join(shown)})")
 
 
 def reply(data: Mapping[str, Any]) -> None:
-    """Say what of a reply matters."""
+    """Print what of a reply matters."""
     status = data.get("status", "started")
     if status == "needs_work":
         server(f"needs_work: {_shortened(data['feedback'])}", "yellow")
@@ -51,7 +51,7 @@ def reply(data: Mapping[str, Any]) -> None:
 
 
 def refusal(text: str) -> None:
-    """Say what the server has refused."""
+    """Print what the server has refused."""
     server(_shortened(text), "red")
 
 
