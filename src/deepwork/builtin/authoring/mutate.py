@@ -16,6 +16,7 @@ import anyio
 import click
 
 from deepwork.api import Job, Report, Workflow, parse_job
+from deepwork.builtin.authoring.findings import JobFinding
 from deepwork.builtin.authoring.job_tests import JobTestBench, JobTestResult, files_in, read_test
 from deepwork.builtin.authoring.lint import lint
 from deepwork.builtin.authoring.operators import Data, Mutant, Mutants
@@ -219,6 +220,11 @@ class MutationBench:
             for test in self._tests:
                 is_red = is_red or await self._is_red(*test)
             return bool(new), is_red
+
+    def findings(self, mutant: Mutant) -> list[JobFinding]:
+        """Return what the linter finds in a mutant, all that it finds in the job besides included."""
+        with self._changed(mutant):
+            return lint(self._copy)
 
     async def killing_test(self, mutant: Mutant) -> str | None:
         """Write a test that is green with the job and red with the mutant; None if nothing tells them apart."""

@@ -145,7 +145,11 @@ _AROUND = [
         r".{0,20}\b(?:even if|anyway|regardless|although|whether or not)\b",
         r"\bpretend\b.{0,40}\b(?:review|passed|approved|done|finished)\b",
         r"\b(?:tell|ask|instruct) the reviewers? to (?:pass|approve|accept|say yes)",
-        r"\b(?:always|just|simply) (?:pass|approve|accept|answer (?:with )?yes|say yes)\b",
+        # Tests that always pass, and an argument that an agent always passes, are something else.
+        r"(?:^|[,:;(] ?|\b(?:and|or|then) |\b(?:you|reviewers?)(?: should| must| may| can)? )(?:always|just|simply) "
+        r"(?:pass|approve|accept|answer (?:with )?yes|say yes)"
+        rf"(?: (?:it|them|this|(?:every|any)thing|{_WAVED}(?:work|steps?|{_REVIEW})))?"
+        r"(?=$|[,;:)]| (?:if|when|whatever|whether|without|regardless|anyway|even|so)\b)",
     )
 ]
 _NOT_CALLED = re.compile(
@@ -158,7 +162,8 @@ _REFUSED_BEFORE = re.compile(
 _LEFT_TO_PEOPLE = re.compile(r"\bonly\b|\bperson\b|\buser\b|\bhuman\b|\bunless\b")
 _CALL = re.compile(r"`([a-z]+(?:_[a-z]+)+)`|\b([a-z]+(?:_[a-z]+)+)\(")
 _NAMED_OUTPUT = re.compile(r"\boutputs?\s+(?:is |are |named |called )?[`\"“]([\w./-]+)[`\"”](?! of\b)")
-_QUOTED = re.compile(r"`([^`\s]{3,80})`")
+# A word first: `.md` and `*.md` name no single file.
+_QUOTED = re.compile(r"`(\w[^`\s]{2,79})`")
 _REPORTED = re.compile(r"\boutputs\s*[=:]\s*\{([^}\n]*)\}")
 _KEY = re.compile(r"[\"'`]([^\"'`]+)[\"'`]\s*:")
 
