@@ -207,7 +207,7 @@ def reads_entries(tree):
 
 
 def test_one_module_says_what_follows_from_a_history_and_the_named_ones_read_or_write_its_entries():
-    plugins = (SOURCE.parent.parent / "plugins").glob("*/src")
+    plugins = (Path(__file__).parent.parent / "plugins").glob("*/src")
     files = {file: root for root in (SOURCE, *plugins) for file in root.rglob("*.py")}
     readers = {
         str(file.relative_to(root)) for file, root in files.items() if reads_entries(ast.parse(file.read_text()))

@@ -152,12 +152,35 @@ def test_each_declared_minimum_can_be_installed(folder):
         check=True,
     ).stdout
     chosen = dict(re.findall(r"^([\w.-]+)==(\S+)", resolved, re.MULTILINE))
-    minimums = dict(re.findall(r"([\w-]+)>=([\d.]+)", " ".join(pyproject["project"]["dependencies"])))
-    minimums = {name: oldest for name, oldest in minimums.items() if not name.startswith("deepwork")}
-    assert minimums
-    assert {name: Version(chosen[name]) for name in minimums} == {
-        name: Version(oldest) for name, oldest in minimums.items()
-    }
+    oldest = minimums(pyproject)
+    assert {name: Version(chosen[name]) for name in oldest} == oldest
+
+
+@pytest.mark.external
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info[:2] > (3, 11), reason="the oldest libraries are tested on the oldest Python")
+@pytest.mark.parametrize(
+    ("name", "pyproject"), [("core", CORE), ("plugin-sql", PLUGINS["deepwork_sql"])], ids=["core", "sql"]
+)
+def test_the_environment_for_the_oldest_libraries_has_them(tmp_path, name, pyproject):
+    """What else goes into it would bring newer ones, if that came first."""
+    environment = f"py311-{name}-oldest"
+    make = ["tox", "run", "--workdir", tmp_path, "--notest", "-e", environment]
+    made = subprocess.run([sys.executable, "-m", *make], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout + made.stderr
+    freeze = ["uv", "pip", "freeze", "--python", tmp_path / environment]
+    frozen = subprocess.run([sys.executable, "-m", *freeze], capture_output=True, text=True, check=True).stdout
+    installed = dict(re.findall(r"^([\w.-]+)==(\S+)", frozen, re.MULTILINE))
+    oldest = minimums(pyproject)
+    assert {name: Version(installed[name]) for name in oldest} == oldest
+
+
+def minimums(pyproject):
+    """Return the oldest release of each library that a distribution allows."""
+    found = re.findall(r"([\w-]+)>=([\d.]+)", " ".join(pyproject["project"]["dependencies"]))
+    oldest = {name: Version(release) for name, release in found if not name.startswith("deepwork")}
+    assert oldest
+    return oldest
 
 
 def test_the_core_knows_the_plugin_of_each_command_that_ours_offer():

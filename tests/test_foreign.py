@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from deepwork.errors import DeepWorkError
 from deepwork.foreign import NAMES, TESTED, demand, missing
 
 SOURCE = Path(deepwork.__file__).parent
-ROOT = SOURCE.parent.parent
+ROOT = Path(__file__).parent.parent
 NEEDED = [name for name in NAMES if set(name.transports) & {"http", "sse"}]
 
 
@@ -61,7 +62,7 @@ def test_a_server_that_lacks_a_name_ends_at_its_start_with_one_sentence(project,
         [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 1
-    assert f"uvicorn {TESTED['uvicorn']} cannot be served over {transport}: it lacks Server.gone" in done.stderr
+    assert f"uvicorn {version('uvicorn')} cannot be served over {transport}: it lacks Server.gone" in done.stderr
     assert "Traceback" not in done.stderr
 
 
