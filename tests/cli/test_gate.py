@@ -49,7 +49,7 @@ async def test_show_tells_what_was_judged_and_why(reviewed_session, deepwork):
     assert lines[1].startswith("not judged step  by judge (")
     assert lines[2].strip() == "away"
     assert lines[3] == "a, the attempt does not count: no_verdict"
-    assert "failed     step  by judge (" in lines[5]
+    assert "needs work step  by judge (" in lines[5]
     assert "$0.5000, opus)" in lines[5]
     assert [line.strip() for line in lines[6:]] == [
         "Say more",
@@ -99,7 +99,7 @@ async def test_try_reviews_files_without_a_session(tried, deepwork):
 async def test_try_exits_with_1_when_a_review_fails(tried, deepwork):
     files = ("--file", "text=good.md", "--file", "parts=good.md", "--file", "parts=bad.md")
     text = await deepwork("gate", "try", "demo", "a", *files, code=1)
-    assert "failed     bad.md  by check" in text
+    assert "needs work bad.md  by check" in text
     assert "Do it" in text
 
 

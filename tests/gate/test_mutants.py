@@ -54,6 +54,17 @@ def test_text_has_numbers_paths_names_booleans_lines_and_its_half():
     assert "its first half alone" in kinds
 
 
+def test_of_a_change_its_own_lines_are_removed():
+    before = b"# Report\n\nIt is true.\n"
+    removed = [
+        mutant.content for mutant in mutants("a.md", TEXT, Random(1), before) if mutant.kind.startswith("a line of the")
+    ]
+    assert removed == [TEXT.replace(b"There are 12 people, see docs/guide.md.\n", b"")]
+    kinds = [mutant.kind for mutant in mutants("a.md", TEXT, Random(1), TEXT)]
+    assert not any("of the change" in kind for kind in kinds)
+    assert sum("a line removed" in kind for kind in kinds) == 3
+
+
 @pytest.mark.parametrize(("path", "content"), [("a.py", PYTHON), ("a.md", TEXT), ("b.bin", bytes(range(256)))])
 def test_a_seed_decides_and_no_mutant_comes_twice(path, content):
     first, again, other = made(path, content), made(path, content), made(path, content, seed=2)

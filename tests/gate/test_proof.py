@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -120,9 +121,48 @@ async def test_a_project_can_only_raise_it_and_needs_no_trust(reviewed, gate, de
 
 
 async def test_the_usual_proof_is_one_more_run_and_one_control(reviewed, gate):
+    """A gate that has refused broken work before is asked first about what has to be read."""
     runs = reviewed.root.parent / "runs"
-    await finished(reviewed, gate(f"echo x >> {runs}; {HONEST}"))
-    assert runs.read_text().count("x") == 3
+    script = f"echo x >> {runs}; {HONEST}"
+    counts = []
+    for number in range(2):
+        chosen = gate(script, folder="project")
+        reviewed.write("a.md", f"The work of 12 people, {number}\n")
+        await finished(reviewed, chosen)
+        counts.append(runs.read_text().count("x"))
+        runs.unlink()
+    assert counts == ([4, 3] if has_private_mounts() else [1, 1])
+
+
+async def test_the_work_of_the_last_refused_attempt_is_tried_and_is_kept_for_the_user_alone(reviewed, gate, history):
+    """It is what a gate has to refuse again; here nothing else that can be read is refused."""
+    chosen = gate("test -s a.md && ! grep -q TODO a.md")
+    async with reviewed.agent(**chosen) as agent:
+        await agent.start()
+        reviewed.write("a.md", "The TODO of 12 people\n")
+        assert (await agent.finish(DONE))["status"] == "needs_work"
+        [kept] = (user_state_dir(os.environ) / "proofs/refused").iterdir()
+        assert kept.stat().st_mode & 0o077 == kept.parent.stat().st_mode & 0o077 == 0
+        reviewed.write("a.md", "The work of 12 people\n")
+        assert (await agent.finish(DONE))["status"] == "next_step"
+    assert history("verdict")[-1]["proof"] == {"result": "proved", "grade": "content"}
+
+
+async def test_without_a_refused_attempt_the_same_gate_refuses_only_what_is_empty(reviewed, gate, history):
+    await finished(reviewed, gate("test -s a.md && ! grep -q TODO a.md"))
+    assert history("verdict")[-1]["proof"] == {"result": "proved", "grade": "presence"}
+
+
+@IN_PROJECT
+async def test_in_whole_seconds_broken_work_never_has_the_time_of_the_work(reviewed, gate):
+    times = reviewed.root.parent / "times"
+    for age in range(2, 8):
+        chosen = gate(f"stat -c %Y a.md >> {times}; {HONEST}", folder="project")
+        os.utime(reviewed.root / "a.md", (time.time() - age,) * 2)
+        await finished(reviewed, chosen)
+        honest, *others = times.read_text().split()
+        assert honest not in others
+        times.unlink()
 
 
 async def test_a_crash_is_not_red(reviewed, gate, history):
@@ -152,6 +192,14 @@ async def test_a_sample_of_the_user_takes_the_place_of_the_work(reviewed, gate, 
     reviewed.write("bad.md", "The work of 12 people, and a TODO\n")
     await finished(reviewed, gate("! grep -q TODO a.md", must_fail=["bad.md"]))
     assert history("verdict")[0]["proof"] == {"result": "proved", "grade": "content"}
+
+
+async def test_another_sample_sets_aside_what_was_proved(reviewed, gate):
+    reviewed.write("bad.md", "The work of 12 people, and a TODO\n")
+    chosen = gate("! grep -q TODO a.md", must_fail=["bad.md"])
+    assert "notices" not in await finished(reviewed, chosen)
+    reviewed.write("bad.md", "Fine\n")
+    assert "also passed the work with sample: bad.md" in (await finished(reviewed, chosen))["notices"][0]
 
 
 async def test_a_sample_that_is_accepted_is_named(reviewed, gate):
@@ -217,9 +265,9 @@ async def test_a_proof_in_the_copy_holds_for_other_sessions_until_the_gate_chang
     async with reviewed.agent(external_runner="tests") as agent:
         await agent.start()
         await agent.finish(DONE)
-    assert runs.read_text().count("x") == 4
+    assert runs.read_text().count("x") == 5
     await finished(reviewed, gate(f"true; {script}"))
-    assert runs.read_text().count("x") == 7
+    assert runs.read_text().count("x") == 9
 
 
 async def test_a_reviewer_of_json_is_not_asked_again(reviewed, user_config, history):

@@ -117,7 +117,10 @@ def try_gate(
     with stdout_on_stderr():
         job = _job(project, job_name)
     step = _step(job, step_id)
-    outputs = _checked(project, step, files, owner=f"step {step_id!r} of {job_name}")
+    try:
+        outputs = _on_disk(project, step, _outputs(step, files), owner=f"step {step_id!r} of {job_name}")
+    except OutputError as error:
+        raise OutputError(error.message, hint="Give each file as --file OUTPUT=PATH.") from None
     with stdout_on_stderr():
         quality_gate = project.gate(runner, proves=False)
         work = Work(
@@ -160,29 +163,50 @@ def prove(
 ) -> int:
     """Try whether the gates of a step refuse work that is broken; the project stays as it is.
 
-    Without files, the outputs of the newest completed session. Exits with 0 if every gate is proved, 1 if one cannot
-    fail, 4 if one is not provable here, 5 if the work itself is refused.
+    Without files, the outputs and inputs of the newest completed session. Exits with 0 if every gate is proved, 1 if
+    one cannot fail, 4 if one is not provable here, 5 if the work itself is refused or there is none.
     """
-    from deepwork.cli.gate_prove import newest_work, prove_work, told
+    from deepwork.cli.gate_prove import nothing_told, prove_work, told
 
     project = Project(root)
-    with stdout_on_stderr():
-        job = _job(project, job_name)
-        step = _step(job, step_id)
-        outputs, outputs_by_step = (
-            (_checked(project, step, files, owner=f"step {step_id!r} of {job_name}"), {})
-            if files
-            else newest_work(project, job.name, step_id)
-        )
-        quality_gate = project.gate(runner, proves=False)
-        work = Work(
-            *("prove", job.name, "prove", step, outputs),
-            outputs_by_step=outputs_by_step,
-            reviewers=quality_gate.reviewers(job.name, step),
-        )
-        gates, refused = anyio.run(prove_work, quality_gate, project.prover(), work, project.workspace, mutants)
+    try:
+        with stdout_on_stderr():
+            quality_gate = project.gate(runner, proves=False)
+            work = _proved_work(project, quality_gate, job_name, step_id, files)
+            gates, refused = anyio.run(prove_work, quality_gate, project.prover(), work, project.workspace, mutants)
+    except OutputError as error:
+        return nothing_told(error.message, as_json=as_json)
     say_notices(project.notices())
     return told(gates, refused, as_json=as_json)
+
+
+def _proved_work(
+    project: Project, quality_gate: QualityGate, job_name: str, step_id: str, files: Sequence[str]
+) -> Work:
+    """Return the work on which gates are tried: these files, or what the newest completed session has reported.
+
+    Raises:
+        UsageError: There is no such job, step or output.
+        OutputError: There is no such work.
+    """
+    from deepwork.cli.gate_prove import newest_work
+
+    try:
+        job = _job(project, job_name)
+        step = _step(job, step_id)
+        named = _outputs(step, files)
+    except (UnknownJob, StateError, OutputError) as error:
+        raise click.UsageError(str(error)) from None
+    session_id, outputs, outputs_by_step = (
+        ("prove", _on_disk(project, step, named, owner=f"step {step_id!r} of {job_name}"), {})
+        if files
+        else newest_work(project, job.name, step_id)
+    )
+    return Work(
+        *(session_id, job.name, "prove", step, outputs),
+        outputs_by_step=outputs_by_step,
+        reviewers=quality_gate.reviewers(job.name, step),
+    )
 
 
 async def _judge(quality_gate: QualityGate, work: Work, workspace: Workspace) -> Judgement:
@@ -209,11 +233,8 @@ def _job(project: Project, job_name: str) -> Job:
         ) from None
 
 
-def _checked(project: Project, step: Step, files: Sequence[str], *, owner: str) -> Outputs:
-    try:
-        return check_outputs(_outputs(step, files), step.outputs, project.workspace, owner=owner).outputs
-    except OutputError as error:
-        raise OutputError(error.message, hint="Give each file as --file OUTPUT=PATH.") from None
+def _on_disk(project: Project, step: Step, outputs: Outputs, *, owner: str) -> Outputs:
+    return check_outputs(outputs, step.outputs, project.workspace, owner=owner).outputs
 
 
 def _step(job: Job, step_id: str) -> Step:
@@ -269,7 +290,8 @@ def _handed_back_facts(hand_back: HandBack) -> dict[str, Any]:
 
 
 def _say_review(facts: Mapping[str, Any]) -> None:
-    word, colour = {True: ("passed", "green"), False: ("failed", "red")}.get(facts["passed"], ("not judged", "yellow"))
+    words = {True: ("passed", "green"), False: ("needs work", "red")}
+    word, colour = words.get(facts["passed"], ("not judged", "yellow"))
     where = facts.get("file") or facts["run_each"]
     more = [f"{facts['seconds'] or 0:g} s", *([f"${facts['cost_usd']:.4f}"] if facts.get("cost_usd") else [])]
     more += [facts["model"]] if facts.get("model") else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deepwork.commands.terminal import Styled, say, say_json
+from deepwork.commands.terminal import Styled, say, say_json, say_text
 from deepwork.errors import OutputError
 from deepwork.gate.gate import Outcome, QualityGate
 from deepwork.gate.interval import exact_interval
@@ -65,24 +65,26 @@ class ProvedGate:
         }
 
 
-def newest_work(project: Project, job_name: str, step_id: str) -> tuple[Outputs, dict[str, Outputs]]:
-    """Return what the newest completed session of a job has reported for a step, and the outputs of its other steps.
+def newest_work(project: Project, job_name: str, step_id: str) -> tuple[str, Outputs, dict[str, Outputs]]:
+    """Return what the newest completed session of a job has reported for a step.
+
+    The session's id comes before these outputs, and the outputs of all its steps, among them its inputs, after them.
 
     Raises:
         OutputError: There is none.
     """
 
-    async def find(store: StateStore) -> tuple[Outputs, dict[str, Outputs]] | None:
+    async def find(store: StateStore) -> tuple[str, Outputs, dict[str, Outputs]] | None:
         for summary in await store.find(status=SessionStatus.COMPLETED, limit=_SESSIONS):
             session = await load_session(store, summary.session_id) if summary.job_name == job_name else None
             if session and (outputs := session.outputs_by_step.get(step_id)):
-                return outputs, session.outputs_by_step
+                return session.session_id, outputs, session.outputs_by_step
         return None
 
     if found := with_store(project, find):
         return found
     raise OutputError(
-        f"no completed session of job {job_name!r} has outputs of step {step_id!r}", hint="Name files with --file."
+        f"no completed session of job {job_name!r} has outputs of step {step_id!r}; name files with --file"
     )
 
 
@@ -107,7 +109,7 @@ async def prove_work(
                 )
                 proved[key] = ProvedGate(*key, Proof(ProofResult.NOT_PROVABLE, reason=reason))
                 continue
-            subject = await gate.subject(work, copied, outcome, ReviewProgress())
+            subject = await gate.trials.subject(work, copied, evaluation, outcome.seconds, ReviewProgress())
             subject = replace(subject, key=None)  # it is looked at now, whatever was proved before
             proof = await prover.prove(subject, budget_of([outcome.seconds]))
             proved[key] = ProvedGate(*key, proof, await _scored(prover, subject, mutants))
@@ -123,16 +125,11 @@ async def _scored(prover: Prover, subject: Subject, mutants: int) -> tuple[Tried
 
 def told(gates: Sequence[ProvedGate], refused: Sequence[Outcome], *, as_json: bool) -> int:
     """Print what came of it, and return the exit code."""
-    if refused or not gates:
+    if refused:
         names = ", ".join(dict.fromkeys(outcome.evaluation.reviewer.name for outcome in refused))
-        reason = f"{names} did not pass the work as it is" if refused else "no review of this step gives a verdict"
-        if as_json:
-            say_json(
-                {"result": None, "grade": None, "reason": reason, "counterfactuals": [], "score": None, "gates": []}
-            )
-        else:
-            say(f"Nothing can be proved: {reason}.")
-        return REFUSED
+        return nothing_told(f"{names} did not pass the work as it is", as_json=as_json)
+    if not gates:
+        return nothing_told("no review of this step gives a verdict", as_json=as_json)
     facts = [one.facts() for one in gates]
     worst = min(gates, key=lambda one: _WORST.index(one.proof.result))
     if as_json:
@@ -141,6 +138,15 @@ def told(gates: Sequence[ProvedGate], refused: Sequence[Outcome], *, as_json: bo
     for one, shown in zip(gates, facts, strict=True):
         _say(one, shown)
     return _CODES[worst.proof.result]
+
+
+def nothing_told(reason: str, *, as_json: bool) -> int:
+    """Print why there is no work that the gates have passed, and return the exit code."""
+    if as_json:
+        say_json({"result": None, "grade": None, "reason": reason, "counterfactuals": [], "score": None, "gates": []})
+    else:
+        say_text(f"Nothing can be proved: {reason}.")
+    return REFUSED
 
 
 def _say(one: ProvedGate, facts: dict[str, Any]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,9 +56,25 @@ def empty(paths: Iterable[str]) -> Counterfactual:
     return Counterfactual("empty", dict.fromkeys(paths, b""), is_content=False)
 
 
-def mutations(files: Mapping[str, bytes], random: Random) -> Iterator[Counterfactual]:
-    """Yield the work with a fault in every file that can have one, until no file has another."""
-    of_file = {path: mutants(path, content, random) for path, content in files.items()}
+def refused(files: Mapping[str, bytes], before: Mapping[str, bytes]) -> Counterfactual | None:
+    """Return the work as the last refused attempt had it; None if that is not kept, or was the same."""
+    contents = {path: before[path] for path, content in files.items() if before.get(path, content) != content}
+    is_content = any(content.strip() for content in contents.values())
+    return Counterfactual("as the last refused attempt had it", contents, is_content) if contents else None
+
+
+def mutations(
+    files: Mapping[str, bytes], random: Random, before: Mapping[str, bytes] | None = None
+) -> Iterator[Counterfactual]:
+    """Yield the work with a fault in every file that can have one, until no file has another.
+
+    Args:
+        files: What the files hold.
+        random: Chooses the faults.
+        before: What files held before the work on them, as far as that is known.
+    """
+    known = before or {}
+    of_file = {path: mutants(path, content, random, known.get(path)) for path, content in files.items()}
     while True:
         found = {path: mutant for path, one in of_file.items() if (mutant := next(one, None))}
         if not found:
@@ -66,6 +83,30 @@ def mutations(files: Mapping[str, bytes], random: Random) -> Iterator[Counterfac
         more = f" and in {len(found) - 1} more" if len(found) > 1 else ""
         contents = {path: mutant.content for path, mutant in found.items()}
         yield Counterfactual(f"mutant: {first.kind} of {path}{more}", contents)
+
+
+def series(
+    files: Iterable[str], faults: Iterator[Counterfactual], last: Counterfactual | None, *, is_known: bool
+) -> Generator[Counterfactual, bool, None]:
+    """Yield what a gate is asked about, and get for each whether it has refused it; one of the first three is a mutant.
+
+    Args:
+        files: The judged files.
+        faults: Mutants of the work.
+        last: The work as the last refused attempt had it.
+        is_known: Whether the gate was seen to refuse broken work before: then it is asked first about what has to be
+            read, which is one run in most cases.
+    """
+    without = [missing(files), empty(files)]
+    if is_known and (first := last or next(faults, None)):
+        yield first
+        without = without[: 1 if first is last else 2]
+    for one in without:
+        if (yield one):
+            if last and not is_known:
+                yield last
+            break
+    yield from faults
 
 
 @dataclass(frozen=True)
@@ -87,7 +128,7 @@ class Broken:
 
 @contextmanager
 def written(
-    counterfactual: Counterfactual, copies: Path, paths: Sequence[str], *, number: int, in_project: bool
+    counterfactual: Counterfactual, copies: Path, paths: Sequence[str], *, number: int, project: Path | None
 ) -> Iterator[Broken]:
     """Write a counterfactual to a private folder, which is removed with the block.
 
@@ -96,7 +137,7 @@ def written(
         copies: The honest copies.
         paths: All judged files.
         number: Different for each of one proof: so are the times of its files, in whole seconds.
-        in_project: Whether the reviewer works in the project: then the files are changed there, for its eyes alone.
+        project: The project if the reviewer works there: then the files are changed there, for its eyes alone.
 
     Raises:
         OSError: It cannot be written.
@@ -110,15 +151,15 @@ def written(
         for path in paths:
             copy = root / copy_name(path)
             content = counterfactual.contents.get(path, b"") if path in counterfactual.contents else _read(copy)
+            is_seen = project is not None and not os.path.isabs(path)
             if content is None:
                 copy.unlink(missing_ok=True)
-                absent.append(path)
+                absent += [path] if is_seen else []
                 continue
-            _write(copy, content, number)
-            if in_project and not os.path.isabs(path):
-                _write(files / path, content, number)
-        listed = [path for path in absent if in_project and not os.path.isabs(path)]
-        (folder / "missing").write_bytes(b"\n".join(map(os.fsencode, listed)))
+            _write(copy, content, _moment(copies / copy_name(path), number))
+            if project and is_seen:
+                _write(files / path, content, _moment(project / path, number))
+        (folder / "missing").write_bytes(b"\n".join(map(os.fsencode, absent)))
         yield Broken(root, folder)
 
 
@@ -138,12 +179,17 @@ def _read(file: Path) -> Content:
         return None
 
 
-def _write(file: Path, content: bytes, number: int) -> None:
+def _moment(honest: Path, number: int) -> int:
+    """Return a time in whole seconds that the honest file does not have, nor another of its proof."""
+    try:
+        return int(honest.stat().st_mtime) - _LATER * (number + 1)
+    except OSError:
+        return int(time.time()) - _LATER * (number + 1)
+
+
+def _write(file: Path, content: bytes, moment: int) -> None:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    before = file.stat().st_mtime if file.exists() else None
     file.unlink(missing_ok=True)
     file.write_bytes(content)
     file.chmod(0o600)
-    status = file.stat()
-    moment = int(before or status.st_mtime) - _LATER * (number + 1)
     os.utime(file, (moment, moment))

@@ -19,7 +19,6 @@ from deepwork.errors import (
     BadVerdict,
     DeepWorkError,
     GateCannotFail,
-    MountsRefused,
     ProgramFlood,
     ProgramMissing,
     ProgramTimeout,
@@ -27,13 +26,14 @@ from deepwork.errors import (
     RunnerTimeout,
     RunnerUnavailable,
 )
-from deepwork.gate.counterfactuals import Broken, Counterfactual, contents_of, written
+from deepwork.gate.counterfactuals import Broken
 from deepwork.gate.findings import JudgedFiles
-from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
+from deepwork.gate.fingerprints import Fingerprints
 from deepwork.gate.payload import Payload
 from deepwork.gate.progress import ReviewProgress
-from deepwork.gate.proof import ONLY_USER, Proof, ProofResult, Prover, Subject, budget_of
+from deepwork.gate.proof import ONLY_USER, Proof, ProofResult, Prover, budget_of
 from deepwork.gate.snapshot import Snapshot, copy_name
+from deepwork.gate.trials import Trials, keep_refused
 from deepwork.gate.verdicts import checked
 from deepwork.gate.work import (
     Evaluation,
@@ -160,8 +160,8 @@ class QualityGate:
         self._workspace = workspace
         self._untrusted = untrusted
         self._prover = prover
-        self._has_mounts = True
         self._slots = anyio.CapacityLimiter(concurrency)
+        self.trials = Trials(self._verdict, workspace.root, self._slots)
 
     def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewers]:
         """Choose who judges each review of a step, one after the other, by its `run_each`."""
@@ -253,6 +253,9 @@ class QualityGate:
         outcomes = [outcome for one in series for outcome in one]
         if self._prover and all(isinstance(outcome.verdict, Passed) for outcome in outcomes):
             outcomes = await self._proved(self._prover, work, copied, outcomes, progress)
+        elif self._prover:
+            refused = [one.evaluation for one in outcomes if isinstance(one.verdict, NeedsWork) and not one.reused]
+            await to_thread.run_sync(keep_refused, self._prover.kept, work, copied, refused)
         changed = await self._changed(work, copied, outcomes) if progress.total else ()
         return Judgement(
             outcomes=tuple(outcomes),
@@ -308,7 +311,7 @@ class QualityGate:
                 continue
             gate = (evaluation.reviewer.name, evaluation.task.run_each)
             if gate not in proofs:
-                subject = await self.subject(work, copied, outcome, progress)
+                subject = await self.trials.subject(work, copied, evaluation, outcome.seconds, progress)
                 proofs[gate] = await prover.prove(subject, budget)
             proof = proofs[gate]
             outcome = replace(outcome, proof=proof)
@@ -317,57 +320,6 @@ class QualityGate:
                 outcome = replace(outcome, verdict=None, error=error, reused=False)
             proved.append(outcome)
         return proved
-
-    async def subject(self, work: Work, copied: Snapshot, outcome: Outcome, progress: ReviewProgress) -> Subject:
-        """Return the gate and the work of an evaluation as they are tried."""
-        evaluation = outcome.evaluation
-        reviewer, paths = evaluation.reviewer, [*evaluation.task.files]
-        identity = None if reviewer.judges_project else await reviewer.runner.identity(self._workspace.root)
-        number = 0
-
-        async def ask(counterfactual: Counterfactual, seconds: float) -> Verdict:
-            nonlocal number
-            number += 1
-            progress.total += 1
-            progress.begin(f"{evaluation.name} by {reviewer.name}, broken on purpose")
-            try:
-                async with reviewer.slots, self._slots:
-                    return await self._asked(work, copied, evaluation, counterfactual, seconds, number)
-            finally:
-                progress.end(f"{evaluation.name} by {reviewer.name}, broken on purpose")
-
-        contents = await to_thread.run_sync(contents_of, copied.root, paths)
-        inputs = digests(copied.originals, work.inputs)
-        criteria = (evaluation.task.run_each, sorted(evaluation.task.criteria.items()), evaluation.task.guidance)
-        key = digest_of(reviewer.name, identity, criteria, inputs) if identity else None
-        return Subject(reviewer.name, contents, reviewer.must_fail, ask, outcome.seconds, evaluation.subject, key)
-
-    async def _asked(
-        self,
-        work: Work,
-        copied: Snapshot,
-        evaluation: Evaluation,
-        counterfactual: Counterfactual,
-        seconds: float,
-        number: int,
-    ) -> Verdict:
-        """Ask a reviewer about a counterfactual, of which nothing reaches the project."""
-        in_project = evaluation.reviewer.judges_project
-        folder = written(counterfactual, copied.root, evaluation.task.files, number=number, in_project=in_project)
-        broken = await to_thread.run_sync(folder.__enter__)
-        try:
-            seen = broken.changes if in_project or self._has_mounts else None
-            try:
-                return await self._verdict(work, broken, evaluation, seconds=seconds, seen=seen)
-            except RunnerError as error:
-                if in_project or seen is None or not isinstance(error.__cause__, MountsRefused):
-                    raise
-                # The program is in a copy anyway; the mounts only keep what it writes out of the project.
-                self._has_mounts = False
-                return await self._verdict(work, broken, evaluation, seconds=seconds)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(folder.__exit__, None, None, None)
 
     async def _verdict(
         self,

@@ -68,18 +68,19 @@ class _Site:
     kind: str
 
 
-def mutants(path: str, content: bytes, random: Random) -> Iterator[Mutant]:
+def mutants(path: str, content: bytes, random: Random, before: bytes | None = None) -> Iterator[Mutant]:
     """Yield different mutants of a file in an order that the seed decides, kinds in turn; nothing for an empty file.
 
     Args:
         path: The file, whose name says which language it is.
         content: What is in it.
         random: Seeded by its caller: the same seed gives the same mutants.
+        before: What was in it before the work on it, if that is known: of text a new line is removed.
     """
     if not content.strip() or len(content) > MAX_BYTES:
         return
     sites = [*_python(content)] if path.endswith((".py", ".pyi")) else []
-    sites = sites or [*_text(content)]
+    sites = sites or [*_text(content, before)]
     by_kind: dict[str, list[_Site]] = {}
     for site in sites:
         by_kind.setdefault(site.kind, []).append(site)
@@ -105,14 +106,10 @@ def mutants(path: str, content: bytes, random: Random) -> Iterator[Mutant]:
 _HALF = "its first half alone"
 
 
-def _text(content: bytes) -> Iterator[_Site]:
+def _text(content: bytes, before: bytes | None) -> Iterator[_Site]:
     half = len(content) // 2
     yield _Site(half, len(content), b"", _HALF)
-    offset = 0
-    for line in content.splitlines(keepends=True)[:MAX_SITES]:
-        if line.strip():
-            yield _Site(offset, offset + len(line), b"", "a line removed")
-        offset += len(line)
+    yield from _lines(content, before)
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -132,6 +129,19 @@ def _text(content: bytes) -> Iterator[_Site]:
             start = len(text[: match.start()].encode())
             word = match[0]
             yield _Site(start, start + len(word.encode()), changed(word).encode(), kind)
+
+
+def _lines(content: bytes, before: bytes | None) -> Iterator[_Site]:
+    """Yield each line of the change without it; without anything to compare with, all lines are of the change."""
+    lines = content.splitlines(keepends=True)[:MAX_SITES]
+    old = {line.strip() for line in (before or b"").splitlines()}
+    is_change = any(line.strip() not in old for line in lines)
+    kind = "a line of the change removed" if before is not None and is_change else "a line removed"
+    offset = 0
+    for line in lines:
+        if line.strip() and not (is_change and line.strip() in old):
+            yield _Site(offset, offset + len(line), b"", kind)
+        offset += len(line)
 
 
 def _bytes(content: bytes) -> Iterator[_Site]:

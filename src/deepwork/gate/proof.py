@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -17,18 +14,16 @@ from typing import Any, Literal
 from anyio import to_thread
 
 from deepwork.errors import PathRefused, RunnerError, RunnerTimeout
-from deepwork.gate.counterfactuals import CONTROL, Counterfactual, empty, missing, mutations
+from deepwork.gate.counterfactuals import CONTROL, Counterfactual, mutations, refused, series
+from deepwork.gate.fingerprints import digest_of
+from deepwork.gate.kept import KeptProofs
 from deepwork.gate.red import doubt
 from deepwork.models.reviews import NeedsWork, Passed, Verdict
-from deepwork.paths.folder import Folder
 from deepwork.paths.paths import read_regular
 
 MAX_TRIES = 3
 MIN_SECONDS = 60.0
 MAX_SAMPLE = 16 * 1024 * 1024
-SECRET = "proof-secret"
-KEPT = "proofs"
-MAX_KEPT = 2000
 
 Policy = Literal["off", "warn", "hold"]
 POLICIES: tuple[Policy, ...] = ("off", "warn", "hold")
@@ -91,7 +86,9 @@ class Subject:
         ask: Asks the gate about a counterfactual, for so many seconds; a timeout and a crash are a RunnerError.
         seconds: How long it took with the honest work.
         seed: Differs for other work and other gates.
-        key: What a proof holds for beyond this attempt; None if it holds for this attempt alone.
+        place: Where the work of a refused attempt is kept.
+        key: What changes with the gate, its criteria and the inputs; None if nothing tells that.
+        holds: Whether a proof holds while the key stays the same, and not for this attempt alone.
     """
 
     gate: str
@@ -100,7 +97,9 @@ class Subject:
     ask: Callable[[Counterfactual, float], Awaitable[Verdict]]
     seconds: float
     seed: str
+    place: str
     key: str | None = None
+    holds: bool = False
 
 
 @dataclass
@@ -126,29 +125,42 @@ class Prover:
 
     def __init__(self, policy: Policy, project: Path, state: Path | None) -> None:
         self.policy = policy
+        self.kept = KeptProofs(project, state)
         self._project = project
-        self._state = state
         self._secret: bytes | None = None
 
-    async def prove(self, subject: Subject, budget: Budget, *, tries: int = MAX_TRIES) -> Proof:
+    async def prove(self, subject: Subject, budget: Budget) -> Proof:
         """Ask a gate about broken work until it refuses it, and then about the honest work again."""
-        is_kept = subject.key is not None and await to_thread.run_sync(self._has_kept, subject.key)
-        if is_kept:
-            return Proof(ProofResult.PROVED, Grade.CONTENT, "it was proved before")
-        planned: tuple[list[Counterfactual], str] = await to_thread.run_sync(self._plan, subject, tries)
-        plan, problem = planned
+        read: tuple[list[Counterfactual], str] = await to_thread.run_sync(self._samples, subject)
+        samples, problem = read
         if problem:
             return Proof(ProofResult.NOT_PROVABLE, reason=problem)
+        if samples and subject.key:
+            contents = sorted((sample.kind, *sample.contents.values()) for sample in samples)
+            subject = replace(subject, key=digest_of(subject.key, contents))
+        if subject.key and subject.holds and await to_thread.run_sync(self.kept.has, subject.key):
+            return Proof(ProofResult.PROVED, Grade.CONTENT, "it was proved before")
+        plan = _in_turn(samples) if samples else await to_thread.run_sync(self._series, subject)
         proof = await self._tried(subject, plan, budget)
         await to_thread.run_sync(self._keep, subject, proof)
         return proof
 
-    async def _tried(self, subject: Subject, plan: Iterable[Counterfactual], budget: Budget) -> Proof:
+    async def _tried(self, subject: Subject, plan: Generator[Counterfactual, bool, None], budget: Budget) -> Proof:
         tried: list[Tried] = []
-        for counterfactual in plan:
+        counterfactual = next(plan, None)
+        while counterfactual and len(tried) < MAX_TRIES:
             tried.append(await self._try(subject, counterfactual, budget))
-            if tried[-1].verdict == "red":
+            is_red = tried[-1].verdict == "red"
+            if is_red and counterfactual.is_content:
                 break
+            try:
+                counterfactual = plan.send(is_red)
+            except StopIteration:
+                break
+        return await self._concluded(subject, tried, budget)
+
+    async def _concluded(self, subject: Subject, tried: Sequence[Tried], budget: Budget) -> Proof:
+        """Return what follows from all that was tried; what was refused counts if the honest work passes again."""
         reds = [one for one in tried if one.verdict == "red"]
         silent = next((one.reason for one in tried if one.verdict == "none"), None)
         accepted = [one for one in tried if one.verdict == "green"]
@@ -157,7 +169,8 @@ class Prover:
             if control.verdict != "green":
                 why = f"it did not pass the work as it is when it was asked again: {control.reason}"
                 return Proof(ProofResult.NOT_PROVABLE, None, why, (*tried, control))
-            grade = Grade.CONTENT if reds[0].counterfactual.is_content else Grade.PRESENCE
+            is_content = any(red.counterfactual.is_content for red in reds)
+            grade = Grade.CONTENT if is_content else Grade.PRESENCE
             return Proof(ProofResult.PROVED, grade, "", (*tried, control))
         if silent is not None or not accepted:
             return Proof(ProofResult.NOT_PROVABLE, None, silent or "there is nothing to break", tuple(tried))
@@ -196,22 +209,22 @@ class Prover:
             else:
                 of_file.remove(one)
 
-    def _plan(self, subject: Subject, tries: int) -> tuple[list[Counterfactual], str]:
-        """Return what the gate is asked about, and why there is nothing, if so.
-
-        What has to be read comes first: a gate that refuses it is proved with one run. Missing work is the last resort.
-        """
-        if subject.samples:
-            return self._samples(subject)
+    def _series(self, subject: Subject) -> Generator[Counterfactual, bool, None]:
+        before = self.kept.refused(subject.place)
         random = Random(self._seed(subject.seed))
-        chosen = [one for one, _ in zip(mutations(subject.files, random), range(tries - 1), strict=False)]
-        without = [missing(subject.files), empty(subject.files)]
-        return [*chosen, *without[: max(1, tries - len(chosen))]], ""
+        is_known = subject.key is not None and self.kept.has(_refusal(subject.key))
+        return series(
+            subject.files,
+            mutations(subject.files, random, before),
+            refused(subject.files, before),
+            is_known=is_known,
+        )
 
     def _samples(self, subject: Subject) -> tuple[list[Counterfactual], str]:
-        if len(subject.files) != 1:
+        """Return the work as the user's samples have it, and why they prove nothing, if so."""
+        if subject.samples and len(subject.files) != 1:
             return [], f"must_fail stands for one output, and {len(subject.files)} are judged"
-        [path] = subject.files
+        path = next(iter(subject.files), "")
         plan: list[Counterfactual] = []
         for sample in subject.samples[:MAX_TRIES]:
             try:
@@ -221,66 +234,30 @@ class Prover:
             plan.append(Counterfactual(f"sample: {sample}", {path: content}))
         return plan, ""
 
+    def _keep(self, subject: Subject, proof: Proof) -> None:
+        """Remember what holds for other sessions, and whether the gate cannot fail."""
+        if proof.result is ProofResult.NOT_PROVABLE:
+            return
+        self.kept.note_weak(subject.gate, proof.reason if proof.result is ProofResult.CANNOT_FAIL else None)
+        if proof.result is ProofResult.PROVED and subject.key:
+            self.kept.add(_refusal(subject.key))
+            if subject.holds and proof.grade is Grade.CONTENT:
+                self.kept.add(subject.key)
+
     def _seed(self, words: str) -> bytes:
         if self._secret is None:
-            self._secret = self._read_secret()
+            self._secret = self.kept.secret()
         return sha256(self._secret + words.encode("utf-8", "surrogatepass")).digest()
 
-    def _read_secret(self) -> bytes:
-        if self._state is None:
-            return b""
-        with suppress(OSError):
-            self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with Folder.open(self._state, inside=self._state) as folder:
-                if secret := folder.read(SECRET):
-                    return secret
-                secret = secrets.token_bytes(32)
-                folder.replace(SECRET, secret)
-                return secret
-        return secrets.token_bytes(32)
 
-    # What holds for other sessions, and which gates cannot fail
+def _in_turn(samples: Sequence[Counterfactual]) -> Generator[Counterfactual, bool, None]:
+    # A list has no `send`, by which the plan learns what was refused.
+    yield from (sample for sample in samples)
 
-    def _has_kept(self, key: str) -> bool:
-        return self._state is not None and (self._state / KEPT / key).is_file()
 
-    def _keep(self, subject: Subject, proof: Proof) -> None:
-        if self._state is None:
-            return
-        with suppress(OSError, ValueError):
-            folder_path = self._state / KEPT
-            folder_path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with Folder.open(folder_path, inside=self._state) as folder:
-                if subject.key and proof.grade is Grade.CONTENT:
-                    folder.replace(subject.key, b"")
-                    for left in sorted(folder_path.glob("[0-9a-f]*"), key=lambda file: file.stat().st_mtime)[
-                        :-MAX_KEPT
-                    ]:
-                        left.unlink(missing_ok=True)
-                weak = self.weak()
-                if proof.result is ProofResult.CANNOT_FAIL:
-                    changed = {**weak, subject.gate: proof.reason}
-                elif proof.result is ProofResult.PROVED:
-                    changed = {name: reason for name, reason in weak.items() if name != subject.gate}
-                else:
-                    changed = weak
-                if changed != weak:
-                    folder.replace(self._weak_name, json.dumps(changed).encode())
-
-    @property
-    def _weak_name(self) -> str:
-        return f"weak-{sha256(str(self._project).encode('utf-8', 'surrogateescape')).hexdigest()[:24]}.json"
-
-    def weak(self) -> dict[str, str]:
-        """Return the gates of this project that were seen to pass broken work, and what they passed."""
-        if self._state is None:
-            return {}
-        try:
-            found = json.loads((self._state / KEPT / self._weak_name).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        is_known = isinstance(found, dict) and all(isinstance(reason, str) for reason in found.values())
-        return found if is_known else {}
+def _refusal(key: str) -> str:
+    """Return where it is remembered that a gate has refused broken work: that decides what it is asked first."""
+    return digest_of("refuses", key)
 
 
 def budget_of(seconds: Iterable[float]) -> Budget:

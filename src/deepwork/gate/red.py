@@ -1,4 +1,4 @@
-"""What counts as red: a refusal that can only be about the work. One table; `docs/reference/proofs.md` shows it."""
+"""What counts as red: a refusal that can only be about the work. `docs/reference/quality-gate.md` shows the table."""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ class Project:
         section = self.config.quality_gate
         if not section.enabled or section.prove == "off":
             return {}
-        return {name: reason for name, reason in self.prover().weak().items() if name in section.commands}
+        return {name: reason for name, reason in self.prover().kept.weak().items() if name in section.commands}
 
     def _routing(self, name: str) -> Routing:
         """Return which runner judges which reviews: the named one all that the configuration routes to no other."""
