@@ -1,8 +1,9 @@
 """Measure how gates that cannot fail are told from honest ones, on the corpus of `tests/gate/corpus`.
 
-    .venv/bin/python tools/gates.py [--instances N] [--only WORDS] [--json]
+    .venv/bin/python tools/gates.py [--instances N] [--only WORDS] [--kills N]
 
-Each instance is a project of its own, which is compared byte for byte before and after.
+Each instance is a project of its own, which is compared byte for byte before and after. With `--kills` so many proofs
+are killed at a random moment, and it is looked at what they leave.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -65,10 +69,19 @@ def make(kind: Any, folder: Path, random: Random) -> tuple[Path, dict[str, str],
     config.parent.mkdir(parents=True)
     command = {"run": ["sh", "-c", filled(kind.run, number, word)], "verdict": "exit_code", "folder": kind.folder}
     config.write_text(json.dumps({"quality_gate": {"runner": "gate", "commands": {"gate": command}}}))
+    if kind.venv:
+        make_venv(project)
     tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {"HOME": str(home), "PATH": tools, "TMPDIR": str(folder / "tmp"), "LANG": "C.UTF-8"}
     (folder / "tmp").mkdir()
     return project, environment, path
+
+
+def make_venv(project: Path) -> None:
+    """Make a virtual environment in which `src` is installed as editable, and which has what tests need."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", project / ".venv"], check=True)
+    [packages] = project.glob(".venv/lib/python*/site-packages")
+    packages.joinpath("editable.pth").write_text(f"{project}/src\n{sysconfig.get_path('purelib')}\n")
 
 
 def tree(project: Path) -> dict[str, tuple[bytes, int, int, int]]:
@@ -81,46 +94,142 @@ def tree(project: Path) -> dict[str, tuple[bytes, int, int, int]]:
     return found
 
 
+def command_of(path: str) -> list[str]:
+    """Return the command that tries the gate of an instance."""
+    return [sys.executable, "-m", "deepwork", "gate", "prove", "corpus", "make", "--file", path, "--json"]
+
+
 def measure(kind: Any, random: Random) -> tuple[str, str, str]:
-    """Return the result of one instance, and what went wrong around it."""
+    """Return the result of one instance, why, and what went wrong around it."""
     with tempfile.TemporaryDirectory() as folder:
         project, environment, path = make(kind, Path(folder), random)
         before = tree(project)
-        command = [sys.executable, "-m", "deepwork", "gate", "prove", "corpus", "make", "--file", path, "--json"]
-        ended = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            command_of(path), cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
+        wrong = left(Path(folder), before)
         try:
             facts = json.loads(ended.stdout)
         except ValueError:
-            return "broken", "", ended.stderr[-500:]
+            return "broken", "", ended.stderr[-500:] or "it printed nothing"
         result = facts["result"] or "refused"
-        wrong = "" if tree(project) == before else "the project was changed"
-        wrong += "" if not [*(Path(folder) / "tmp").iterdir()] else "; something is left among the temporary files"
         return f"{result}/{facts['grade']}" if facts["grade"] else result, facts["reason"], wrong
+
+
+def left(folder: Path, before: dict[str, tuple[bytes, int, int, int]]) -> str:
+    """Return what is left of a proof: changes of the project, files, mounts and processes."""
+    found = []
+    deadline = time.monotonic() + 30
+    while (running := processes(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if running:
+        found.append(f"{len(running)} processes run on: {running[0]}")
+    if tree(folder / "project") != before:
+        found.append("the project was changed")
+    if [*(folder / "tmp").iterdir()]:
+        found.append("something is left among the temporary files")
+    if str(folder) in Path("/proc/mounts").read_text():
+        found.append("something is mounted")
+    return "; ".join(found)
+
+
+def processes(folder: Path) -> list[str]:
+    """Return the processes whose temporary files lie there."""
+    mark = f"TMPDIR={folder}/".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in process.joinpath("environ").read_bytes():
+                found.append(process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
+def kill(kind: Any, random: Random) -> tuple[bool, str]:
+    """Kill a proof at a random moment after its first counterfactual has begun.
+
+    Returns whether it still ran then, and what is left of it after the next server has started.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        runs = folder / "runs"
+        slow = replace(kind, run=f"echo x >> {runs}; sleep 0.1; {kind.run}")
+        project, environment, path = make(slow, folder, random)
+        before = tree(project)
+        proof = subprocess.Popen(
+            command_of(path), cwd=project, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while proof.poll() is None and (not runs.exists() or runs.read_text().count("x") < 2):
+            time.sleep(0.01)
+        time.sleep(random.random() * 0.5)
+        is_running = proof.poll() is None
+        proof.kill()
+        proof.wait()
+        deadline = time.monotonic() + 30
+        while processes(folder) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        serve = [sys.executable, "-m", "deepwork", "serve"]
+        subprocess.run(
+            serve, cwd=project, env=environment, input=b"", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            check=False, timeout=120,
+        )  # fmt: skip
+        return is_running, left(folder, before)
+
+
+def measure_kills(corpus: Any, count: int, seed: int) -> dict[str, Any]:
+    """Kill so many proofs of all kinds in turn, and count what they leave."""
+    kinds = [*corpus.HONEST, *corpus.VACUOUS]
+    random = Random(f"{seed} kills")
+    killed, number, wrong = 0, 0, Counter[str]()
+    while killed < count and number < 3 * count:
+        kind = kinds[number % len(kinds)]
+        number += 1
+        is_running, text = kill(kind, random)
+        killed += is_running
+        if text:
+            wrong[f"{kind.name}: {text}"] += 1
+            print("killed", kind.name, text, sep="  ", flush=True)
+    return {"killed": killed, "started": number, "wrong": dict(wrong)}
+
+
+def share(counted: Counter[str], *results: str) -> str:
+    """Return how much of an outcome there is."""
+    number = sum(counted[result] for result in results)
+    return f"{number} of {counted.total()} ({number / max(1, counted.total()):.1%})"
 
 
 def main() -> None:
     """Measure all kinds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--instances", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=34)
     options = parser.parse_args()
     corpus = kinds()
     sums: dict[str, Counter[str]] = {}
+    wrong = Counter[str]()
     for name, group in (("vacuous", corpus.VACUOUS), ("honest", corpus.HONEST)):
-        total: Counter[str] = Counter()
+        sums[name] = Counter()
         for kind in group:
             if options.only not in kind.name:
                 continue
             random = Random(f"{options.seed} {kind.name}")
             results = [measure(kind, random) for _ in range(options.instances)]
             counted = Counter(result for result, _, _ in results)
-            total += counted
-            wrong = {text for _, _, text in results if text}
-            reasons = {why[:100] for result, why, _ in results if why and result == "not_provable"}
-            print(f"{name:8} {kind.name:40} {dict(counted)}", *sorted(reasons), *sorted(wrong), sep="  ", flush=True)
-        sums[name] = total
-    print(json.dumps({name: dict(total) for name, total in sums.items()}))
+            sums[name] += counted
+            wrong.update(text for _, _, text in results if text)
+            texts = {text for _, _, text in results if text}
+            reasons = {why[:100] for result, why, _ in results if why and result in ("not_provable", "refused")}
+            print(f"{name:8} {kind.name:40} {dict(counted)}", *sorted(reasons), *sorted(texts), sep="  ", flush=True)
+    print(f"vacuous recognised: {share(sums['vacuous'], 'cannot_fail', 'proved/presence', 'not_provable')}")
+    print(f"honest refused: {share(sums['honest'], 'cannot_fail')}")
+    print(f"honest not provable: {share(sums['honest'], 'not_provable')}")
+    print(f"honest work refused before any proof: {share(sums['honest'], 'refused')}")
+    print(f"trees changed, files, mounts or processes left: {wrong.total()}")
+    if options.kills:
+        print(json.dumps(measure_kills(corpus, options.kills, options.seed)))
 
 
 if __name__ == "__main__":

@@ -38,9 +38,16 @@ def test_there_are_25_kinds_of_each():
         ("or true", {"cannot_fail"}),
         ("only there", {"proved/presence"}),
         ("a fixed phrase", {"proved/content", "proved/presence"}),
-        ("an editable path", {"proved/content", "not_provable"}),
+        ("an editable path", {"proved/content", "proved/presence", "not_provable"}),
+        ("pytest in a venv, installed as editable", {"proved/content", "proved/presence", "not_provable"}),
+        ("make, which looks at times", {"proved/content", "proved/presence", "not_provable"}),
     ],
 )
 def test_a_gate_is_told_for_what_it_is_and_its_project_is_left_alone(name, results):
     result, reason, wrong = TOOL.measure(KINDS[name], Random(name))
     assert (result in results, wrong) == (True, ""), (result, reason)
+
+
+@pytest.mark.slow
+def test_a_killed_proof_leaves_nothing_once_the_next_server_has_started():
+    assert TOOL.kill(KINDS["an editable path"], Random("kill")) == (True, "")

@@ -165,6 +165,13 @@ async def test_in_whole_seconds_broken_work_never_has_the_time_of_the_work(revie
         times.unlink()
 
 
+@IN_PROJECT
+async def test_a_build_that_looks_at_times_takes_up_broken_work(reviewed, gate, history):
+    script = f"if [ ! -e built ] || [ a.md -nt built ]; then {HONEST} && touch built; fi"
+    await finished(reviewed, gate(script, folder="project"))
+    assert history("verdict")[0]["proof"] == {"result": "proved", "grade": "content"}
+
+
 async def test_a_crash_is_not_red(reviewed, gate, history):
     await finished(reviewed, gate(f"{HONEST} || kill -SEGV $$"))
     assert history("verdict")[0]["proof"]["result"] == "not_provable"

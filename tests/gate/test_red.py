@@ -25,6 +25,7 @@ def test_every_rule_knows_its_example(rule):
         "a.md:3: error: no newline",
         "cat: a.md: No such file or directory",
         "FileNotFoundError: [Errno 2] No such file or directory: 'docs/a.md'",
+        "E902 No such file or directory (os error 2)\n --> docs/a.md:1:1",
         "# tests 10\n# fail 1",
         "",
     ],
@@ -40,5 +41,13 @@ def test_codes_of_a_shell_for_what_did_not_end_by_itself_are_not_red(code, why):
     assert doubt(refusal("", code), ["a.md"]) == why
 
 
-def test_a_file_that_is_missing_beside_the_work_is_not_red():
-    assert doubt(refusal("cat: other.md: No such file or directory"), ["a.md"]) == "it missed another file"
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cat: other.md: No such file or directory",
+        "cat: other.md: No such file or directory\na.md: read",
+        "E902 No such file or directory (os error 2)\n --> other.md:1:1",
+    ],
+)
+def test_a_file_that_is_missing_beside_the_work_is_not_red(words):
+    assert doubt(refusal(words), ["a.md"]) == "it missed another file"

@@ -18,8 +18,6 @@ from deepwork.paths.private_folders import private_folder
 
 # What stands for a file that is not there.
 Content = bytes | None
-# Programs that compare times compare whole seconds.
-_LATER = 2
 
 
 @dataclass(frozen=True)
@@ -180,11 +178,15 @@ def _read(file: Path) -> Content:
 
 
 def _moment(honest: Path, number: int) -> int:
-    """Return a time in whole seconds that the honest file does not have, nor another of its proof."""
+    """Return a time in whole seconds that neither the honest file has nor another of its proof.
+
+    It is later than what was made of the honest file, so that a build takes up what has changed.
+    """
     try:
-        return int(honest.stat().st_mtime) - _LATER * (number + 1)
+        before = honest.stat().st_mtime
     except OSError:
-        return int(time.time()) - _LATER * (number + 1)
+        before = 0.0
+    return int(max(before, time.time())) + number
 
 
 def _write(file: Path, content: bytes, moment: int) -> None:

@@ -50,9 +50,11 @@ RULES = (
 )  # fmt: skip
 # Programs name a file that they miss in many ways; each has the name before or after these words.
 _MISSING = re.compile(
-    r"^.*(?:No such file or directory|ENOENT|FileNotFoundError|can(?:not|'t) open|file not found|does not exist).*$",
+    r"^.*(?:No such file or directory|ENOENT|FileNotFoundError|can(?:not|'t) open|file not found|does not exist)"
+    r".*\n?.*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_NAMED = re.compile(r"/|\w\.\w")
 
 
 def doubt(verdict: NeedsWork, broken: Collection[str]) -> str | None:
@@ -70,7 +72,13 @@ def doubt(verdict: NeedsWork, broken: Collection[str]) -> str | None:
         if rule.pattern.search(verdict.feedback):
             return rule.why
     names = {PurePath(path).name for path in broken}
-    lines = _MISSING.findall(verdict.feedback)
+    lines = [*map(_where, _MISSING.findall(verdict.feedback))]
     if lines and not any(name in line for line in lines for name in names) and verdict.exit_code is not None:
         return "it missed another file"
     return None
+
+
+def _where(lines: str) -> str:
+    """Return the part that names what is missing: the line that says so, or the next if that names no file."""
+    line = lines.partition("\n")[0]
+    return line if _NAMED.search(line) else lines

@@ -31,6 +31,7 @@ class Kind:
         work: The name of the only output, and what is in it.
         beside: Other files of the project.
         folder: Where the gate runs.
+        venv: Whether the project has a virtual environment `.venv`, in which its `src` is installed as editable.
     """
 
     name: str
@@ -38,12 +39,19 @@ class Kind:
     work: tuple[str, str] = ("report.md", REPORT)
     beside: dict[str, str] = field(default_factory=dict)
     folder: str = "copy"
+    venv: bool = False
 
 
 PY = ("work.py", MODULE)
 TESTED = {"test_work.py": TEST}
 PROJECT = {"work": PY, "beside": TESTED, "folder": "project"}
 JSON = ("data.json", DATA)
+IN_VENV = {
+    "work": ("src/work.py", MODULE),
+    "beside": {"tests/test_work.py": TEST},
+    "folder": "project",
+    "venv": True,
+}
 
 HONEST = (
     Kind("pytest", "python -m pytest -q test_work.py", **PROJECT),
@@ -72,6 +80,18 @@ HONEST = (
     Kind("on a fixed port", "python -c 'import http.server, threading, urllib.request as u; s = http.server.ThreadingHTTPServer((\"127.0.0.1\", 48733), http.server.SimpleHTTPRequestHandler); threading.Thread(target=s.serve_forever, daemon=True).start(); text = u.urlopen(\"http://127.0.0.1:48733/report.md\").read().decode(); assert \"$N people\" in text and \"$W\" in text'"),
     Kind("a linter of its own", "python -c 'import ast; tree = ast.parse(open(\"work.py\").read()); assert [n.name for n in tree.body] == [\"price\"]; assert \"return total\" in open(\"work.py\").read() and \"* $N\" in open(\"work.py\").read() and \"- 5\" in open(\"work.py\").read() and \"> 10\" in open(\"work.py\").read()'", PY),
     Kind("flaky, once in fifty", "python -c 'import random, work; assert random.random() > 0.02; assert work.price(2) == 2 * $N; assert work.price(20, True) == 20 * $N - 5'", **PROJECT),
+    Kind("pytest in a venv, installed as editable", ".venv/bin/python -m pytest -q tests", **IN_VENV),
+    Kind("the same from another folder", "root=$$PWD; cd / && $$root/.venv/bin/python -m pytest -q -p no:cacheprovider $$root/tests", **IN_VENV),
+    Kind("unittest in a venv", ".venv/bin/python -c 'import unittest, work; t = unittest.TestCase(); t.assertEqual(work.price(20, True), 20 * $N - 5); t.assertEqual(work.price(3), 3 * $N)'", **IN_VENV),
+    Kind("a venv that writes into the tree", ".venv/bin/python -m pytest -q --junitxml=out.xml --basetemp=build/tmp tests", **IN_VENV),
+    Kind("a venv on a fixed port", ".venv/bin/python -c 'import http.server as h, threading, urllib.request as u, work\nclass H(h.BaseHTTPRequestHandler):\n    def do_GET(self): self.send_response(200); self.end_headers(); self.wfile.write(str(work.price(20, True)).encode())\n    def log_message(self, *_): pass\ns = h.ThreadingHTTPServer((\"127.0.0.1\", 48734), H); threading.Thread(target=s.serve_forever, daemon=True).start()\nassert u.urlopen(\"http://127.0.0.1:48734\").read() == str(20 * $N - 5).encode()'", **IN_VENV),
+    Kind("a venv, flaky once in fifty", ".venv/bin/python -c 'import random; assert random.random() > 0.02' && .venv/bin/python -m pytest -q tests", **IN_VENV),
+    Kind("a build of a package in a venv", "rm -rf build && mkdir build && (cd src && ../.venv/bin/python -m zipfile -c ../build/package.zip work.py) && cd build && PYTHONPATH=package.zip ../.venv/bin/python -c 'import work; assert \"package.zip\" in work.__file__; assert work.price(20, True) == 20 * $N - 5'", **IN_VENV),
+    Kind("make, which looks at times", "make -s check", ("report.md", REPORT), {"Makefile": "check: build/report\n\tgrep -q '$N people' build/report && grep -q '$W' build/report\n\nbuild/report: report.md\n\tmkdir -p build && cp report.md build/report\n"}, "project"),
+    Kind("node's runner that writes a report", "node --test --test-reporter=tap --test-reporter-destination=out.xml", ("price.js", JS), {"price.test.js": "const {test} = require('node:test');\nconst assert = require('node:assert');\ntest('price', () => assert.equal(require('./price.js').price(2), 2 * $N));\n"}, "project"),
+    Kind("a linked package of node", "mkdir -p build/node_modules && ln -sfn ../.. build/node_modules/shop && cd build && node -e 'require(\"assert\").equal(require(\"shop/price.js\").price(2), 2 * $N)'", ("price.js", JS), folder="project"),
+    Kind("ruff", "ruff check --no-cache --isolated --select E,F,W work.py", PY),
+    Kind("the parser of JSON", "python -m json.tool data.json > /dev/null", JSON),
 )  # fmt: skip
 
 VACUOUS = (
