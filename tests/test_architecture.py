@@ -68,6 +68,9 @@ HOMES = {
     "pytest": "plugin_template testing",
     "sse_starlette": "builtin",
     "starlette": "builtin",
+    "tree_sitter": "gate",
+    "tree_sitter_javascript": "gate",
+    "tree_sitter_typescript": "gate",
     "uvicorn": "builtin",
     "yaml": "documents testing",
 }

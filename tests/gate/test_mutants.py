@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
 from itertools import islice
 from random import Random
 
 import pytest
 
 from deepwork.gate.interval import exact_interval
+from deepwork.gate.javascript import faults
 from deepwork.gate.mutants import mutants
 
 PYTHON = b'''"""A module."""
@@ -40,6 +42,44 @@ def test_python_stays_python_and_is_never_the_same():
         *("a comparison turned", "a condition turned", "another operator", "a boolean turned", "another number"),
         *("another text", "nothing returned", "a statement removed"),
     }
+
+
+JAVASCRIPT = b"""import assert from "assert";
+const fs = require("fs");
+// 12 people
+export function price(count, member = false) {
+  let total = count * 3;
+  if (member && count > 10) {
+    total = total - 5;
+    log("cheap");
+  }
+  return total;
+}
+"""
+TYPESCRIPT = JAVASCRIPT.replace(b"(count, member = false)", b"(count: number, member: boolean = false): number")
+COMPONENT = TYPESCRIPT.replace(b"return total", b'return <b title="x">{total}</b>')
+
+
+@pytest.mark.parametrize(
+    ("path", "content"), [("a.js", JAVASCRIPT), ("a.mjs", JAVASCRIPT), ("a.ts", TYPESCRIPT), ("a.tsx", COMPONENT)]
+)
+def test_scripts_are_changed_at_places_of_their_syntax(path, content):
+    found = made(path, content)
+    kinds = {mutant.kind.partition(" in line")[0] for mutant in found}
+    assert kinds == {
+        *("a comparison turned", "a condition turned", "another operator", "a boolean turned", "another number"),
+        *("another text", "nothing returned", "a statement removed"),
+    }
+    assert all(b'from "assert"' in mutant.content and b'require("fs")' in mutant.content for mutant in found)
+    assert all(b"// 12 people" in mutant.content for mutant in found)
+    assert all([*faults(path, mutant.content)] for mutant in found)  # each can be parsed again
+
+
+def test_a_script_that_cannot_be_parsed_is_text_and_so_is_each_without_the_extra(monkeypatch):
+    broken = JAVASCRIPT.replace(b"{", b"", 1)
+    assert "its first half alone" in {mutant.kind for mutant in made("a.js", broken)}
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    assert "its first half alone" in {mutant.kind for mutant in made("a.js", JAVASCRIPT)}
 
 
 def test_docstrings_are_left_alone():

@@ -1,4 +1,4 @@
-"""Mutants: small faults put into work, so that a gate can be seen to refuse it. Text of any kind, Python by `ast`."""
+"""Mutants: small faults put into work of any kind, so that a gate can be seen to refuse it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
+
+from deepwork.gate import javascript
 
 MAX_BYTES = 4 * 1024 * 1024
 # Of one file; a seed chooses among them.
@@ -79,8 +81,7 @@ def mutants(path: str, content: bytes, random: Random, before: bytes | None = No
     """
     if not content.strip() or len(content) > MAX_BYTES:
         return
-    sites = [*_python(content)] if path.endswith((".py", ".pyi")) else []
-    sites = sites or [*_text(content, before)]
+    sites = [*_parsed(path, content)] or [*_text(content, before)]
     by_kind: dict[str, list[_Site]] = {}
     for site in sites:
         by_kind.setdefault(site.kind, []).append(site)
@@ -104,6 +105,15 @@ def mutants(path: str, content: bytes, random: Random, before: bytes | None = No
 
 
 _HALF = "its first half alone"
+
+
+def _parsed(path: str, content: bytes) -> Iterator[_Site]:
+    """Yield faults that leave the syntax valid; nothing for other files."""
+    if path.endswith((".py", ".pyi")):
+        yield from _python(content)
+    elif path.endswith(javascript.SUFFIXES):
+        for fault in javascript.faults(path, content):
+            yield _Site(*fault)
 
 
 def _text(content: bytes, before: bytes | None) -> Iterator[_Site]:
