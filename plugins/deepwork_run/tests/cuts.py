@@ -227,11 +227,11 @@ def wait_for_request(scene: Scene, process: subprocess.Popen[bytes], chance: ran
 
 def end_refusal(vendor: Vendor, until: float, kind: str, process: subprocess.Popen[bytes]) -> int:
     """Let a vendor work again when its time has come; return how often a limit was asked again before."""
-    refused_at = len(vendor.requests)
     while time.time() < until and process.poll() is None:
         time.sleep(0.01)
-    # The first refusal is how a runner learns of the limit; another one before the end would be a call too many.
-    early = max(0, len(vendor.requests) - refused_at - 1) if kind == "limit" else 0
+    # The first refusal is how a runner learns of the limit; another one before the end would be a call too many. What
+    # was asked before the limit and is only now answered is none, so refusals are counted, and not requests.
+    early = max(0, len(vendor.refused) - 1) if kind == "limit" else 0
     vendor.refuses, vendor.closes = None, False
     return early
 
@@ -303,10 +303,9 @@ def resume(count: int = 20, seed: int = 1) -> Iterator[Row]:
             book.counts["cut"] += is_cut
             until = cut(scene, client, kind, first) if is_cut else 0.0
             vendor = scene.vendors[first]
-            refused_at = len(vendor.requests)
             while scene.session()["status"] == "active" and time.monotonic() < end:
                 if until and time.time() > until:
-                    early = len(vendor.requests) - refused_at - 1
+                    early = len(vendor.refused) - 1
                     book.counts["calls before a reset"] += max(0, early) if kind == "limit" else 0
                     until, vendor.refuses, vendor.closes = 0.0, None, False
                 if client.poll() is not None:

@@ -21,7 +21,8 @@ class Vendor:
         requests: When each request of a conversation came, and what was spent by it: read and written.
         steps: How many steps one conversation reports; then it ends.
         refuses: The answer to every request: status, headers and JSON; None if it works.
-        first_calls: Other calls that a conversation of Claude begins with: the tool and its input.
+        refused: The requests that were refused, as they came.
+        first_calls: Other calls that a conversation begins with: the tool and its input.
         closes: Whether each connection is closed without an answer.
         prompts: What the conversations began with, and how many characters each of their requests had.
         bodies: What the program has sent, as it came.
@@ -32,6 +33,7 @@ class Vendor:
         self.requests = []
         self.prompts = {}
         self.first_calls = []
+        self.refused = []
         self.bodies = []
         vendor = self
 
@@ -58,6 +60,7 @@ class Vendor:
                     return
                 if vendor.refuses:
                     vendor.requests.append((0, 0))
+                    vendor.refused.append(content.decode())
                     status, headers, document = vendor.refuses
                     content = json.dumps(document).encode()
                     self.send_response(status)
@@ -75,7 +78,7 @@ class Vendor:
                 if "messages" in body:
                     events = _claude(body, vendor.steps, spent, vendor.first_calls)
                 else:
-                    events = _codex(body, vendor.steps, spent)
+                    events = _codex(body, vendor.steps, spent, vendor.first_calls)
                 with suppress(ConnectionError):
                     for event in events:
                         self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
@@ -147,15 +150,20 @@ def _claude(body, steps, spent, first_calls):
     yield {"type": "message_stop"}
 
 
-def _codex(body, steps, spent):
+def _codex(body, steps, spent, first_calls):
     results = [json.dumps(item["output"]) for item in body["input"] if item.get("type") == "function_call_output"]
-    arguments = _next(json.dumps(body["input"]), results, steps)
+    about = {"namespace": "mcp__deepwork", "name": "finished_step"}
+    if len(results) < len(first_calls):
+        name, arguments = first_calls[len(results)]
+        about = {"name": name}
+    else:
+        arguments = _next(json.dumps(body["input"]), results[len(first_calls) :], steps)
     if arguments is None:
         content = [{"type": "output_text", "text": "The end"}]
         item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
     else:
         call = {"type": "function_call", "id": f"fc_{uuid.uuid4().hex}", "call_id": f"call_{uuid.uuid4().hex}"}
-        item = {**call, "arguments": json.dumps(arguments), "namespace": "mcp__deepwork", "name": "finished_step"}
+        item = {**call, "arguments": json.dumps(arguments), **about}
     usage = {"input_tokens": spent[0], "output_tokens": spent[1], "total_tokens": sum(spent)}
     details = {"input_tokens_details": None, "output_tokens_details": None}
     response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, **details}}

@@ -135,8 +135,9 @@ def test_without_more_the_narrowest_preset_counts(desk):
     assert "Bash" not in claude
     assert "--tools Read,Edit,Write,Glob,Grep " in claude
     assert "--strict-mcp-config" in claude
-    assert "--sandbox workspace-write" in codex
-    assert "sandbox_workspace_write.network_access=false" in codex
+    assert 'default_permissions="deepwork-run"' in codex
+    assert '".deepwork/tmp" = "read"' in codex
+    assert '"network" = {"enabled" = false}' in codex
     assert 'approval_policy="never"' in codex
 
 

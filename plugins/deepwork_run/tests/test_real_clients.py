@@ -142,6 +142,20 @@ def test_claude_reads_and_edits_in_the_project_and_nothing_else(desk, tmp_path):
     assert not [body for body in desk.claude.bodies if "SECRET-of-the-user" in body]
 
 
+def test_codex_writes_in_the_project_and_not_the_state_of_sessions(desk):
+    config = desk.home / ".codex" / "config.toml"
+    config.write_text('sandbox_mode = "danger-full-access"\n' + config.read_text())
+    root, state = desk.project.root, desk.project.state
+    forge = "echo forged > .deepwork/tmp/forged.json; echo x >> .deepwork/tmp/runs/*/events.jsonl"
+    desk.codex.first_calls = [("exec_command", {"cmd": f"echo written by the agent > mine.md; {forge}"})]
+    code, _ = desk.run("demo", "--goal", "a goal", "--with", "codex")
+    assert code == 0, desk.stderr
+    assert (root / "mine.md").read_text() == "written by the agent\n"
+    assert not (state / "forged.json").exists()
+    [events] = state.glob("runs/*/events.jsonl")
+    assert "\nx\n" not in events.read_text()
+
+
 def test_a_limit_of_claude_is_codex_s_turn(desk):
     desk.claude.refuses = (
         429,

@@ -411,6 +411,35 @@ async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, 
     assert (codes, again.starts) == ([0], ["one"])
 
 
+async def test_a_pause_ends_the_agent_after_its_call_and_its_end_starts_the_next(runs, project, monkeypatch):
+    monkeypatch.setattr(runner_module, "LOOK_SECONDS", 0.01)
+    person = Answerer(terminal="/dev/pts/1")
+    interventions = Project(project.root).interventions()
+    stopped_in_call = []
+
+    async def paused(agent, task):
+        yield Called("Bash", "1")
+        await interventions.pause(await agent.project.session(task.session_id), "look first", person)
+        await anyio.sleep(0.2)
+        stopped_in_call.append(task.stop.is_set())
+        yield Called("Bash", "1", is_done=True)
+        await task.stop.wait()
+        yield Ended(0)
+
+    async with runs.opened({"one": [paused, works(4)]}) as opened, anyio.create_task_group() as tasks:
+        codes = []
+
+        async def run():
+            codes.append(await opened.runner.run())
+
+        tasks.start_soon(run)
+        [end] = await until(lambda: value([worker.end for worker in opened.record.read().workers if worker.ended_at]))
+        session = await opened.project.session(opened.session_id)
+        assert (end, session.current_step_id, opened.starts) == ("a person has paused the session", "a", ["one"])
+        await interventions.unpause(session, None, person)
+    assert (codes, opened.starts, stopped_in_call) == ([0], ["one", "one"], [False])
+
+
 async def test_an_aborted_session_ends_the_run(runs):
     async def aborts(agent, task):
         await agent.project.engine.abort(ToolCall(), explanation="no use", session_id=task.session_id)

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
 
@@ -46,6 +45,7 @@ from deepwork_run.limits import limits_of, waiting
 from deepwork_run.options import OnLimit, Options
 from deepwork_run.prompts import prompt_of
 from deepwork_run.record import CONTINUE, Record, remove_old_transcripts
+from deepwork_run.worker import Worker
 
 # So many agents of one kind in a row that change nothing.
 MAX_IDLE = 3
@@ -75,23 +75,6 @@ _EXITS = {"budget": Exit.BUDGET, "time": Exit.BUDGET, "no-progress": Exit.NO_PRO
 
 # After these something waits for a person.
 _TOLD = (Exit.PERSON, Exit.BUDGET, Exit.NO_PROGRESS, Exit.LIMIT)
-
-
-@dataclass
-class _Worker:
-    """The agent that runs, and what it has told."""
-
-    number: int
-    name: str
-    scope: anyio.CancelScope
-    task: AgentTask
-    step_id: str
-    open_calls: set[str] = field(default_factory=set)
-    limit: Limited | None = None
-    failure: Failed | None = None
-    exit_code: int | None = None
-    end: str = ""
-    is_ending: bool = False
 
 
 class Runner:
@@ -126,7 +109,7 @@ class Runner:
         self._current = next(iter(agents))
         self._without_login: set[str] = set()
         self._idle: dict[str, int] = {}
-        self._worker: _Worker | None = None
+        self._worker: Worker | None = None
         self._interrupted = anyio.Event()
         self._started = time.monotonic()
         self._time_grants = 0
@@ -147,6 +130,7 @@ class Runner:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._hear_signals)
                     tasks.start_soon(self._watch)
+                    tasks.start_soon(self._heed_pauses)
                     tasks.start_soon(self._notify)
                     tasks.start_soon(self._claims.keep)
                     code = await self._work()
@@ -227,7 +211,7 @@ class Runner:
         number = max((worker.number for worker in self._run.workers), default=0) + 1
         with self._record.transcript(number) as transcript:
             task = await self._task(session, name, transcript.keep)
-            worker = _Worker(number, name, anyio.CancelScope(), task, session.current_step_id)
+            worker = Worker(number, name, anyio.CancelScope(), task, session.current_step_id)
             self._add("worker", number=number, agent=name, hooks=spec.has_hooks, step_id=session.current_step_id)
             self._display.log(f"{name} works on step {session.current_step_id!r}")
             self._worker = worker
@@ -245,11 +229,11 @@ class Runner:
         await to_thread.run_sync(end_marked, SESSION_VARIABLE, self._session_id)
         session = await self._session()
         made = calls_of(session) - before
-        self._add("worker_ended", number=worker.number, end=_how_ended(worker), calls=made)
-        self._display.log(f"{name} has ended: {_how_ended(worker)}")
+        self._add("worker_ended", number=worker.number, end=worker.how_ended, calls=made)
+        self._display.log(f"{name} has ended: {worker.how_ended}")
         await self._judge(session, worker, made)
 
-    async def _judge(self, session: Session, worker: _Worker, made: int) -> None:
+    async def _judge(self, session: Session, worker: Worker, made: int) -> None:
         """Decide what follows for the next agent."""
         if made:
             self._idle[worker.name] = 0
@@ -282,14 +266,14 @@ class Runner:
             keep=keep,
         )
 
-    async def _take(self, worker: _Worker, event: AgentEvent) -> None:
+    async def _take(self, worker: Worker, event: AgentEvent) -> None:
         match event:
             case Called(call_id=call_id, is_done=is_done):
                 (worker.open_calls.discard if is_done else worker.open_calls.add)(call_id)
                 if is_done:
                     with suppress(StateError):
                         worker.step_id = (await self._session()).current_step_id
-                if self._interrupted.is_set() and not worker.open_calls:
+                if (worker.is_ending or self._interrupted.is_set()) and not worker.open_calls:
                     self._end(worker)
             case Spent():
                 self._spend(worker, event)
@@ -302,7 +286,7 @@ class Runner:
 
     # Money and time
 
-    def _spend(self, worker: _Worker, spent: Spent) -> None:
+    def _spend(self, worker: Worker, spent: Spent) -> None:
         before = self._run.totals()["cost_usd"] or 0.0
         key = (worker.name, spent.record_id)
         known = self._run.spent.get(key)
@@ -394,13 +378,29 @@ class Runner:
                     continue
                 self._interrupted.set()
                 if worker:
-                    worker.is_ending = True
-                    if worker.open_calls:
-                        self._display.log("The agent finishes its call; interrupt again to end it at once.")
-                    else:
-                        self._end(worker)
+                    self._end_after_call(worker, "; interrupt again to end it at once")
 
-    def _end(self, worker: _Worker) -> None:
+    async def _heed_pauses(self) -> None:
+        """Have the agent end once a person has paused the session: it would wait, and nobody tells it to go on."""
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            worker = self._worker
+            if worker is None or worker.is_ending:
+                continue
+            with suppress(DeepWorkError):  # a store that fails is met again by the loop
+                if standing_of(await self._session()).paused:
+                    worker.end = "a person has paused the session"
+                    self._end_after_call(worker)
+
+    def _end_after_call(self, worker: Worker, more: str = "") -> None:
+        """Let the agent finish the call that it makes, and end it then."""
+        worker.is_ending = True
+        if worker.open_calls:
+            self._display.log(f"The agent finishes its call{more}.")
+        else:
+            self._end(worker)
+
+    def _end(self, worker: Worker) -> None:
         """Ask the agent to come to an end, and end it by force after ten seconds."""
         worker.is_ending = True
         if not worker.task.stop.is_set():
@@ -482,15 +482,3 @@ def _wait_for_person(session: Session) -> str:
         steps = ", ".join(wait.step_id for wait in standing.waits)
         return f"Step {steps} waits for a person: `deepwork inbox` shows why."
     return ""
-
-
-def _how_ended(worker: _Worker) -> str:
-    if worker.end:
-        return worker.end
-    if worker.limit:
-        return f"{worker.limit.cause}: {one_line(worker.limit.text)}".rstrip(": ")
-    if worker.failure:
-        return f"{worker.failure.kind} failure: {one_line(worker.failure.text)}"
-    if worker.is_ending:
-        return "interrupted"
-    return f"code {worker.exit_code}" if worker.exit_code else "done"

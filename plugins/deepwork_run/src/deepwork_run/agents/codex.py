@@ -21,6 +21,8 @@ from deepwork_run.settings import RunSettings
 ENVIRONMENT = ("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*")
 # What the account of the user brings besides.
 OWN_FEATURES = ("apps", "plugins", "remote_plugin", "memories")
+# Its permissions, under a name that no user has; they count whatever `sandbox_mode` of the user's own file says.
+PROFILE = "deepwork-run"
 CALLS = ("mcp_tool_call", "command_execution", "file_change", "web_search")
 
 # Messages of 0.125 to 0.169, which have no other mark.
@@ -39,6 +41,7 @@ class CodexAgent(Agent):
 
     def __init__(self, context: PluginContext, settings: RunSettings) -> None:
         self._program = AgentProgram(context, settings, settings.codex, ENVIRONMENT)
+        self._state_dir = context.workspace.shown(context.workspace.state_dir)
 
     async def available(self) -> str | None:
         """Look for the program."""
@@ -48,7 +51,9 @@ class CodexAgent(Agent):
         """Run it once."""
         stream = _Stream()
         try:
-            async with self._program.running(task, _arguments(task), task.server_environment) as program:
+            async with self._program.running(
+                task, _arguments(task, self._state_dir), task.server_environment
+            ) as program:
                 async for message in json_lines(program, task):
                     for event in stream.events(message):
                         yield event
@@ -93,7 +98,7 @@ class _Stream:
                     yield refusal(str(mapping(message.get("error")).get("message")), WORDS)
 
 
-def _arguments(task: AgentTask) -> list[str]:
+def _arguments(task: AgentTask, state_dir: str) -> list[str]:
     """Return everything as options. Values of variables go into its environment: others can read the arguments."""
     server = {
         "command": task.server[0],
@@ -106,7 +111,6 @@ def _arguments(task: AgentTask) -> list[str]:
     }
     options = {
         "approval_policy": "never",
-        "sandbox_workspace_write.network_access": task.allows("network"),
         "shell_environment_policy.inherit": "core",
         "project_doc_max_bytes": 0,
         "web_search": "live" if task.allows("network") else "disabled",
@@ -117,14 +121,21 @@ def _arguments(task: AgentTask) -> list[str]:
         "features.hooks": False,
     }
     if "all" not in task.allow:
+        options |= {"default_permissions": PROFILE, f"permissions.{PROFILE}": _permissions(task, state_dir)}
         options |= {f"features.{name}": False for name in OWN_FEATURES}
         options |= {f"mcp_servers.{name}.enabled": False for name in _own_servers(task.environment)}
     return [
         *("exec", "--json", "--ephemeral", "--skip-git-repo-check"),
-        *("--sandbox", "danger-full-access" if "all" in task.allow else "workspace-write"),
+        *(("--sandbox", "danger-full-access") if "all" in task.allow else ()),
         *(word for name, value in options.items() for word in ("-c", f"{name}={_toml(value)}")),
         "-",
     ]
+
+
+def _permissions(task: AgentTask, state_dir: str) -> dict[str, Any]:
+    """Return its sandbox. A shell that writes the state could complete steps, or say that a person lets a run go on."""
+    filesystem = {":workspace_roots": {state_dir: "read"}}
+    return {"extends": ":workspace", "filesystem": filesystem, "network": {"enabled": task.allows("network")}}
 
 
 def _own_servers(environment: Mapping[str, str]) -> list[str]:
