@@ -189,8 +189,13 @@ READERS_OF_HISTORY = {
     "deepwork_dashboard/spending.py",
     "deepwork_run/limits.py",
     "engine/engine.py",
+    "engine/pieces.py",
     "engine/verification.py",
     "gate/history.py",
+    "gate/keeping.py",
+    "sessions/attempts.py",  # what was reported, and what came of it, for people who review it
+    "sessions/comments.py",
+    "sessions/decisions.py",
     "sessions/standing.py",  # which says what follows for a step; the others write entries, or show them
     "sessions/transitions.py",
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from unicodedata import category
 
@@ -167,3 +167,11 @@ def paused(until: str, cause: str, now: datetime) -> str:
     moment, local_now = datetime.fromisoformat(until).astimezone(), now.astimezone()
     day = "" if moment.date() == local_now.date() else f"{moment:%Y-%m-%d} "
     return f"waits until {day}{moment:%H:%M}: {cause}"
+
+
+def is_overdue(since: str, after: float | None) -> bool:
+    """True if something waits for longer than so many seconds; None lets it wait for ever."""
+    try:
+        return after is not None and datetime.now(UTC).timestamp() > datetime.fromisoformat(since).timestamp() + after
+    except ValueError:
+        return False

@@ -17,6 +17,7 @@ from deepwork.engine.active import ActiveSessions
 from deepwork.engine.choice import chosen_names
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs, unread_inputs
+from deepwork.engine.people import PersonReviews
 from deepwork.engine.replies import Replies, ReplyContext, begin_step
 from deepwork.engine.reports import (
     Reading,
@@ -301,7 +302,12 @@ class Engine:
         review = Review(self.gate, self.sessions, session, completion, work, is_strict=is_strict, now=self._now)
         if not work.gives_verdicts:
             return await review.without_verdicts(copied)
-        return await self._reviews.share(review, work.key(copied.originals), call, copied)
+        people = PersonReviews(self.sessions, self.gate.keeper, self._now)
+        submitted = await people.read(session, work, completion.notes, copied)
+        if submitted and submitted.decision:
+            return await people.told(session, work, submitted, submitted.decision)
+        session, decision = await self._reviews.share(review, work.key(copied.originals), call, copied)
+        return await people.told(session, work, submitted, decision) if submitted and decision else (session, decision)
 
     async def _admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""

@@ -181,6 +181,8 @@ class Replies:
                 status=StepStatus.NEEDS_WORK,
                 feedback="\n\n".join([*notes, decision.feedback]),
                 failed_reviews=list(decision.failed_reviews) or None,
+                comments=list(decision.comments),
+                waits_for=decision.waits_for,
                 stack=await self._sessions.stack_entries(context.call, session),
                 notices=[*completion.notices, *decision.notices, *connection.take_remarks()],
             )
@@ -192,7 +194,10 @@ class Replies:
         notes = _new_notes(connection, session, context.entries, completion.step_id)
         reply = await self._of_step(context, step, notes)
         notices = decision.notices if decision else ()
-        return reply.model_copy(update={"notices": [*notices, *reply.notices]}) if notices else reply
+        comments = list(decision.comments) if decision else []
+        if not notices and not comments:
+            return reply
+        return reply.model_copy(update={"notices": [*notices, *reply.notices], "comments": comments})
 
     async def of_step(self, context: ReplyContext, step: StepProgress) -> FinishedStep:
         """Return the recorded reply of a completed step, with the stack of now and the notes that it was given."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context
+from dataclasses import replace
+from typing import Any
 
 import anyio
-from anyio import lowlevel
+from anyio import lowlevel, to_thread
 
 from deepwork.engine.traces import review_span, span_of_call
 from deepwork.errors import GateCannotFail, StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind, decide
 from deepwork.gate.gate import Judgement, QualityGate
-from deepwork.gate.history import RecordedVerdicts, judgement_events
+from deepwork.gate.history import RecordedVerdicts, judgement_events, question
 from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Work
+from deepwork.models.replies import WaitsFor
 from deepwork.models.reviews import Limits
 from deepwork.models.sessions import Session
 from deepwork.ports.call import ToolCall
@@ -142,9 +145,10 @@ class Review:
 
     async def _review(self, copied: Snapshot) -> Conclusion:
         """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
+        kept = await self._kept(copied)
         with PendingRecord() as record:
             with anyio.CancelScope(shield=True):
-                self._session, is_counted = await self._counted()
+                self._session, is_counted = await self._counted(kept)
             if not is_counted:
                 return self._session, None
             self._attempt = record
@@ -170,15 +174,23 @@ class Review:
             conclusion = await self._concluded(judgement, attempted=True)
         return conclusion  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
 
-    async def _counted(self) -> tuple[Session, bool]:
+    async def _kept(self, copied: Snapshot) -> Mapping[str, Any]:
+        """Keep what was reported if it is to be kept, and return what the history says of that."""
+        keeper, work = self._gate.keeper, self._work
+        if keeper is None or not keeper.wants(work):
+            return {}
+        contents = await to_thread.run_sync(keeper.keep, work, copied)
+        return {"work": work.key(copied.originals)[2], "machine": keeper.machine, "contents": contents}
+
+    async def _counted(self, kept: Mapping[str, Any]) -> tuple[Session, bool]:
         """Count an attempt, unless the step was completed meanwhile; return whether it was counted."""
         step_id = self._completion.step_id
 
         def count(current: Session) -> tuple[Session, bool]:
             if not is_open(current, step_id):
                 return current, False
-            outputs = self._completion.outputs
-            return transitions.begin_attempt(current, step_id, self._limits, outputs, now=self._now()), True
+            outputs, now = self._completion.outputs, self._now()
+            return transitions.begin_attempt(current, step_id, self._limits, outputs, now=now, kept=kept), True
 
         return await self._sessions.update_upgraded(self._session, count)
 
@@ -235,6 +247,10 @@ class Review:
         )
         events = judgement_events(judgement, asks_user=decision.asks_user)
         session = transitions.record_all(session, step_id, events, now=now)
+        if decision.kind is DecisionKind.WAITING:
+            asked = question(judgement, self._work.key(judgement.fingerprints)[2])
+            session = transitions.record(session, now, asked, step_id)
+            decision = replace(decision, waits_for=WaitsFor(where=asked.reference, since=now))
         is_failure = decision.kind is DecisionKind.NO_VERDICT
         session = transitions.count_runner_failures(session, step_id, failures if is_failure else 0)
         if decision.kind is DecisionKind.HANDED_BACK:

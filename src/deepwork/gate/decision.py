@@ -10,7 +10,8 @@ from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, Too
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
 from deepwork.gate.proof import notices as proof_notices
-from deepwork.models.reviews import Limits, NeedsWork, ReviewResult
+from deepwork.models.replies import PersonComment, WaitsFor
+from deepwork.models.reviews import Limits, NeedsWork, ReviewResult, Waiting
 from deepwork.text import one_line, visible
 
 OVERRIDE = "quality_review_override_reason"
@@ -52,11 +53,13 @@ class DecisionKind(StrEnum):
     CHANGED = "changed"
     NO_VERDICT = "no_verdict"
     HANDED_BACK = "handed_back"
+    WAITING = "waiting"
+    ASKED_FOR = "asked_for"
 
     @property
     def counts(self) -> bool:
-        """Whether the attempt counts; it does unless the work was not judged."""
-        return self not in (DecisionKind.NO_VERDICT, DecisionKind.HANDED_BACK)
+        """Whether the attempt counts; it does unless the work was not judged, or by a person."""
+        return self in (DecisionKind.PASSED, DecisionKind.FAILED, DecisionKind.CHANGED)
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Decision:
 
     Attributes:
         asks_user: Whether the agent is told to ask its user, who alone can say how the step goes on.
+        comments: What people say of lines of the files.
+        waits_for: The person for whom the step waits.
     """
 
     kind: DecisionKind
@@ -73,6 +78,8 @@ class Decision:
     notices: tuple[str, ...] = ()
     error: ToolError | None = None
     asks_user: bool = False
+    comments: tuple[PersonComment, ...] = ()
+    waits_for: WaitsFor | None = None
 
 
 def decide(judgement: Judgement, limits: Limits, *, attempts: int, failures: int) -> Decision:
@@ -105,6 +112,8 @@ def decide(judgement: Judgement, limits: Limits, *, attempts: int, failures: int
         return Decision(DecisionKind.FAILED, feedback, failed, (count, *notices))
     if judgement.broken:
         return _no_verdict(judgement, limits, failures, notices)
+    if judgement.waiting:
+        return Decision(DecisionKind.WAITING, "\n".join(dict.fromkeys(map(_asked, judgement.waiting))), (), notices)
     if judgement.handed_back:
         text = "\n\n".join(hand_back.verdict.feedback for hand_back in judgement.handed_back)
         return Decision(DecisionKind.HANDED_BACK, text, (), notices)
@@ -156,6 +165,10 @@ def _cause(outcome: Outcome) -> str:
     evaluation = outcome.evaluation
     text = one_line(outcome.error.message, MAX_CAUSE) if outcome.error else ""
     return f"No verdict of {evaluation.reviewer.name!r} on {printable(evaluation.name)}: {text.removesuffix('.')}"
+
+
+def _asked(outcome: Outcome) -> str:
+    return outcome.verdict.text if isinstance(outcome.verdict, Waiting) else ""
 
 
 def _names(outcomes: list[Outcome]) -> str:

@@ -29,6 +29,7 @@ from deepwork.errors import (
 from deepwork.gate.counterfactuals import Broken
 from deepwork.gate.findings import JudgedFiles
 from deepwork.gate.fingerprints import Fingerprints
+from deepwork.gate.keeping import Keeper
 from deepwork.gate.payload import Payload
 from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.proof import ONLY_USER, Proof, ProofResult, Prover, budget_of
@@ -47,7 +48,7 @@ from deepwork.gate.work import (
 )
 from deepwork.models.jobs import Step, UserInput
 from deepwork.models.outputs import ListedFile, files_of
-from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict
+from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict, Waiting
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.review_runner import ReviewRunner
 
@@ -108,6 +109,10 @@ class Judgement:
     def broken(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.error]
 
+    @cached_property
+    def waiting(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if isinstance(outcome.verdict, Waiting)]
+
     async def undo(self) -> None:
         """Take back what runners have written, because the session could not be saved."""
         for hand_back in self.handed_back:
@@ -135,6 +140,7 @@ class QualityGate:
         concurrency: How many external reviews run at once.
         untrusted: Returns the labels of settings that have no effect without trust, to explain a missing verdict.
         prover: Has repeatable gates refuse broken work before their pass counts; None proves nothing.
+        keeper: Keeps what is reported of steps that people review; None keeps nothing.
     """
 
     def __init__(
@@ -150,8 +156,10 @@ class QualityGate:
         concurrency: int = 4,
         untrusted: Callable[[], Iterable[str]] = tuple,
         prover: Prover | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self.cli = cli
+        self.keeper = keeper
         self.max_inline_files = max_inline_files
         self.timeout = timeout
         self.max_attempts = max_attempts
@@ -220,7 +228,7 @@ class QualityGate:
             judgement = await self._judged(work, copied, known_verdict, progress or ReviewProgress())
         if judgement.broken:
             return replace(judgement, untrusted=tuple(sorted(self._untrusted())))
-        if judgement.failed or judgement.changed:
+        if judgement.failed or judgement.changed or judgement.waiting:
             return judgement
         hand_backs = await self._hand_back(work)
         return replace(judgement, handed_back=(*judgement.handed_back, *hand_backs)) if hand_backs else judgement
@@ -354,7 +362,7 @@ class QualityGate:
 
     async def _pointed(self, verdict: Verdict, evaluation: Evaluation, copied: Snapshot | Broken) -> Verdict:
         """Return a verdict with those of its findings that point into the judged files."""
-        if isinstance(verdict, HandedBack) or not verdict.findings:
+        if isinstance(verdict, HandedBack | Waiting) or not verdict.findings:
             return verdict
         judged = JudgedFiles(
             paths={copy_name(path): path for path in evaluation.task.files},

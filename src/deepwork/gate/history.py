@@ -11,8 +11,19 @@ from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.work import Evaluation
 from deepwork.models import reviews
-from deepwork.models.history import Criterion, Detail, Finding, HistoryEntry, NoVerdict, Proof, Skipped, Verdict
-from deepwork.models.reviews import CriterionResult, NeedsWork, Passed
+from deepwork.models.history import (
+    AskedReview,
+    Criterion,
+    Detail,
+    Finding,
+    HistoryEntry,
+    NoVerdict,
+    PersonAsked,
+    Proof,
+    Skipped,
+    Verdict,
+)
+from deepwork.models.reviews import CriterionResult, NeedsWork, Passed, Waiting
 
 # Of more files than these, one digest over all is kept.
 MAX_DIGESTS = 50
@@ -31,6 +42,23 @@ def judgement_events(judgement: Judgement, *, asks_user: bool = False) -> Iterat
             yield _failure(outcome).model_copy(update={**update, **_proof(outcome)})
     for name in judgement.skipped:
         yield Skipped(run_each=name, reason="no file")
+
+
+def question(judgement: Judgement, work: str) -> PersonAsked:
+    """Return the entry of a person who was asked, of everything in one; `work` is the digest of what was reported."""
+    first = next(outcome.verdict for outcome in judgement.waiting if isinstance(outcome.verdict, Waiting))
+    reviews = [
+        AskedReview(
+            run_each=evaluation.task.run_each,
+            file=evaluation.target_file,
+            runner=evaluation.reviewer.name,
+            asked=[*evaluation.task.criteria],
+            key=evaluation.key,
+            subject=evaluation.subject,
+        )
+        for evaluation in (outcome.evaluation for outcome in judgement.waiting)
+    ]
+    return PersonAsked(reference=first.reference, text=first.text, work=work, reviews=reviews)
 
 
 def _proof(outcome: Outcome) -> dict[str, Proof]:
@@ -94,7 +122,8 @@ class RecordedVerdicts:
 
     A reviewer that is asked again and again passes anything once. So work that failed stays failed until its files,
     its inputs or its criteria change, even if the author writes other notes. Work that passed is judged again with
-    other notes.
+    other notes. The verdict of a person holds whatever the notes say; what they ask for holds for all that was reported
+    together, and is answered before anything is judged.
     """
 
     by_subject: dict[str, Verdict] = field(default_factory=dict)
@@ -109,6 +138,11 @@ class RecordedVerdicts:
             verdict = entry.detail
             if entry.step_id != step_id or not isinstance(verdict, Verdict) or verdict.changed:
                 continue
+            if verdict.by is not None and not verdict.passed:
+                continue
+            known = by_subject.get(verdict.subject or "")
+            if known and known.by is not None and verdict.reused:
+                continue  # it says again what the person has said
             if verdict.subject is not None:
                 by_subject[verdict.subject] = verdict
             elif verdict.passed and verdict.key:  # of an earlier release, whose verdicts name no subject
@@ -122,7 +156,7 @@ class RecordedVerdicts:
             return Passed() if evaluation.key in self.passed_keys else None
         if not verdict.passed:
             return NeedsWork(verdict.feedback, _criteria(verdict), findings=_findings(verdict))
-        if verdict.key != evaluation.key:
+        if verdict.key != evaluation.key and verdict.by is None:
             return None
         return Passed(verdict.feedback, _criteria(verdict), findings=_findings(verdict))
 

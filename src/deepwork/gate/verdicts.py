@@ -9,8 +9,8 @@ from typing import Any
 
 from deepwork.errors import BadVerdict
 from deepwork.gate.findings import FINDINGS_SCHEMA, read_findings
-from deepwork.models.reviews import CriterionResult, Finding, HandedBack, NeedsWork, Passed, Usage, Verdict
-from deepwork.text import quoted, shorten, visible, visible_lines
+from deepwork.models.reviews import CriterionResult, Finding, HandedBack, NeedsWork, Passed, Usage, Verdict, Waiting
+from deepwork.text import one_line, quoted, shorten, visible, visible_lines
 
 NO_FEEDBACK = "No feedback provided"
 MAX_FEEDBACK = 32 * 1024
@@ -98,6 +98,8 @@ def checked(verdict: object, criteria: Iterable[str]) -> Verdict:
     """
     if isinstance(verdict, HandedBack) and isinstance(verdict.feedback, str):
         return verdict
+    if isinstance(verdict, Waiting) and isinstance(verdict.reference, str) and isinstance(verdict.text, str):
+        return Waiting(one_line(_decoded(verdict.reference)), _bounded(verdict.text))
     if not isinstance(verdict, Passed | NeedsWork) or not isinstance(verdict.feedback, str):
         raise BadVerdict(f"the runner gave {_type_name(verdict)}, not a verdict")
     judged: list[str] = []

@@ -48,6 +48,7 @@ class Reviewer:
     judges_project: bool = False
     repeatable: bool = False
     must_fail: tuple[str, ...] = ()
+    waits: bool = False
     slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
 
     @classmethod
@@ -63,6 +64,7 @@ class Reviewer:
             spec.judges_project,
             spec.repeatable,
             spec.must_fail,
+            spec.waits,
             slots,
         )
 

@@ -10,6 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 IGNORED = "Accepted for older files; without effect."
 
 
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds_of(duration: str) -> int:
+    """Return the seconds of a duration such as `30s`, `15m`, `2h` or `3d`."""
+    return int(duration[:-1]) * _UNITS[duration[-1]]
+
+
 class Section(BaseModel):
     """A mapping of the configuration; unknown keys are refused."""
 

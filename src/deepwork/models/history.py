@@ -36,6 +36,9 @@ class EventKind(StrEnum):
     WAITING = "waiting"
     PAUSED = "paused"
     UNPAUSED = "unpaused"
+    PERSON_ASKED = "person_asked"
+    COMMENT_ANSWERED = "comment_answered"
+    COMMENT_RESOLVED = "comment_resolved"
 
 
 class StoredModel(BaseModel):
@@ -80,8 +83,26 @@ class HandedBack(Detail):
     feedback: str | None = None
 
 
+class KeptFile(StoredModel):
+    """A file as it was reported, and whether its content is kept outside of the project."""
+
+    model_config = ConfigDict(strict=True)
+
+    path: str
+    digest: str
+    output: str | None = None
+    size: int = 0
+    # text, markdown, csv, json, image or binary
+    form: str = "binary"
+    kept: bool = False
+    secret: bool = False
+
+
 class Attempt(Detail):
-    """A review has begun, under the limits that are in force at this moment."""
+    """A review has begun, under the limits that are in force at this moment.
+
+    `work` is the digest of what was reported, and `machine` where its contents are, for steps whose contents are kept.
+    """
 
     kind = EventKind.ATTEMPT
     number: int | None = None
@@ -89,6 +110,9 @@ class Attempt(Detail):
     max_failures: int | None = None
     strict: bool | None = None
     files: list[str] | None = None
+    work: str | None = None
+    machine: str | None = None
+    contents: list[KeptFile] = []
 
 
 class Criterion(StoredModel):
@@ -153,6 +177,8 @@ class Verdict(Conclusion):
     key: str | None = None
     subject: str | None = None
     changed: list[str] = []
+    # Whether a person has decided; who it was stands beside it as with an override.
+    by: str | None = None
 
 
 class NoVerdict(Conclusion):
@@ -247,13 +273,32 @@ class Reopened(Detail):
     reason: str | None = None
 
 
+class Anchor(StoredModel):
+    """What a comment holds on to: digests of its lines, and of those before and after them."""
+
+    model_config = ConfigDict(strict=True)
+
+    lines: list[str] = []
+    before: list[str] = []
+    after: list[str] = []
+
+
 class Note(Detail):
-    """A person has noted something for the agent of a step."""
+    """A person has noted something for the agent of a step; with an id, it is a comment on lines of a file."""
 
     kind = EventKind.NOTE
     text: str = ""
     by: str | None = None
     at: str | None = None
+    id: str | None = None
+    attempt: int | None = None
+    file: str | None = None
+    line: int | None = None
+    end_line: int | None = None
+    quoted: str | None = None
+    must: bool = False
+    suggestion: str | None = None
+    anchor: Anchor | None = None
 
 
 class Waiting(Detail):
@@ -279,9 +324,50 @@ class Unpaused(Detail):
     kind = EventKind.UNPAUSED
 
 
+class AskedReview(StoredModel):
+    """A review of which a person is asked, with the digests of what they are asked about."""
+
+    model_config = ConfigDict(strict=True)
+
+    run_each: str
+    file: str | None = None
+    runner: str
+    asked: list[str] = []
+    key: str
+    subject: str
+
+
+class PersonAsked(Detail):
+    """A step waits for a person, who was asked about what was reported; `work` is the digest of that."""
+
+    kind = EventKind.PERSON_ASKED
+    reference: str = ""
+    text: str = ""
+    work: str = ""
+    reviews: list[AskedReview] = []
+
+
+class CommentAnswered(Detail):
+    """The agent has answered a comment."""
+
+    kind = EventKind.COMMENT_ANSWERED
+    id: str = ""
+    text: str = ""
+    attempt: int | None = None
+
+
+class CommentResolved(Detail):
+    """A person has settled a comment."""
+
+    kind = EventKind.COMMENT_RESOLVED
+    id: str = ""
+    by: str | None = None
+
+
 _MODELS: tuple[type[Detail], ...] = (
     *(Started, StepBegun, HandedBack, Attempt, Verdict, NoVerdict, Skipped, GivenBack, OverrideAsked, Override),
     *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note, Waiting, Paused, Unpaused),
+    *(PersonAsked, CommentAnswered, CommentResolved),
 )
 DETAILS: dict[str, type[Detail]] = {model.kind: model for model in _MODELS}
 

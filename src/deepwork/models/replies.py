@@ -11,6 +11,7 @@ from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import ReviewResult
@@ -125,10 +126,33 @@ class StartedWorkflow(Reply):
     notices: Notices = []
 
 
+class PersonComment(Reply):
+    """What a person says of a line of a reported file; `suggestion` is a unified diff."""
+
+    id: str
+    file: str
+    line: int
+    quoted: str
+    text: str
+    must: bool
+    suggestion: Annotated[str | None, Additional] = None
+
+
+class WaitsFor(Reply):
+    """Whom a step waits for, where they answer, and since when."""
+
+    kind: str = "person"
+    where: str
+    since: str
+
+
 class FinishedStep(Reply):
     status: StepStatus
     feedback: Annotated[str | None, Optional] = None
     failed_reviews: Annotated[list[ReviewResult] | None, Optional] = None
+    # Not in the schema, for which every conversation pays: they explain themselves.
+    comments: Annotated[SkipJsonSchema[list[PersonComment]], Additional] = []
+    waits_for: Annotated[SkipJsonSchema[WaitsFor | None], Optional] = None
     begin_step: Annotated[BeginStep | None, Optional] = None
     summary: Annotated[str | None, Optional] = None
     all_outputs: Annotated[Outputs | None, Optional] = None

@@ -204,4 +204,20 @@ class HandedBack:
     undo: Callable[[], Awaitable[None]] = _nothing
 
 
-Verdict = Passed | NeedsWork | HandedBack
+@dataclass(frozen=True)
+class Waiting:
+    """No verdict yet: somebody was asked who answers in their own time, and the step waits for that.
+
+    The answer is not awaited in the call, so that nothing times out. It is written to the session by
+    `Project.pieces().decide`, and the next report of the same files is answered from there.
+
+    Attributes:
+        reference: Where the answer is given, such as the id of an item of the inbox.
+        text: What the agent is told.
+    """
+
+    reference: str
+    text: str
+
+
+Verdict = Passed | NeedsWork | HandedBack | Waiting

@@ -102,7 +102,8 @@ class StepProgress(StoredModel):
     `quality_attempts` counts judged attempts of external reviewers, `runner_failures` the last calls in a row in which
     they gave no verdict. `handed_back` is what the agent was told when it had to have its work reviewed, for hooks,
     which read no history. `reported` are the outputs as the agent wrote them, where their paths were resolved to
-    others.
+    others. `told_comments` counts, for each attempt, the comments of
+    people, the oldest first, that its agent was told by then.
     """
 
     step_id: str
@@ -118,6 +119,7 @@ class StepProgress(StoredModel):
     begun: BegunStep | None = None
     reply: RecordedReply | None = None
     digests: dict[str, str] = {}
+    told_comments: list[int] = []
 
 
 class PinnedDefinition(StoredModel):

@@ -35,6 +35,7 @@ class WaitKind(StrEnum):
     NO_VERDICT = "no-verdict"
     RUNNER = "runner"
     OVERRIDE = "override"
+    PERSON = "person"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,12 +20,15 @@ class InboxAction:
         text: What the text is that it needs, such as `reason` or `reply`; None if it needs none.
         tasks: The tasks of the item that it can be about, by their ids, with the name of each. Whoever answers chooses
             one, and the inbox calls `answer_task`; empty if it is about the item itself.
+        comments: Whether it takes comments on lines of the item's files, and a text or none; the inbox then calls
+            `answer_comments`.
     """
 
     name: str
     label: str
     text: str | None = None
     tasks: Mapping[str, str] = field(default_factory=dict)
+    comments: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,9 @@ class InboxItem:
     def as_json(self) -> dict[str, Any]:
         """Return what JSON has of it everywhere; without files or criteria there are no such keys."""
         data = asdict(self)
+        for action in data["actions"]:
+            if not action["comments"]:
+                del action["comments"]
         return {key: value for key, value in data.items() if value or key not in ("files", "criteria")}
 
 
@@ -134,9 +140,12 @@ class InboxSource(ABC):
     Attributes:
         name: What stands before the ids of its items. It counts for features of the core alone, which may offer several
             sources; a plugin offers one, and its name is the plugin's.
+        contested: The actions with which several people may answer at once: who comes second, when the item is gone, is
+            told that it has changed.
     """
 
     name: str = ""
+    contested: Collection[str] = ()
 
     @abstractmethod
     async def items(self) -> Sequence[InboxItem] | InboxContents:
@@ -169,6 +178,31 @@ class InboxSource(ABC):
 
         Raises:
             NotImplementedError: The source offers actions with `tasks`, and does not carry them out.
+        """
+        raise NotImplementedError
+
+    async def answer_comments(
+        self,
+        item_id: str,
+        action: str,
+        text: str | None,
+        comments: Sequence[Mapping[str, Any]],
+        by: Answerer,
+        *,
+        state: str,
+    ) -> str:
+        """Carry out an action that takes comments. All else is as for `answer`.
+
+        Args:
+            item_id: The item.
+            action: The action.
+            text: What is said of the whole; None if nothing is.
+            comments: What is said of lines: `{file, line, end_line?, text, must?, suggestion?}`, not checked yet.
+            by: Who answers.
+            state: The state of the item as they have seen it.
+
+        Raises:
+            NotImplementedError: The source offers actions with `comments`, and does not carry them out.
         """
         raise NotImplementedError
 
@@ -227,6 +261,7 @@ class Inbox(ABC):
         *,
         state: str | None = None,
         task: str | None = None,
+        comments: Sequence[Mapping[str, Any]] = (),
     ) -> str:
         """Answer an item, and say in a line what was done.
 
@@ -237,6 +272,8 @@ class Inbox(ABC):
             by: Who answers.
             state: The state in which they have seen it; an item that has changed since is not answered.
             task: The id of the task, if the action has `tasks`; it may be left out if there is only one.
+            comments: What they say of lines of its files, if the action takes comments:
+                `{file, line, end_line?, text, must?, suggestion?}`.
 
         Raises:
             PersonNeeded: They are not seen to be a person.

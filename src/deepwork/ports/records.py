@@ -52,6 +52,8 @@ class ReviewRunnerSpec:
         repeatable: Whether it may be asked again about the same work, and about broken work, before its pass counts:
             it costs nothing and changes nothing outside of the project.
         must_fail: Files of the project that it must refuse in the place of the work.
+        waits: Whether it asks people, who answer in their own time: it answers `Waiting`, and what is reported is kept
+            for them.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ReviewRunnerSpec:
     judges_project: bool = False
     repeatable: bool = False
     must_fail: tuple[str, ...] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from deepwork.engine.interventions import Interventions
+    from deepwork.engine.pieces import Pieces
     from deepwork.errors import RunnerUnavailable
     from deepwork.gate.gate import QualityGate
     from deepwork.jobs.catalogue import Catalogue
@@ -43,6 +44,7 @@ class OpenedProject(Protocol):
     def gate(self, *, workspace: Workspace | None = None) -> QualityGate: ...
     def sessions(self) -> StateManager: ...
     def interventions(self) -> Interventions: ...
+    def pieces(self) -> Pieces: ...
     def upgraded(self, session: Session) -> Session: ...
     def untrusted(self) -> list[str]: ...
     async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]: ...
@@ -131,6 +133,10 @@ class Project:
     def interventions(self) -> Interventions:
         """Return what a person does to sessions."""
         return self._open().interventions()
+
+    def pieces(self) -> Pieces:
+        """Return the pieces of work that people review: attempts, contents, comments, decisions and drafts."""
+        return self._open().pieces()
 
     def inbox(self) -> Inbox:
         """Return what waits for people, of all features and plugins."""

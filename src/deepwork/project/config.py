@@ -24,6 +24,8 @@ from deepwork.text import json_type, visible
 
 ProofPolicy = Literal["off", "warn", "hold"]
 PROOFS: tuple[ProofPolicy, ...] = get_args(ProofPolicy)
+# The runner that asks a person.
+PERSON = "person"
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 
 
@@ -73,6 +75,11 @@ def _runner_or_runners(value: Any) -> Any:
             )
     if len({*names}) < len(names):
         raise ValueError("names a runner more than once")
+    if PERSON in names and (names[-1] != PERSON or "self" in names):
+        raise ValueError(
+            "has a person before others, or beside self: a person comes last, so that nobody reads what another "
+            "reviewer refuses, and what is handed back to the agent would pass without them"
+        )
     return value
 
 
@@ -128,6 +135,14 @@ class GateSection(Section):
     concurrency: Annotated[
         int, Field(gt=0), NeedsTrust(unless=at_most), Field(description="How many reviews run at once.")
     ] = 4
+    keep: bool = Field(
+        default=False,
+        description="Whether what is reported of every reviewed step is kept, not only of those that people review.",
+    )
+    person_after: Annotated[str | None, Field(pattern=r"^[1-9][0-9]{0,5}[smhd]$")] = Field(
+        None,
+        description="After so long without an answer, a step that waits for a person is overdue: 30s, 15m, 2h, 3d.",
+    )
     runners: Annotated[
         list[RouteSection],
         NeedsTrust(unless=_of_no_other_runner),

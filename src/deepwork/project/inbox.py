@@ -93,6 +93,7 @@ class ProjectInbox(Inbox):
         *,
         state: str | None = None,
         task: str | None = None,
+        comments: Sequence[Mapping[str, Any]] = (),
     ) -> str:
         """Look at the item as it is now, then have its source carry the action out."""
         by.check_person("answer what waits in the inbox")
@@ -100,6 +101,8 @@ class ProjectInbox(Inbox):
         source = self._sources.get(name)
         contents = await self._contents(name, source) if source else InboxContents(items=())
         item = next((item for item in contents.items if item.id == own_id and by.may_see(item)), None)
+        if source and item is None and action in source.item.contested:
+            raise _changed(item_id)
         if source is None or item is None:
             unlisted = f" {contents.more:,} more wait that are not listed yet." if contents.more else ""
             raise UnknownItem(
@@ -108,10 +111,15 @@ class ProjectInbox(Inbox):
             )
         item = _shown(name, item)
         if state is not None and state != item.state:
-            raise ItemChanged(
-                f"{item_id!r} has changed since you saw it; nothing was changed", hint="Look at it again, then answer."
-            )
+            raise _changed(item_id)
         chosen = _chosen(item, action)
+        if comments and not chosen.comments:
+            raise ArgumentError(f"{action!r} takes no comments; nothing was changed")
+        if chosen.comments:
+            said = _bounded_text(chosen, text)
+            with told_as_fault(source.by, f"answer {action!r}"):
+                done = await source.item.answer_comments(own_id, chosen.name, said, comments, by, state=item.state)
+                return one_line(done, MAX_WHAT)
         task_id, checked = _chosen_task(chosen, task), _checked_text(chosen, text)
         with told_as_fault(source.by, f"answer {action!r}"):
             done = (
@@ -307,6 +315,12 @@ def _chosen_task(action: InboxAction, task: str | None) -> str | None:
     )
 
 
+def _changed(item_id: str) -> ItemChanged:
+    return ItemChanged(
+        f"{item_id!r} has changed since you saw it; nothing was changed", hint="Look at it again, then answer."
+    )
+
+
 def _checked_text(action: InboxAction, text: str | None) -> str | None:
     if action.text is None:
         return None
@@ -314,9 +328,13 @@ def _checked_text(action: InboxAction, text: str | None) -> str | None:
         raise ArgumentError(
             f"{action.name!r} needs a text, the {action.text}; nothing was changed", hint="In a terminal: --text '…'."
         )
-    if len(text) > MAX_TEXT:
+    return _bounded_text(action, text)
+
+
+def _bounded_text(action: InboxAction, text: str | None) -> str | None:
+    if text is not None and len(text) > MAX_TEXT:
         raise ArgumentError(f"The {action.text} has {len(text):,} characters; the limit is {MAX_TEXT:,}")
-    return text.strip()
+    return text.strip() if text else None
 
 
 def _failure(plugin: Candidate, error: DeepWorkError) -> InboxFailure:

@@ -15,6 +15,7 @@ from deepwork.loading.discovery import Candidate, in_folder, installed
 from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
+from deepwork.models.config import seconds_of
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.agent import NAME_VARIABLE, AgentSpec
 from deepwork.ports.context import PluginContext, TrustedCommand
@@ -42,7 +43,9 @@ from deepwork.text import nearest
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.engine.interventions import Interventions
+    from deepwork.engine.pieces import Pieces
     from deepwork.gate.gate import QualityGate
+    from deepwork.gate.keeping import Keeper
     from deepwork.gate.proof import Prover
     from deepwork.gate.work import Routing
     from deepwork.models.sessions import Session
@@ -330,7 +333,17 @@ class Project:
             concurrency=section.concurrency,
             untrusted=lambda: self.trust.refusals,
             prover=self.prover() if proves and workspace is None and section.prove != "off" else None,
+            keeper=self.keeper() if workspace is None else None,
         )
+
+    def keeper(self) -> Keeper:
+        """Return who keeps what is reported of steps that people review."""
+        from deepwork.gate.keeping import Keeper
+        from deepwork.paths.contents import Contents
+        from deepwork.paths.user_folders import user_state_dir
+
+        contents = Contents(user_state_dir(os.environ), self.workspace.root)
+        return Keeper(contents, always=self.config.quality_gate.keep)
 
     def prover(self) -> Prover:
         """Return who tries gates on broken work."""
@@ -409,6 +422,20 @@ class Project:
         from deepwork.engine.interventions import Interventions
 
         return Interventions(self.sessions(), self.upgraded)
+
+    def pieces(self) -> Pieces:
+        """Return the pieces of work that people review."""
+        from deepwork.engine.pieces import Pieces
+        from deepwork.paths.user_folders import user_state_dir
+
+        after = self.config.quality_gate.person_after
+        return Pieces(
+            self.sessions(),
+            self.keeper(),
+            user_state_dir(os.environ),
+            self.workspace.root,
+            seconds_of(after) if after else None,
+        )
 
     def upgraded(self, session: Session) -> Session:
         """Return a stored session made ready for use.

@@ -24,6 +24,7 @@ from deepwork.models.history import (
     Override,
     OverrideAsked,
     Paused,
+    PersonAsked,
     SelfReview,
     StepBegun,
     StepCompleted,
@@ -57,6 +58,7 @@ MAX_STANDING = 2048
 _DEFAULT_LIMIT = 3
 # The class of errors that only the user can do something about.
 _UNAVAILABLE = ("RunnerUnavailable", "GateCannotFail")
+_ANSWERS_NOTHING = (EventKind.NOTE, EventKind.COMMENT_ANSWERED, EventKind.COMMENT_RESOLVED)
 
 
 class Passage(StrEnum):
@@ -165,9 +167,12 @@ def _last_call(session: Session) -> tuple[str, list[Waiting]]:
 def _is_no_call(entry: HistoryEntry) -> bool:
     if entry.kind == EventKind.OVERRIDE:
         return is_of_person(entry.detail)
+    if entry.kind == EventKind.VERDICT:
+        return isinstance(entry.detail, Verdict) and entry.detail.by is not None
     return entry.kind in (
         EventKind.REOPENED,
         EventKind.NOTE,
+        EventKind.COMMENT_RESOLVED,
         EventKind.WAITING,
         EventKind.PAUSED,
         EventKind.UNPAUSED,
@@ -359,8 +364,9 @@ def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep 
     """Return how a step waits after recent entries; None if its agent can go on, or a person has let it pass."""
     limits, outcome = Attempt(), list[HistoryEntry]()  # what came of the last report: nothing while it is reviewed
     asked, is_permitted = None, False
+    person: HistoryEntry | None = None  # who was asked, and has not decided
     for entry in recent:
-        if entry.step_id != progress.step_id or entry.kind == EventKind.NOTE:  # a note answers nothing
+        if entry.step_id != progress.step_id or entry.kind in _ANSWERS_NOTHING:
             continue
         asked = entry if entry.kind == EventKind.OVERRIDE_ASKED else None
         if entry.kind in (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK):
@@ -368,13 +374,20 @@ def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep 
         elif not asked:  # a request that was made while a review ran is settled by what the review came to
             outcome.append(entry)
         if isinstance(entry.detail, Attempt):
-            limits = entry.detail
+            limits, person = entry.detail, None
+        elif isinstance(entry.detail, PersonAsked):
+            person = entry
+        elif isinstance(entry.detail, Verdict) and entry.detail.by is not None:
+            outcome, person = [], None  # the agent goes on with what the person has decided
         elif isinstance(entry.detail, StepBegun | StepCompleted):
             is_permitted = False
         elif is_of_person(entry.detail):
             is_permitted = True
     if is_permitted:
         return None
+    if person:
+        text = "\n".join(filter(None, (_text(entry.detail) for entry in (person, asked) if entry)))
+        return WaitingStep(progress.step_id, WaitKind.PERSON, person.at, text, _files(limits, [person]))
     if asked:
         outcome = [asked]
     kind = _wait_kind(progress, limits, [entry.detail for entry in outcome]) if outcome else None
@@ -411,6 +424,8 @@ def _wait_kind(progress: StepProgress, limits: Attempt, details: Sequence[Detail
 
 def _text(detail: Detail | Unknown) -> str:
     match detail:
+        case PersonAsked():
+            return detail.text
         case NoVerdict():
             return detail.error
         case OverrideAsked() if detail.by == CLIENT:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from deepwork.errors import StateError
@@ -117,8 +118,19 @@ def branch_name(job: str, workflow: str, instance: str) -> str:
     return f"deepwork/{name.lstrip('.-') or 'session'}"
 
 
-def begin_attempt(session: Session, step_id: str, limits: Limits, outputs: Outputs, *, now: str) -> Session:
-    """Count an attempt before anything is judged (JOBS-REQ-001.4.11), and note the limits for it and what is judged."""
+def begin_attempt(
+    session: Session,
+    step_id: str,
+    limits: Limits,
+    outputs: Outputs,
+    *,
+    now: str,
+    kept: Mapping[str, Any] = MappingProxyType({}),
+) -> Session:
+    """Count an attempt before anything is judged (JOBS-REQ-001.4.11), and note the limits for it and what is judged.
+
+    `kept` says what of it is kept, for a step whose contents are kept.
+    """
     number = session.step_progress[step_id].quality_attempts + 1
     attempt = history.Attempt(
         number=number,
@@ -126,6 +138,7 @@ def begin_attempt(session: Session, step_id: str, limits: Limits, outputs: Outpu
         max_failures=limits.failures,
         strict=limits.strict,
         files=_first_files(outputs),
+        **kept,
     )
     return record(session, now, attempt, step_id, quality_attempts=number)
 
@@ -134,6 +147,15 @@ def return_attempt(session: Session, step_id: str, reason: str, *, now: str) -> 
     """Take an attempt out of the count, because the work was not judged."""
     number = max(0, session.step_progress[step_id].quality_attempts - 1)
     return record(session, now, history.GivenBack(reason=reason), step_id, quality_attempts=number)
+
+
+def told_comments(session: Session, step_id: str, attempt: int, count: int) -> Session:
+    """Note that the agent was told so many comments with this attempt or an earlier one."""
+    told = session.step_progress[step_id].told_comments
+    if (told[attempt - 1] if len(told) >= attempt else 0) >= count:
+        return session
+    padded = [*told[: attempt - 1], *[max(told, default=0)] * (attempt - 1 - len(told)), count]
+    return session.model_copy(update={"step_progress": _updated_progress(session, step_id, told_comments=padded)})
 
 
 def count_runner_failures(session: Session, step_id: str, failures: int) -> Session:

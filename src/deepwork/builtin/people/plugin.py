@@ -12,7 +12,7 @@ from deepwork.builtin.people import COMMANDS
 if TYPE_CHECKING:
     from click import Command
 
-    from deepwork.api import Check, Finding, InboxSource, Project
+    from deepwork.api import Check, Finding, InboxSource, Project, ReviewRunnerSpec
 
 
 @hookimpl
@@ -31,6 +31,15 @@ def deepwork_inbox(project: Project) -> Iterator[InboxSource]:
     yield SessionInbox(project)
     yield SetupInbox(project)
     yield Notifications(project)
+
+
+@hookimpl
+def deepwork_review_runners() -> Iterator[ReviewRunnerSpec]:
+    """The reviewer `person`."""
+    from deepwork.api import ReviewRunnerSpec
+    from deepwork.builtin.people.reviewer import NAME, PersonReviewer
+
+    yield ReviewRunnerSpec(name=NAME, create=PersonReviewer, max_inline_files=0, waits=True)
 
 
 @hookimpl

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from deepwork.api import Project, standing_in, waiting_steps
 from deepwork.errors import CorruptSession, UnknownItem
@@ -15,8 +17,10 @@ from deepwork.models.standing import Pause, WaitingStep, WaitKind
 from deepwork.ports.call import LOCAL
 from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.ports.state_store import StateStore
-from deepwork.text import is_past, one_line
+from deepwork.text import is_overdue, is_past, one_line
 
+PASS = InboxAction(name="pass", label="Pass", comments=True)
+CHANGES = InboxAction(name="changes", label="Request changes", text="what has to change", comments=True)
 OVERRIDE = InboxAction(name="override", label="Let it pass", text="reason")
 RETRY = InboxAction(name="retry", label="Begin the step again", text="note to the agent")
 ABORT = InboxAction(name="abort", label="End the workflow", text="reason")
@@ -29,6 +33,7 @@ _WHAT = {
     WaitKind.NO_VERDICT: "got no verdict in {failures} calls",
     WaitKind.RUNNER: "needs a reviewer that works",
     WaitKind.OVERRIDE: "asks to pass without a review",
+    WaitKind.PERSON: "waits for your review",
 }
 _DAMAGED_AT = re.compile(r"\.(\d{8}T\d{6})\.")
 
@@ -37,6 +42,7 @@ class SessionInbox(InboxSource):
     """The sessions of a project."""
 
     name = "sessions"
+    contested = (PASS.name, CHANGES.name)
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -52,7 +58,8 @@ class SessionInbox(InboxSource):
         if stamps != self._stamps:
             self._items = [*await self._waiting(store), *map(_damaged, await store.damaged())]
             self._stamps = stamps
-        return [item for item in self._items if not _is_over(item)]
+        after = self._project.pieces().after
+        return [_urged(item, after) for item in self._items if not _is_over(item)]
 
     async def _waiting(self, store: StateStore) -> list[InboxItem]:
         known: dict[str, tuple[str, list[InboxItem]]] = {}
@@ -63,6 +70,22 @@ class SessionInbox(InboxSource):
             known[summary.session_id] = summary.updated_at, items
         self._known = known
         return [item for _, items in known.values() for item in items]
+
+    async def answer_comments(
+        self,
+        item_id: str,
+        action: str,
+        text: str | None,
+        comments: Sequence[Mapping[str, Any]],
+        by: Answerer,
+        *,
+        state: str,
+    ) -> str:
+        """Write down what a person who reviews a step has decided."""
+        session_id, _, step_id = item_id.partition(".")
+        session = await self._project.pieces().decide(session_id, step_id, action, text, comments, by, state=state)
+        what = "passes" if action == PASS.name else "needs the changes that you ask for"
+        return f"Step {step_id!r} of {session.workflow} {what}; its agent is told when it reports the step again"
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what `deepwork sessions override`, `reopen` and `abort` do."""
@@ -85,6 +108,13 @@ class SessionInbox(InboxSource):
             )
         await self._project.interventions().abort(session, reason)
         return f"{session.workflow}, session {session_id}, is aborted"
+
+
+def _urged(item: InboxItem, after: float | None) -> InboxItem:
+    """Return an item as more urgent than others if its review is overdue; its state stays, for people look at it."""
+    if item.kind != WaitKind.PERSON or not is_overdue(item.since, after):
+        return item
+    return replace(item, urgency=1, what=f"{item.what}, and is overdue")
 
 
 def _is_over(item: InboxItem) -> bool:
@@ -157,7 +187,7 @@ def _item(session: Session, step: WaitingStep) -> InboxItem:
         state=f"{step.kind} {step.since}",
         reference={"kind": "session", "id": session.session_id, "step_id": step.step_id},
         principal=session.principal,
-        actions=(OVERRIDE, RETRY, ABORT),
+        actions=(PASS, CHANGES, RETRY, ABORT) if step.kind is WaitKind.PERSON else (OVERRIDE, RETRY, ABORT),
     )
 
 

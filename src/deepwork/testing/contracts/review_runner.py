@@ -10,13 +10,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deepwork.api import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewRunner, Verdict
+from deepwork.api import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewRunner, Verdict, Waiting
 from deepwork.errors import DeepWorkError
 from deepwork.models.reviews import ReviewTask
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.samples import a_request
 
-VERDICTS = (Passed, NeedsWork, HandedBack)
+VERDICTS = (Passed, NeedsWork, HandedBack, Waiting)
 SECONDS = 60
 # Generous, because a busy machine makes everything slow; a review that blocks takes longer.
 LONGEST_BLOCK = 5.0
@@ -54,7 +54,7 @@ class ReviewRunnerContract(Contract):
         """Only of work that passed there may be nothing to say."""
         verdict = await _review(runner, a_request(project_root))
         if not isinstance(verdict, Passed):
-            assert verdict.feedback.strip()
+            assert (verdict.text if isinstance(verdict, Waiting) else verdict.feedback).strip()
 
     async def test_a_verdict_is_on_the_criteria_that_were_asked(self, runner: ReviewRunner, project_root: Path) -> None:
         request = a_request(project_root)
@@ -175,7 +175,7 @@ async def _review(runner: ReviewRunner, request: ReviewRequest) -> Verdict:
 
 def _check_criteria(verdict: Verdict, request: ReviewRequest) -> None:
     """A verdict answers every criterion of the request once, and no other: the gate takes nothing else for one."""
-    if isinstance(verdict, HandedBack):
+    if isinstance(verdict, HandedBack | Waiting):
         return
     requested = [name for task in request.tasks for name in task.criteria]
     assert sorted(result.criterion for result in verdict.criteria) == sorted(requested)

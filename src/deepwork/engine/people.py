@@ -1,0 +1,197 @@
+"""Reports to steps that people review: what the history answers without asking anybody, and their comments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from anyio import to_thread
+
+from deepwork.gate.decision import Decision, DecisionKind
+from deepwork.gate.keeping import Keeper
+from deepwork.gate.snapshot import Snapshot, copy_name
+from deepwork.gate.work import Work, evaluations
+from deepwork.models.history import EventKind
+from deepwork.models.replies import PersonComment, WaitsFor
+from deepwork.models.sessions import Session
+from deepwork.paths.contents import MAX_FILE
+from deepwork.sessions.attempts import Reported, attempts_of
+from deepwork.sessions.comments import Comment, CommentState, ContentOf, Placing, answers_in, comments_of
+from deepwork.sessions.decisions import answered
+from deepwork.sessions.lines import replaced
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.transitions import told_comments
+
+_HOW = "Answer comments in notes, one line `ID: answer` each."
+_AGAIN = "Then call finished_step again."
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What a report means to the people who review the step.
+
+    Attributes:
+        number: The attempt that it is.
+        comments: All comments, each with its place in what is reported.
+        answers: What the agent answers in this report, and has not answered before.
+        suggestions: The diffs of the comments that are told with the answer.
+        decision: What is answered without a review; None if there has to be one.
+    """
+
+    number: int
+    comments: Sequence[Comment]
+    answers: Mapping[str, str]
+    suggestions: Mapping[str, str | None]
+    decision: Decision | None = None
+
+
+class PersonReviews:
+    """Answers reports to steps that people review.
+
+    Args:
+        sessions: The sessions.
+        keeper: Has the contents of earlier attempts; None if none are kept.
+        now: Returns the time.
+    """
+
+    def __init__(self, sessions: StateManager, keeper: Keeper | None, now: Callable[[], str]) -> None:
+        self._sessions = sessions
+        self._keeper = keeper
+        self._now = now
+
+    async def read(self, session: Session, work: Work, notes: str | None, copied: Snapshot) -> Submitted | None:
+        """Read what a report means; None for a step about which nobody was asked and nothing was said."""
+        step_id = work.step.id
+        if not any(entry.step_id == step_id and entry.kind == EventKind.PERSON_ASKED for entry in session.history):
+            return None
+        return await to_thread.run_sync(self._read, session, work, notes, copied)
+
+    async def told(
+        self, session: Session, work: Work, submitted: Submitted, decision: Decision
+    ) -> tuple[Session, Decision]:
+        """Note what the agent has answered and is told, and return the decision with that."""
+        step_id = work.step.id
+        comments = comments_of(session, step_id)
+        known = {comment.id: comment for comment in submitted.comments}
+        new = [
+            known.get(comment.id, comment) for comment in comments[_told_before(session, step_id, submitted.number) :]
+        ]
+
+        def note(current: Session) -> tuple[Session, None]:
+            answers = {
+                comment.id: submitted.answers[comment.id]
+                for comment in comments_of(current, step_id)
+                if comment.id in submitted.answers and _last(comment) != submitted.answers[comment.id]
+            }
+            if answers:
+                current = answered(current, step_id, answers, submitted.number, now=self._now())
+            return told_comments(current, step_id, submitted.number, len(comments)), None
+
+        session, _ = await self._sessions.update_upgraded(session, note)
+        told = [_told(comment, submitted.suggestions.get(comment.id)) for comment in new]
+        return session, replace(decision, comments=tuple(told))
+
+    def _read(self, session: Session, work: Work, notes: str | None, copied: Snapshot) -> Submitted:
+        attempts = attempts_of(session, work.step.id)
+        last, digest = attempts[-1], work.key(copied.originals)[2]
+        is_same = last.attempt.work == digest and _is_asked(session, last, work, copied)
+        number = last.number if is_same else last.number + 1
+        placing = Placing(self._content(attempts, number, copied))
+        numbers = [*range(1, number + 1)]
+        comments = [placing.placed(comment, numbers) for comment in comments_of(session, work.step.id)]
+        open_ids = [comment.id for comment in comments if not comment.is_resolved]
+        answers = {
+            comment_id: text
+            for comment_id, text in answers_in(notes, open_ids).items()
+            if _last(next(comment for comment in comments if comment.id == comment_id)) != text
+        }
+        new = comments[_told_before(session, work.step.id, number) :]
+        suggestions = {comment.id: _suggestion(comment, number, placing.content) for comment in new}
+        submitted = Submitted(number, comments, answers, suggestions)
+        if is_same and last.asked and not last.decided:
+            return replace(submitted, decision=waiting(last))
+        unmet = [comment.id for comment in comments if comment.is_unmet and comment.id not in answers]
+        if is_same and all(verdict.passed for verdict in last.decided):
+            return submitted
+        if unmet or (is_same and not answers):
+            feedback = [] if not is_same else [verdict.feedback for verdict in last.decided]
+            return replace(submitted, decision=_asked_for(feedback, unmet, is_same=is_same))
+        return submitted
+
+    def _content(self, attempts: Sequence[Reported], number: int, copied: Snapshot) -> ContentOf:
+        by_number = {reported.number: reported for reported in attempts}
+
+        def content(attempt: int, path: str) -> bytes | None:
+            if attempt == number:
+                if path not in copied.originals:
+                    return None
+                file = copied.root / copy_name(path)
+                return file.read_bytes() if file.is_file() and file.stat().st_size <= MAX_FILE else None
+            kept = by_number[attempt].file(path) if attempt in by_number else None
+            return self._keeper.contents.read(kept.digest) if kept and kept.kept and self._keeper else None
+
+        return content
+
+
+def waiting(reported: Reported) -> Decision:
+    """Return the answer to a report that waits for a person."""
+    asked = reported.asked
+    return Decision(
+        DecisionKind.WAITING,
+        asked.text if asked else "",
+        waits_for=WaitsFor(where=asked.reference, since=reported.asked_at) if asked else None,
+    )
+
+
+def _is_asked(session: Session, last: Reported, work: Work, copied: Snapshot) -> bool:
+    """True if a person was asked about exactly this since the step was begun, and the same reviewers are chosen."""
+    if last.asked is None or any(
+        entry.kind == EventKind.REOPENED and entry.at >= last.asked_at for entry in session.history
+    ):
+        return False
+    subjects = {one.subject for portion in evaluations(work, copied.originals) for one in portion}
+    return all(review.subject in subjects for review in last.asked.reviews)
+
+
+def _asked_for(feedback: Sequence[str], unmet: Sequence[str], *, is_same: bool) -> Decision:
+    texts = [*dict.fromkeys(feedback)]
+    if unmet:
+        texts.append(f"Neither changed nor answered, and a must: {', '.join(unmet)}. Nobody was asked again.")
+    what = "Change the files, or answer. " if is_same else ""
+    texts.append(f"{what}{_HOW} {_AGAIN} This counts as no attempt.")
+    return Decision(DecisionKind.ASKED_FOR, "\n".join(filter(None, texts)))
+
+
+def _told_before(session: Session, step_id: str, number: int) -> int:
+    """Return how many comments the agent was told with the attempts before this one."""
+    told = session.step_progress[step_id].told_comments[: number - 1]
+    return max(told, default=0)
+
+
+def _last(comment: Comment) -> str | None:
+    return comment.answers[-1].text if comment.answers else None
+
+
+def _told(comment: Comment, suggestion: str | None) -> PersonComment:
+    """Return a comment as the agent reads it: at its place in what was reported now, if it is still there."""
+    is_there = comment.state is CommentState.OPEN and comment.place is not None
+    place = comment.place if is_there and comment.place else comment.written
+    return PersonComment(
+        id=comment.id,
+        file=comment.file,
+        line=place.line,
+        quoted=comment.note.quoted or "",
+        text=comment.note.text,
+        must=comment.note.must,
+        suggestion=suggestion,
+    )
+
+
+def _suggestion(comment: Comment, number: int, content: ContentOf) -> str | None:
+    """Return the diff of a suggestion that applies to what is reported now; None if there is none."""
+    text, place = comment.note.suggestion, comment.place
+    if text is None or place is None or comment.state is not CommentState.OPEN or os.path.isabs(comment.file):
+        return None
+    current = content(number, comment.file)
+    return None if current is None else replaced(comment.file, current, place, text)

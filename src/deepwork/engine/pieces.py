@@ -1,0 +1,332 @@
+"""Pieces of work that people review: what was reported, attempt by attempt, and what people say of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from anyio import to_thread
+
+from deepwork.errors import ArgumentError, StateError, StorageError, UnknownSession
+from deepwork.gate.keeping import Keeper
+from deepwork.models.history import KeptFile, NoVerdict, Verdict
+from deepwork.models.sessions import Session
+from deepwork.models.standing import WaitKind
+from deepwork.paths.folder import Folder
+from deepwork.ports.inbox import Answerer
+from deepwork.sessions.attempts import Reported, attempts_of, begun_with
+from deepwork.sessions.comments import Comment, ContentOf, placed_comments
+from deepwork.sessions.decisions import decided, read_comments, resolved, state_of
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.notes import PERSON
+from deepwork.sessions.standing import waiting_steps
+from deepwork.text import is_overdue
+
+ACTIONS = ("pass", "changes")
+DRAFTS = "drafts"
+MAX_DRAFT = 4 * 1024**2
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of work as a person sees it; `docs/reference/person-reviews.md` says what each field means."""
+
+    data: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what JSON has of it everywhere."""
+        return dict(self.data)
+
+
+class Pieces:
+    """The pieces of work of a project.
+
+    Args:
+        sessions: The sessions.
+        keeper: Has the contents of attempts.
+        state: The folder of the user's state, where drafts are.
+        project: The project's folder.
+        after: The seconds after which a piece is overdue; None if it never is.
+    """
+
+    def __init__(
+        self, sessions: StateManager, keeper: Keeper, state: Path, project: Path, after: float | None = None
+    ) -> None:
+        self._sessions = sessions
+        self._keeper = keeper
+        self._state = state
+        self._drafts = state / DRAFTS / sha256(os.fsencode(project)).hexdigest()[:24]
+        self.after = after
+
+    async def piece(self, session_id: str, step_id: str) -> Piece:
+        """Return all that is known of a step's work.
+
+        Raises:
+            StateError: There is no such session, or no such step in it.
+        """
+        session = await self._session(session_id, step_id)
+        return await to_thread.run_sync(self._piece, session, step_id)
+
+    async def content(self, session_id: str, step_id: str, attempt: int, path: str) -> bytes | None:
+        """Return what is kept here of a file of an attempt, and for attempt 0 what the step began with; else None.
+
+        Raises:
+            StateError: There is no such session, or no such step in it.
+        """
+        session = await self._session(session_id, step_id)
+        if attempt == 0:
+            kept = begun_with(session, step_id).get(path)
+            return await to_thread.run_sync(self._keeper.contents.read, kept.digest) if kept and kept.kept else None
+        return await to_thread.run_sync(self._content(session, step_id), attempt, path)
+
+    async def decide(
+        self,
+        session_id: str,
+        step_id: str,
+        action: str,
+        text: str | None,
+        comments: Sequence[Mapping[str, Any]],
+        by: Answerer,
+        *,
+        state: str | None = None,
+    ) -> Session:
+        """Write down what a person has decided of the attempt that waits: `pass` or `changes`.
+
+        Args:
+            session_id: The session.
+            step_id: The step.
+            action: What they have decided.
+            text: What they say of the whole.
+            comments: What they say of lines: `{file, line, end_line?, text, must?, suggestion?}`.
+            by: Who decides.
+            state: The state of the inbox's item as they have seen it.
+
+        Raises:
+            PersonNeeded: No person does it.
+            ItemChanged: It was decided or reported again meanwhile; nothing was changed.
+            ArgumentError: The action or a comment is none, or there is no word of what has to change.
+        """
+        by.check_person("review what an agent has made")
+        if action not in ACTIONS:
+            raise ArgumentError(
+                f"{action!r} is no decision; nothing was changed", hint=f"Choose: {', '.join(ACTIONS)}."
+            )
+        written = read_comments(comments)
+        session = await self._session(session_id, step_id)
+        if by.principal not in (None, session.principal):
+            raise UnknownSession(f"Session {session_id!r} not found")
+
+        def decide(current: Session) -> Session:
+            return decided(
+                current,
+                step_id,
+                passed=action == "pass",
+                text=text or "",
+                comments=written,
+                content=self._content(current, step_id),
+                state=state,
+                author=by.recorded(),
+                now=_now(),
+            )
+
+        return await self._sessions.update(session, decide)
+
+    async def resolve(self, session_id: str, step_id: str, comment_id: str, by: Answerer) -> Session:
+        """Settle a comment; a settled one stays as it is.
+
+        Raises:
+            PersonNeeded: No person does it.
+            StateError: There is no such comment.
+        """
+        by.check_person("settle a comment")
+
+        def resolve(current: Session) -> Session:
+            comments = {comment.id: comment for comment in placed_comments(current, step_id, lambda *_: None)}
+            if comment_id not in comments:
+                raise StateError(f"Step {step_id!r} has no comment {comment_id!r}; nothing was changed")
+            if comments[comment_id].is_resolved:
+                return current
+            return resolved(current, step_id, comment_id, by.recorded(), now=_now())
+
+        return await self._sessions.update(await self._session(session_id, step_id), resolve)
+
+    # Drafts
+
+    async def load_draft(self, session_id: str, step_id: str, attempt: int, by: Answerer) -> Any:
+        """Return what a person has begun to write on an attempt; None if they have not."""
+        return await to_thread.run_sync(self._load_draft, _draft_name(session_id, step_id, attempt, by))
+
+    async def save_draft(self, session_id: str, step_id: str, attempt: int, by: Answerer, draft: Any) -> None:
+        """Keep what a person has begun to write, for them alone; None removes it.
+
+        Raises:
+            ArgumentError: It is too large.
+            StorageError: It could not be kept.
+        """
+        content = None if draft is None else json.dumps(draft).encode()
+        if content is not None and len(content) > MAX_DRAFT:
+            raise ArgumentError(f"The draft has {len(content):,} bytes; the limit is {MAX_DRAFT:,}")
+        await to_thread.run_sync(self._save_draft, _draft_name(session_id, step_id, attempt, by), content)
+
+    def _load_draft(self, name: str) -> Any:
+        with suppress(OSError, ValueError), Folder.open(self._drafts, inside=self._state) as folder:
+            content = folder.read(name, limit=MAX_DRAFT)
+            return None if content is None else json.loads(content)
+        return None
+
+    def _save_draft(self, name: str, content: bytes | None) -> None:
+        try:
+            self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with Folder.open(self._drafts, inside=self._state, create=True) as folder:
+                if content is not None:
+                    folder.replace(name, content)
+                else:
+                    with suppress(FileNotFoundError):
+                        folder.remove(name)
+        except OSError as error:
+            raise StorageError(f"The draft could not be kept: {error.strerror}") from error
+
+    # What a piece says
+
+    async def _session(self, session_id: str, step_id: str) -> Session:
+        session = await self._sessions.reload(session_id)
+        if step_id not in session.step_progress or session.definition is None:
+            raise StateError(f"Session {session_id!r} has not begun a step {step_id!r}")
+        return session
+
+    def _content(self, session: Session, step_id: str) -> ContentOf:
+        by_number = {reported.number: reported for reported in attempts_of(session, step_id)}
+
+        def content(attempt: int, path: str) -> bytes | None:
+            kept = by_number[attempt].file(path) if attempt in by_number else None
+            return self._keeper.contents.read(kept.digest) if kept and kept.kept else None
+
+        return content
+
+    def _piece(self, session: Session, step_id: str) -> Piece:
+        step = next((step for step in waiting_steps(session) if step.step_id == step_id), None)
+        attempts = attempts_of(session, step_id)
+        reviews = session.pinned.steps[step_id].reviews
+        criteria = {name: question for review in reviews for name, question in review.quality_criteria.items()}
+        begun = begun_with(session, step_id)
+        waits = step if step and step.kind is WaitKind.PERSON else None
+        return Piece(
+            {
+                "session": session.session_id,
+                "step_id": step_id,
+                "workflow": session.workflow,
+                "job": session.job_name,
+                "goal": session.goal,
+                "item": f"sessions:{session.session_id}.{step_id}" if step else None,
+                "state": state_of(step) if step else None,
+                "waiting": waits
+                and {
+                    "since": waits.since,
+                    "attempt": attempts[-1].number,
+                    "overdue": is_overdue(waits.since, self.after),
+                },
+                "attempts": [self._attempt(reported, criteria) for reported in attempts],
+                "begun": {"files": [self._file(kept, None) for kept in begun.values()]} if begun else None,
+                "inputs": [self._file(kept, attempts[-1].attempt.machine) for kept in attempts[-1].inputs]
+                if attempts
+                else [],
+                "comments": [
+                    _comment(comment) for comment in placed_comments(session, step_id, self._content(session, step_id))
+                ],
+            }
+        )
+
+    def _attempt(self, reported: Reported, criteria: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "number": reported.number,
+            "at": reported.at,
+            "given_back": reported.given_back,
+            "result": reported.result,
+            "files": [self._file(kept, reported.attempt.machine) for kept in reported.outputs],
+            "criteria": dict(criteria),
+            "reviewers": [
+                *(_reviewer(verdict) for verdict in (*reported.verdicts, *reported.decided)),
+                *(_failed(failure) for failure in reported.failures),
+            ],
+        }
+
+    def _file(self, kept: KeptFile, machine: str | None) -> dict[str, Any]:
+        is_here = kept.kept and self._keeper.contents.holds(kept.digest)
+        elsewhere = machine if kept.kept and not is_here and machine != self._keeper.machine else None
+        return {
+            "path": kept.path,
+            "output": kept.output,
+            "digest": kept.digest or None,
+            "size": kept.size,
+            "kind": kept.form,
+            "kept": is_here,
+            "where": elsewhere,
+            "secret": kept.secret,
+        }
+
+
+def _comment(comment: Comment) -> dict[str, Any]:
+    note = comment.note
+    place = comment.place
+    return {
+        "id": comment.id,
+        "attempt": comment.attempt,
+        "file": comment.file,
+        "line": comment.written.line,
+        "end_line": comment.written.end_line,
+        "quoted": note.quoted or "",
+        "text": note.text,
+        "must": note.must,
+        "suggestion": note.suggestion,
+        "by": _name(note),
+        "at": comment.at,
+        "state": comment.state.value,
+        "place": place and {"attempt": comment.place_attempt, "line": place.line, "end_line": place.end_line},
+        "answers": [{"text": answer.text, "at": answer.at, "attempt": answer.attempt} for answer in comment.answers],
+    }
+
+
+def _reviewer(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "runner": verdict.runner,
+        "run_each": verdict.run_each,
+        "file": verdict.file,
+        "passed": verdict.passed,
+        "feedback": verdict.feedback,
+        "by": _name(verdict) if verdict.by else None,
+        "findings": [finding.model_dump(mode="json", exclude_none=True) for finding in verdict.findings],
+    }
+
+
+def _failed(failure: NoVerdict) -> dict[str, Any]:
+    return {
+        "runner": failure.runner,
+        "run_each": failure.run_each,
+        "file": failure.file,
+        "passed": None,
+        "feedback": failure.error,
+        "by": None,
+        "findings": [],
+    }
+
+
+def _name(detail: Any) -> str:
+    """Return who has written or decided something, as far as it is known."""
+    known = (getattr(detail, name, None) for name in ("user", "principal", "client", "terminal"))
+    return next((str(name) for name in known if name), PERSON)
+
+
+def _draft_name(session_id: str, step_id: str, attempt: int, by: Answerer) -> str:
+    parts = (session_id, step_id, attempt, by.principal)
+    return f"{sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}.json"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,92 @@
+"""What is kept of an attempt: the judged copies, within bounds, and what is known of each file."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from deepwork.gate.snapshot import Snapshot, copy_name
+from deepwork.gate.work import Work
+from deepwork.models.history import KeptFile
+from deepwork.paths.contents import MAX_ATTEMPT, MAX_FILE, Contents
+
+# So many files of one attempt are listed.
+MAX_FILES = 1000
+_SNIFFED = 8192
+_FORMS = {".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".tsv": "csv", ".json": "json"}
+# What a browser shows of these cannot run anything.
+_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp"}
+_SECRET_NAME = re.compile(
+    r"(^|/)(\.env(\..*)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.\w+)?"
+    r"|.*\.(pem|key|p12|pfx|keystore|jks)|.*secrets?\.(ya?ml|json|toml|env))$",
+    re.IGNORECASE,
+)
+_SECRET_TEXT = re.compile(
+    rb"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}|\bxox[abpr]-[\w-]{10}"
+    rb"|\bsk-[A-Za-z0-9_-]{20}|(?i:(password|passwd|secret|api_?key|token)\s*[=:]\s*['\"][^'\"\s]{8,}['\"])"
+)
+
+
+class Keeper:
+    """Keeps what was reported. One for all steps of a project.
+
+    Args:
+        contents: Where it is kept.
+        always: Whether the contents of every reviewed step are kept, and not only of those that a person reviews.
+    """
+
+    machine = socket.gethostname()
+
+    def __init__(self, contents: Contents, *, always: bool = False) -> None:
+        self.contents = contents
+        self._always = always
+
+    def wants(self, work: Work) -> bool:
+        """True if what is reported for a step is kept."""
+        return self._always or any(reviewer.waits for several in work.reviewers.values() for reviewer in several)
+
+    def keep(self, work: Work, copied: Snapshot) -> list[KeptFile]:
+        """Keep the copies, and return what is known of each. It reads and writes files.
+
+        A content that cannot be written is not kept; the review goes on without it.
+        """
+        return [*self._kept(work, copied)]
+
+    def _kept(self, work: Work, copied: Snapshot) -> Iterator[KeptFile]:
+        room = MAX_ATTEMPT
+        inputs = {path for path, _ in work.inputs}
+        for path, output in work.files[:MAX_FILES]:
+            copy, digest = copied.root / copy_name(path), copied.originals[path].digest
+            try:
+                size = os.stat(copy).st_size
+                form, is_secret = _looked_at(path, copy)
+                is_kept = size <= min(MAX_FILE, room) and self.contents.keep(digest, copy)
+            except OSError:
+                yield KeptFile(path=path, digest=digest, output=None if path in inputs else output)
+                continue
+            room -= size if is_kept else 0
+            yield KeptFile(
+                path=path,
+                digest=digest,
+                output=None if path in inputs else output,
+                size=size,
+                form=form,
+                kept=is_kept,
+                secret=is_secret,
+            )
+
+
+def _looked_at(path: str, copy: Path) -> tuple[str, bool]:
+    """Return the form of a file, and whether it looks like one with secrets."""
+    suffix = os.path.splitext(path)[1].lower()
+    with open(copy, "rb") as file:
+        head = file.read(_SNIFFED)
+        is_secret = bool(_SECRET_NAME.search(path)) or bool(_SECRET_TEXT.search(head + file.read(MAX_FILE)))
+    if suffix in _IMAGES:
+        return "image", is_secret
+    if b"\0" in head:
+        return "binary", is_secret
+    return _FORMS.get(suffix, "text"), is_secret

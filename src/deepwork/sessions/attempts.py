@@ -1,0 +1,128 @@
+"""What was reported of a step, attempt by attempt, and what came of each. Pure.
+
+Attempts are numbered by what was reported: the same files reported again are the same attempt, and an attempt that was
+given back is one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from deepwork.models.history import (
+    Attempt,
+    EventKind,
+    GivenBack,
+    HistoryEntry,
+    KeptFile,
+    NoVerdict,
+    PersonAsked,
+    Reopened,
+    Verdict,
+)
+from deepwork.models.sessions import Session
+
+
+@dataclass
+class Reported:
+    """One attempt at a step.
+
+    Attributes:
+        at: When it was reported first.
+        asked: The person who was asked about it last, and when; None if nobody was.
+        decided: What that person has decided, the newest first of each review; empty as long as they have not.
+    """
+
+    number: int
+    at: str
+    attempt: Attempt
+    given_back: bool = False
+    asked: PersonAsked | None = None
+    asked_at: str = ""
+    verdicts: list[Verdict] = field(default_factory=list)
+    failures: list[NoVerdict] = field(default_factory=list)
+    decided: list[Verdict] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> list[KeptFile]:
+        """The files that were reported, as far as they are known."""
+        if self.attempt.contents:
+            return [kept for kept in self.attempt.contents if kept.output is not None]
+        return [KeptFile(path=path, digest="", output="") for path in self.attempt.files or ()]
+
+    @property
+    def inputs(self) -> list[KeptFile]:
+        """The files on which the work builds, as they were then."""
+        return [kept for kept in self.attempt.contents if kept.output is None]
+
+    def file(self, path: str) -> KeptFile | None:
+        """Return what is known of a file of this attempt."""
+        return next((kept for kept in self.attempt.contents if kept.path == path), None)
+
+    @property
+    def result(self) -> str:
+        """What came of it: waiting, needs_work, passed or not_judged."""
+        if self.asked and not self.decided:
+            return "waiting"
+        last = self.decided or self.verdicts
+        if any(not verdict.passed for verdict in (*last, *self.verdicts)):
+            return "needs_work"
+        return "passed" if last and not self.failures else "not_judged"
+
+
+def attempts_of(session: Session, step_id: str) -> list[Reported]:
+    """Return all attempts at a step, also those before it was begun again, the first one first."""
+    attempts: list[Reported] = []
+    is_new = True
+    for entry in _of_step(session, step_id):
+        detail = entry.detail
+        if isinstance(detail, Attempt):
+            last = attempts[-1] if attempts else None
+            if last is None or is_new or detail.work is None or detail.work != last.attempt.work:
+                attempts.append(Reported(len(attempts) + 1, entry.at, detail))
+            else:  # what the reviewers say of the same files now is what counts
+                last.given_back, last.verdicts, last.failures = False, [], []
+            is_new = False
+        elif isinstance(detail, Reopened):
+            is_new = True
+        elif attempts:
+            _add(attempts[-1], detail, entry.at)
+    return attempts
+
+
+def _of_step(session: Session, step_id: str) -> Iterator[HistoryEntry]:
+    """Yield the entries of a step, and each that a step was begun again by, for what follows is new work."""
+    for entry in session.history:
+        if entry.step_id == step_id or entry.kind == EventKind.REOPENED:
+            yield entry
+
+
+def _add(reported: Reported, detail: object, at: str) -> None:
+    match detail:
+        case GivenBack():
+            reported.given_back = True
+        case PersonAsked():
+            reported.asked, reported.asked_at, reported.decided = detail, at, []
+        case Verdict() if detail.by is not None:
+            reported.decided.append(detail)
+        case Verdict() if reported.decided and detail.runner in {verdict.runner for verdict in reported.decided}:
+            pass  # the same decision, once the step is reported again
+        case Verdict():
+            reported.verdicts.append(detail)
+        case NoVerdict():
+            reported.failures.append(detail)
+
+
+def begun_with(session: Session, step_id: str) -> dict[str, KeptFile]:
+    """Return the files of a step as earlier steps have reported them last, as far as that is known."""
+    first = next((i for i, entry in enumerate(session.history) if _is_attempt_at(entry, step_id)), 0)
+    paths = {kept.path for reported in attempts_of(session, step_id) for kept in reported.outputs}
+    known: dict[str, KeptFile] = {}
+    for entry in session.history[:first]:
+        if isinstance(entry.detail, Attempt):
+            known.update({kept.path: kept for kept in entry.detail.contents if kept.path in paths})
+    return known
+
+
+def _is_attempt_at(entry: HistoryEntry, step_id: str) -> bool:
+    return entry.step_id == step_id and entry.kind == EventKind.ATTEMPT

@@ -1,0 +1,220 @@
+"""What people who review a step add to its session: that they were asked, what they decide, their comments. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deepwork.errors import ArgumentError, ItemChanged
+from deepwork.models import history
+from deepwork.models.history import KeptFile
+from deepwork.models.sessions import Session
+from deepwork.models.standing import WaitingStep, WaitKind
+from deepwork.sessions.attempts import Reported, attempts_of
+from deepwork.sessions.comments import ContentOf
+from deepwork.sessions.lines import Place, held, lines_of
+from deepwork.sessions.notes import PERSON
+from deepwork.sessions.standing import waiting_steps
+from deepwork.sessions.transitions import record
+from deepwork.text import is_blank, shorten
+
+MAX_COMMENTS = 2000
+MAX_COMMENT = 10_000
+MAX_QUOTED = 400
+
+
+@dataclass(frozen=True)
+class NewComment:
+    """A comment as a person has written it: on lines of a file of the attempt, counted from 1.
+
+    Attributes:
+        suggestion: The text that is to replace these lines; an empty one removes them.
+    """
+
+    file: str
+    line: int
+    text: str
+    must: bool = False
+    end_line: int | None = None
+    suggestion: str | None = None
+
+
+def read_comments(items: Sequence[Mapping[str, Any]]) -> list[NewComment]:
+    """Read comments from JSON.
+
+    Raises:
+        ArgumentError: One has another shape, or there are too many; nothing was changed.
+    """
+    if not isinstance(items, list | tuple) or len(items) > MAX_COMMENTS:
+        raise ArgumentError(f"comments are a list of at most {MAX_COMMENTS:,}; nothing was changed")
+    return [_comment(number, item) for number, item in enumerate(items, 1)]
+
+
+_FIELDS: Mapping[str, tuple[type | tuple[type, ...], bool]] = {
+    "file": (str, True),
+    "line": (int, True),
+    "end_line": ((int, type(None)), False),
+    "text": (str, True),
+    "must": (bool, False),
+    "suggestion": ((str, type(None)), False),
+}
+
+
+def _comment(number: int, item: Any) -> NewComment:
+    if not isinstance(item, Mapping):
+        raise ArgumentError(f"comment {number} is not an object; nothing was changed")
+    unknown = [name for name in item if name not in _FIELDS]
+    wrong = [
+        name
+        for name, (kind, needed) in _FIELDS.items()
+        if (name not in item and needed)
+        or (name in item and (not isinstance(item[name], kind) or (name != "must" and isinstance(item[name], bool))))
+    ]
+    if unknown or wrong:
+        named = ", ".join([*wrong, *unknown])[:200]
+        raise ArgumentError(
+            f"comment {number} is not {{file, line, end_line?, text, must?, suggestion?}}: see {named}; nothing was "
+            "changed"
+        )
+    return NewComment(**item)
+
+
+def asked_about(session: Session, step_id: str) -> Reported | None:
+    """Return the attempt about which a person was asked and has not decided; None if none waits."""
+    if not any(step.step_id == step_id and step.kind is WaitKind.PERSON for step in waiting_steps(session)):
+        return None
+    return attempts_of(session, step_id)[-1]
+
+
+def state_of(step: WaitingStep) -> str:
+    """Return what differs once something else waits."""
+    return f"{step.kind} {step.since}"
+
+
+def decided(
+    session: Session,
+    step_id: str,
+    *,
+    passed: bool,
+    text: str,
+    comments: Sequence[NewComment],
+    content: ContentOf,
+    state: str | None,
+    author: Mapping[str, Any],
+    now: str,
+) -> Session:
+    """Record what a person has decided on the attempt that waits for them, and their comments on it.
+
+    Args:
+        session: The session.
+        step_id: The step.
+        passed: Whether the work passes.
+        text: What they say of it as a whole.
+        comments: What they say of single lines.
+        content: Returns what is kept of the attempt.
+        state: The state in which they have seen it; None takes it as it is.
+        author: Who they are.
+        now: The time.
+
+    Raises:
+        ItemChanged: Another person was first, or something else was reported; nothing was changed.
+        ArgumentError: A comment is on no line of the attempt, or changes are asked for without a word.
+    """
+    waiting = next((step for step in waiting_steps(session) if step.step_id == step_id), None)
+    reported = asked_about(session, step_id)
+    if waiting is None or reported is None or reported.asked is None or state not in (None, state_of(waiting)):
+        raise ItemChanged(
+            f"Step {step_id!r} of session {session.session_id!r} no longer waits as you saw it: it was decided, or "
+            "reported again; nothing was changed",
+            hint="Look at it again, then answer.",
+        )
+    if not passed and is_blank(text) and not comments:
+        raise ArgumentError("Changes are asked for by a text or by comments, and there are none; nothing was changed")
+    notes = _notes(session, reported, comments, content)
+    summary = text.strip() or f"{len(notes)} {'comment' if len(notes) == 1 else 'comments'}"
+    for review in reported.asked.reviews:
+        verdict = history.Verdict(
+            run_each=review.run_each,
+            file=review.file,
+            runner=review.runner,
+            passed=passed,
+            feedback="" if passed and is_blank(text) else summary,
+            criteria=[history.Criterion(criterion=name, passed=passed) for name in review.asked],
+            asked=review.asked,
+            key=review.key,
+            subject=review.subject,
+            by=PERSON,
+            **author,
+        )
+        session = record(session, now, verdict, step_id)
+    for note in notes:
+        detail = note.model_copy(update={"at": now, "by": PERSON, **author})
+        session = record(session, now, detail, step_id)
+    return session
+
+
+def resolved(session: Session, step_id: str, comment_id: str, author: Mapping[str, Any], *, now: str) -> Session:
+    """Record that a person has settled a comment."""
+    detail = history.CommentResolved(id=comment_id, by=PERSON, **author)
+    return record(session, now, detail, step_id)
+
+
+def answered(session: Session, step_id: str, answers: Mapping[str, str], attempt: int, *, now: str) -> Session:
+    """Record what an agent has answered to comments."""
+    for comment_id, text in answers.items():
+        session = record(session, now, history.CommentAnswered(id=comment_id, text=text, attempt=attempt), step_id)
+    return session
+
+
+def _notes(
+    session: Session, reported: Reported, comments: Iterable[NewComment], content: ContentOf
+) -> list[history.Note]:
+    count = sum(entry.kind == history.EventKind.NOTE and "id" in entry.stored for entry in session.history)
+    lines: dict[str, Sequence[bytes]] = {}
+    notes: list[history.Note] = []
+    for number, comment in enumerate(comments, count + 1):
+        if comment.file not in lines:
+            lines[comment.file] = _lines(reported, comment.file, content)
+        notes.append(_note(f"c{number}", reported, comment, lines[comment.file]))
+    return notes
+
+
+def _lines(reported: Reported, path: str, content: ContentOf) -> Sequence[bytes]:
+    kept: KeptFile | None = reported.file(path)
+    text = content(reported.number, path) if kept and kept.output is not None else None
+    if text is None:
+        listed = ", ".join(kept.path for kept in reported.outputs if kept.kept)
+        raise ArgumentError(
+            f"There is no content of {path!r} in attempt {reported.number} on this machine; nothing was changed",
+            hint=f"Its files here: {shorten(listed, 500) or 'none'}.",
+        )
+    return lines_of(text)
+
+
+def _note(comment_id: str, reported: Reported, comment: NewComment, lines: Sequence[bytes]) -> history.Note:
+    end = comment.line if comment.end_line is None else comment.end_line
+    where = f"{comment.file}:{comment.line}" + ("" if end == comment.line else f"-{end}")
+    if not 1 <= comment.line <= end <= len(lines):
+        raise ArgumentError(
+            f"{where} is not in attempt {reported.number}, which has {len(lines)} lines there; nothing was changed"
+        )
+    if is_blank(comment.text) and comment.suggestion is None:
+        raise ArgumentError(f"The comment on {where} says nothing; nothing was changed")
+    if len(comment.text) > MAX_COMMENT or len(comment.suggestion or "") > MAX_COMMENT:
+        raise ArgumentError(f"The comment on {where} has over {MAX_COMMENT:,} characters; nothing was changed")
+    place = Place(comment.line, end)
+    quoted = b"\n".join(lines[comment.line - 1 : end]).decode("utf-8", "backslashreplace")
+    update: dict[str, Any] = {"suggestion": comment.suggestion} if comment.suggestion is not None else {}
+    return history.Note(
+        text=comment.text.strip(),
+        id=comment_id,
+        attempt=reported.number,
+        file=comment.file,
+        line=comment.line,
+        end_line=end,
+        quoted=shorten(quoted, MAX_QUOTED),
+        must=comment.must,
+        anchor=history.Anchor(**held(lines, place)._asdict()),
+        **update,
+    )

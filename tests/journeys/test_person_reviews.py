@@ -1,0 +1,132 @@
+"""A person reviews a step: the step waits for them, and what they decide and say reaches the agent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from deepwork.api import project_at
+from deepwork.errors import ArgumentError, ItemChanged, PersonNeeded
+from deepwork.ports.inbox import Answerer
+from deepwork.testing import review, step
+
+pytestmark = pytest.mark.anyio
+
+DONE = {"a.md": "a.md"}
+ADA = Answerer(user="ada", terminal="/dev/pts/1")
+BOB = Answerer(user="bob", terminal="/dev/pts/2")
+TEXT = "".join(f"Line {number}\n" for number in range(1, 11))
+
+
+@pytest.fixture
+def by_person(project):
+    """A project whose step `a` is reviewed by a person."""
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    project.write(".deepwork/config.yml", "quality_gate: {runner: person}\n")
+    project.write("a.md", TEXT)
+    project.write("b.md")
+    return project
+
+
+@pytest.fixture
+async def desk(by_person):
+    """The door of the person: the project as pages and commands have it."""
+    project = project_at(by_person.root)
+    yield project
+    await project.close()
+
+
+@pytest.fixture
+async def agent(by_person):
+    async with by_person.agent(external_runner="person") as agent:
+        agent.session_id = (await agent.start())["session_id"]
+        yield agent
+
+
+async def test_a_step_waits_for_a_person_and_passes_when_they_say_so(agent, desk, stored):
+    reply = await agent.finish(DONE)
+    assert reply["status"] == "needs_work"
+    assert reply["waits_for"]["kind"] == "person"
+    assert reply["waits_for"]["where"] == f"sessions:{agent.session_id}.a"
+    before = stored()
+    assert await agent.finish(DONE) == reply
+    assert stored() == before  # nobody is asked again, and nothing is written
+    assert before["step_progress"]["a"]["quality_attempts"] == 0
+    await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA)
+    assert (await agent.finish(DONE, notes="Other notes"))["status"] == "next_step"
+    [decision, said_again] = [entry["detail"] for entry in stored()["history"] if entry["kind"] == "verdict"]
+    assert (decision["runner"], decision["by"], decision["user"]) == ("person", "person", "ada")
+    assert said_again["reused"]
+
+
+async def test_comments_reach_the_agent_and_stay_with_it(agent, desk, by_person):
+    await agent.finish(DONE)
+    comments = [
+        {"file": "a.md", "line": 3, "text": "Shorter", "must": True},
+        {"file": "a.md", "line": 7, "end_line": 8, "text": "One line?", "suggestion": "Line 7 and 8"},
+    ]
+    await desk.pieces().decide(agent.session_id, "a", "changes", "Not yet", comments, ADA)
+    reply = await agent.finish(DONE)
+    assert "Not yet" in reply["feedback"]
+    first, second = reply["comments"]
+    assert first == {"id": "c1", "file": "a.md", "line": 3, "quoted": "Line 3", "text": "Shorter", "must": True}
+    assert second["suggestion"].splitlines()[5:] == [
+        " Line 6",
+        "-Line 7",
+        "-Line 8",
+        "+Line 7 and 8",
+        " Line 9",
+        " Line 10",
+    ]
+    assert (await agent.finish(DONE))["comments"] == reply["comments"]  # the same call
+    by_person.write("a.md", "New\n" + TEXT)
+    named = await agent.finish(DONE)
+    assert "c1" in named["feedback"]
+    assert "comments" not in named
+    asked = await agent.finish(DONE, notes="c1: It is short already\nc2: No")
+    assert asked["waits_for"]["kind"] == "person"
+    piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert [attempt["number"] for attempt in piece["attempts"]] == [1, 2]
+    assert piece["waiting"]["attempt"] == 2
+    assert piece["comments"][0]["place"] == {"attempt": 2, "line": 4, "end_line": 4}
+    assert piece["comments"][0]["answers"][0]["text"] == "It is short already"
+    assert json.dumps(piece)
+    assert await desk.pieces().content(agent.session_id, "a", 1, "a.md") == TEXT.encode()
+
+
+async def test_of_two_people_the_first_decides_and_the_other_is_told(agent, desk):
+    await agent.finish(DONE)
+    [item] = (await desk.inbox().items(ADA)).items
+    assert [action.name for action in item.actions] == ["pass", "changes", "retry", "abort"]
+    comment = {"file": "a.md", "line": 1, "text": "No"}
+    await desk.inbox().answer(item.id, "changes", None, ADA, state=item.state, comments=[comment])
+    with pytest.raises(ItemChanged):
+        await desk.inbox().answer(item.id, "pass", None, BOB, state=item.state)
+    with pytest.raises(ItemChanged):
+        await desk.pieces().decide(agent.session_id, "a", "pass", None, [], BOB)
+
+
+async def test_only_a_person_decides_and_only_about_lines_that_there_are(agent, desk, stored):
+    await agent.finish(DONE)
+    before = stored()
+    pieces = desk.pieces()
+    with pytest.raises(PersonNeeded):
+        await pieces.decide(agent.session_id, "a", "pass", None, [], Answerer(user="ada"))
+    for comment in ({"file": "a.md", "line": 11}, {"file": "b.md", "line": 1}, {"file": "a.md", "line": True}):
+        with pytest.raises(ArgumentError):
+            await pieces.decide(agent.session_id, "a", "changes", None, [{"text": "No", **comment}], ADA)
+    with pytest.raises(ArgumentError):
+        await pieces.decide(agent.session_id, "a", "changes", " ", [], ADA)
+    assert stored() == before
+
+
+async def test_a_draft_is_kept_for_its_writer_alone(agent, desk, by_person):
+    pieces = desk.pieces()
+    await pieces.save_draft(agent.session_id, "a", 1, ADA, {"comments": [1]})
+    again = project_at(by_person.root).pieces()
+    assert await again.load_draft(agent.session_id, "a", 1, ADA) == {"comments": [1]}
+    assert await again.load_draft(agent.session_id, "a", 2, ADA) is None
+    assert await again.load_draft(agent.session_id, "a", 1, Answerer(principal="bob", client="dashboard")) is None
+    await pieces.save_draft(agent.session_id, "a", 1, ADA, None)
+    assert await again.load_draft(agent.session_id, "a", 1, ADA) is None
