@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deepwork.api import project_at
-from deepwork.errors import ArgumentError, ItemChanged, PersonNeeded
+from deepwork.api import NeedsWork, Passed, project_at
+from deepwork.errors import ArgumentError, ConfigError, ItemChanged, PersonNeeded
 from deepwork.ports.inbox import Answerer
 from deepwork.testing import review, step
 
@@ -130,3 +131,87 @@ async def test_a_draft_is_kept_for_its_writer_alone(agent, desk, by_person):
     assert await again.load_draft(agent.session_id, "a", 1, Answerer(principal="bob", client="dashboard")) is None
     await pieces.save_draft(agent.session_id, "a", 1, ADA, None)
     assert await again.load_draft(agent.session_id, "a", 1, ADA) is None
+
+
+async def test_an_agent_that_remembers_nothing_is_told_the_open_comments_and_a_pass_settles_them(agent, desk, stored):
+    await agent.finish(DONE)
+    comments = [
+        {"file": "a.md", "line": 3, "text": "Shorter"},
+        {"file": "a.md", "line": 4, "text": "Longer", "must": True},
+    ]
+    await desk.pieces().decide(agent.session_id, "a", "changes", None, comments, ADA)
+    where = await agent.finish({}, step_id="?")
+    assert "| c2 (a.md:4, must): Longer\n| c1 (a.md:3): Shorter" in where["feedback"]
+    await agent.finish(DONE, notes="c1: It cannot be\nc2: It is")
+    where = await agent.finish({}, step_id="?")
+    assert "Shorter" not in where["feedback"]
+    await desk.pieces().decide(agent.session_id, "a", "pass", None, [], BOB)
+    piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert [comment["state"] for comment in piece["comments"]] == ["resolved", "resolved"]
+    assert piece["attempts"][0]["result"] == "passed"
+    assert [reviewer["by"] for reviewer in piece["attempts"][0]["reviewers"]] == ["bob"]
+    assert (await agent.finish(DONE))["status"] == "next_step"
+
+
+async def test_what_a_person_asks_for_counts_as_no_attempt_and_waiting_as_no_failure(agent, desk, by_person, stored):
+    for number in range(5):
+        by_person.write("a.md", f"{TEXT}{number}\n")
+        assert (await agent.finish(DONE))["waits_for"]
+        await desk.pieces().decide(agent.session_id, "a", "changes", "Again", [], ADA)
+        assert "counts as no attempt" in (await agent.finish(DONE))["feedback"]
+    progress = stored()["step_progress"]["a"]
+    assert (progress["quality_attempts"], progress["runner_failures"]) == (0, 0)
+    piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert [attempt["result"] for attempt in piece["attempts"]] == ["needs_work"] * 5
+
+
+async def test_nobody_reads_what_another_reviewer_refuses(by_person, judge, plugins_with):
+    by_person.write(
+        ".deepwork/config.yml", "quality_gate: {runner: lint, runners: [{step: a, runner: [lint, person]}]}\n"
+    )
+    lint = judge(lambda _: NeedsWork("Not linted"))
+    server = by_person.server(external_runner="lint", plugins=plugins_with(lint=lint))
+    async with by_person.agent(server) as agent:
+        await agent.start()
+        refused = await agent.finish(DONE)
+        assert "waits_for" not in refused
+        by_person.write("a.md", "Linted\n")
+        lint.answer = lambda _: Passed()
+        assert (await agent.finish(DONE))["waits_for"]["kind"] == "person"
+        assert (await agent.finish(DONE))["waits_for"]["kind"] == "person"
+        assert len(lint.requests) == 2
+
+
+@pytest.mark.parametrize("runners", ["[person, lint]", "[self, person]"])
+async def test_a_person_stands_last_and_not_beside_self(by_person, runners):
+    by_person.write(".deepwork/config.yml", f"quality_gate: {{runners: [{{runner: {runners}}}]}}\n")
+    with pytest.raises(ConfigError, match="a person comes last"):
+        by_person.server()
+
+
+async def test_a_strict_gate_takes_a_person_for_a_reviewer(by_person, desk):
+    by_person.write(".deepwork/config.yml", "quality_gate: {strict: true, runner: person}\n")
+    async with by_person.agent(external_runner="person") as agent:
+        session_id = (await agent.start())["session_id"]
+        assert (await agent.finish(DONE))["waits_for"]
+        await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
+        assert (await agent.finish(DONE))["status"] == "next_step"
+
+
+async def test_a_review_that_nobody_makes_is_overdue_and_stays_one(by_person, agent):
+    by_person.write(".deepwork/config.yml", "quality_gate: {runner: person, person_after: 3d}\n")
+    await agent.finish(DONE)
+    for state, age in (("sharp", 0), ("overdue", 4)):
+        [file] = by_person.state.glob("session_*.json")
+        late = (datetime.now(UTC) - timedelta(days=age)).isoformat()
+        data = json.loads(file.read_text())
+        data["history"] = [
+            {**entry, "at": late} if entry["kind"] == "person_asked" else entry for entry in data["history"]
+        ]
+        data["updated_at"] = late
+        file.write_text(json.dumps(data))
+        project = project_at(by_person.root)
+        [item] = (await project.inbox().items(ADA)).items
+        assert (item.urgency == 1, "overdue" in item.what) == (state == "overdue", state == "overdue")
+        await project.close()
+    assert (await agent.finish(DONE))["status"] == "needs_work"

@@ -99,7 +99,8 @@ def test_an_unknown_key_is_refused_with_file_line_and_the_nearest_key(refused, w
     write_config(content)
     valid = {
         "top": "valid: allowed_output_roots, notifications, platforms, plugins, quality_gate, state, tools, version",
-        "quality_gate": "valid: commands, concurrency, enabled, max_attempts, prove, runner, runners, strict, timeout",
+        "quality_gate": "valid: commands, concurrency, enabled, keep, max_attempts, person_after, prove, runner, "
+        "runners, strict, timeout",
     }
     assert refused() == f".deepwork/config.yml{message.format(**valid)}"
 

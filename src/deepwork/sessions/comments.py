@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from deepwork.models.history import CommentAnswered, CommentResolved, Note
+from deepwork.models.history import CommentAnswered, CommentResolved, Note, Verdict
 from deepwork.models.sessions import Session
 from deepwork.sessions.attempts import attempts_of
 from deepwork.sessions.lines import Held, Place, found, lines_of, moves
@@ -88,6 +88,8 @@ def comments_of(session: Session, step_id: str) -> list[Comment]:
             case Note():
                 if (comment := _written(detail, entry.at)) is not None:
                     comments[comment.id] = comment
+            case Verdict(by=str(), passed=True):  # what was said before is settled
+                comments = {name: replace(comment, is_resolved=True) for name, comment in comments.items()}
             case CommentAnswered() if detail.id in comments:
                 known = comments[detail.id]
                 answer = Answer(detail.text, entry.at, detail.attempt)

@@ -11,6 +11,7 @@ from deepwork.models import history
 from deepwork.models.history import KeptFile
 from deepwork.models.sessions import Session
 from deepwork.models.standing import WaitingStep, WaitKind
+from deepwork.paths.paths import is_utf8
 from deepwork.sessions.attempts import Reported, attempts_of
 from deepwork.sessions.comments import ContentOf
 from deepwork.sessions.lines import Place, held, lines_of
@@ -76,6 +77,10 @@ def _comment(number: int, item: Any) -> NewComment:
         raise ArgumentError(
             f"comment {number} is not {{file, line, end_line?, text, must?, suggestion?}}: see {named}; nothing was "
             "changed"
+        )
+    if not all(is_utf8(value) for value in item.values() if isinstance(value, str)):
+        raise ArgumentError(
+            f"comment {number} has half of a surrogate pair, which is no character; nothing was changed"
         )
     return NewComment(**item)
 

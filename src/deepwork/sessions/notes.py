@@ -24,6 +24,7 @@ _ELSEWHERE = "`deepwork sessions history` shows everything"
 
 _BEGUN, _COMPLETED, _ATTEMPT, _HANDED_BACK = "step_begun", "step_completed", "attempt", "review_handed_back"
 _NOTE = "note"
+_SETTLES_COMMENT = ("comment_answered", "comment_resolved")
 
 # An entry of a history: its kind, its step, and its detail.
 Entry = tuple[str, str | None, Mapping[str, Any]]
@@ -110,12 +111,39 @@ def open_feedback(entries: Sequence[Entry], step_id: str) -> str:
     return "\n\n".join(dict.fromkeys(reversed(texts)))
 
 
+def open_comments(entries: Sequence[Entry], step_id: str) -> list[str]:
+    """Return the comments on lines that nobody has answered or settled, those that must be met first.
+
+    Whether their lines were changed meanwhile is not looked at: that would mean to read files.
+    """
+    comments: dict[str, tuple[bool, str]] = {}
+    for kind, entry_step, detail in entries:
+        if entry_step != step_id:
+            continue
+        if kind == _NOTE and isinstance(comment_id := detail.get("id"), str):
+            comments[comment_id] = bool(detail.get("must")), comment_line(detail)
+        elif kind in _SETTLES_COMMENT:
+            comments.pop(str(detail.get("id")), None)
+        elif kind == "verdict" and detail.get("by") == PERSON and detail.get("passed") is True:
+            comments.clear()
+    return [text for _, text in sorted(comments.values(), key=lambda comment: not comment[0])]
+
+
+def comment_line(detail: Mapping[str, Any]) -> str:
+    """Return a comment with its id and its place, as it was written."""
+    must = ", must" if detail.get("must") else ""
+    return f"{detail['id']} ({detail.get('file')}:{detail.get('line')}{must}): {detail.get('text')}"
+
+
 def open_texts(entries: Sequence[Entry], step_ids: Iterable[str]) -> list[str]:
     """Return what an agent has to read before it goes on with these steps: the notes of each, and then the feedback."""
     texts = []
     for step_id in step_ids:
         if notes := open_notes(entries, step_id):
             texts += quoted_notes(notes)
+        if comments := open_comments(entries, step_id):
+            how = "Answer each in notes, a line `ID: answer`"
+            texts.append(f"Open comments of your user on step {step_id!r}. {how}.\n{_listed(comments)}")
         if feedback := open_feedback(entries, step_id):
             texts.append(f"The last review of step {step_id!r} failed:\n{_quoted(feedback, MAX_FEEDBACK)}")
     return texts
@@ -134,9 +162,23 @@ def quoted_notes(notes: Sequence[StepNote]) -> list[str]:
     return texts[::-1]
 
 
+def _listed(comments: Sequence[str]) -> str:
+    """Return as many comments as there is room for, each behind bars."""
+    texts: list[str] = []
+    room = MAX_NOTES
+    for number, comment in enumerate(comments):
+        text = _quoted(comment, MAX_NOTES // 2)
+        room -= len(text)
+        if room < 0:
+            more = f"{len(comments) - number} more: call finished_step with the same outputs, or see"
+            return "\n".join([*texts, f"{more} `deepwork gate comments`."])
+        texts.append(text)
+    return "\n".join(texts)
+
+
 def _note(step_id: str, detail: Mapping[str, Any]) -> Iterator[StepNote]:
     text = detail.get("text")
-    if isinstance(text, str) and text.strip():
+    if isinstance(text, str) and text.strip() and not detail.get("id"):  # comments are told by their ids
         yield StepNote(step_id, text.strip(), detail.get("by") == PERSON, str(detail.get("at")))
 
 

@@ -401,3 +401,41 @@ def test_a_tool_of_a_plugin_with_its_name_is_a_clash_at_start_and_with_a_prefix_
     with pytest.raises(NameClash, match="tool name 'hook' is offered twice"):
         project.server(extra_plugins={"acme": Clashing()})
     assert project.server(extra_plugins={"acme": Clashing("acme_")})
+
+
+async def test_what_a_reviewing_person_decides_and_says_reaches_the_agent_once(project):
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    project.write("a.md", "One\nTwo\n")
+    comments = [{"file": "a.md", "line": 2, "text": "Why two?", "must": True}]
+    desk = project_at(project.root)
+    async with project.agent(external_runner="person") as agent:
+        window = Window(agent)
+        session_id = await window.start()
+        await window.call("finished_step", outputs={"a.md": "a.md"})
+        assert await window.hook("Stop") == {}  # nobody reminds an agent of a step that waits for a person
+        await desk.pieces().decide(session_id, "a", "changes", "Not yet", comments, PERSON)
+        told = await window.breathe()
+        assert "asks for changes of step 'a'" in told
+        assert "comments on a.md:2" in told
+        assert "Why two?" in told
+        assert await window.breathe() == ""
+        told, reply = await window.call("finished_step", outputs={"a.md": "a.md"})
+        assert [comment["id"] for comment in reply["comments"]] == ["c1"]
+        assert told == ""
+    await desk.close()
+
+
+async def test_comments_that_a_report_has_told_are_not_told_at_the_next_breath(project):
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    project.write("a.md", "One\nTwo\n")
+    desk = project_at(project.root)
+    async with project.agent(external_runner="person") as agent:
+        window = Window(agent)
+        session_id = await window.start()
+        await window.call("finished_step", outputs={"a.md": "a.md"})
+        comment = {"file": "a.md", "line": 2, "text": "Why two?"}
+        await desk.pieces().decide(session_id, "a", "changes", "Not yet", [comment], PERSON)
+        told, reply = await window.call("finished_step", session_id=session_id, outputs={"a.md": "a.md"})
+        assert [comment["text"] for comment in reply["comments"]] == ["Why two?"]
+        assert (told, await window.breathe()) == ("", "")
+    await desk.close()

@@ -38,6 +38,7 @@ class Text:
         id: Which text it is, for as long as it waits.
         text: What the agent reads.
         body: The part that replies of our tools have word by word; empty if they never have it.
+        parts: Texts that a reply has, each for itself, if it tells the same.
         index: Its place in the history of its session; None if it is of none.
         is_pause: Whether it tells of a pause.
         is_result: Whether the reply to a call of the agent tells the same.
@@ -47,6 +48,7 @@ class Text:
     id: str
     text: str
     body: str = ""
+    parts: tuple[str, ...] = ()
     index: int | None = None
     is_pause: bool = False
     is_result: bool = False
@@ -58,7 +60,8 @@ class Text:
 
     def is_in(self, strings: Collection[str]) -> bool:
         """True if a reply has told it already."""
-        return bool(self.body) and any(self.body in string for string in strings)
+        is_quoted = bool(self.body) and any(self.body in string for string in strings)
+        return is_quoted or (bool(self.parts) and all(part in strings for part in self.parts))
 
 
 def news_of(head: Head, history: Sequence[Entry], heard: int, known: Collection[str]) -> Iterator[Text]:
@@ -79,7 +82,7 @@ def news_of(head: Head, history: Sequence[Entry], heard: int, known: Collection[
             yield _remark(text_id, index, entry, head)
         elif kind == "paused" and index == pauses[-1]:
             words = paused_text(str(detail.get("reason") or ""))
-            yield Text(text_id, f"{words} It is {_where(head)}.", words, index, is_pause=True)
+            yield Text(text_id, f"{words} It is {_where(head)}.", words, index=index, is_pause=True)
         elif kind == "unpaused" and index == pauses[-1] and len(pauses) > 1 and _id(head, pauses[-2]) in known:
             yield Text(text_id, f"The pause is over. Go on with {_where(head)}.", index=index)
         elif kind == "override" and detail.get("by") == "person":
@@ -87,6 +90,9 @@ def news_of(head: Head, history: Sequence[Entry], heard: int, known: Collection[
             step = f"step {entry.get('step_id')!r} of {_where(head)}"
             call = f"Report it again: finished_step(session_id={head.session_id!r}, step_id={entry.get('step_id')!r})."
             yield Text(text_id, f"Your user lets {step}, pass without a review: {reason} {call}", index=index)
+        elif kind == "verdict" and detail.get("by") == "person":
+            if index == results[-1] and not _is_reported(history[index + 1 :], entry.get("step_id")):
+                yield _decision(text_id, index, entry, head)
         elif kind in _RESULTS and index == results[-1]:
             step = f"step {entry.get('step_id')!r} of {_where(head)}"
             call = f"finished_step(session_id={head.session_id!r}, step_id='?', outputs={{}})"
@@ -111,12 +117,37 @@ def mail_text(message: AgentMessage) -> Text:
 
 def _remark(text_id: str, index: int, entry: Entry, head: Head) -> Text:
     detail = entry["detail"]
+    if detail.get("id"):
+        return _comment(text_id, index, entry, head)
     author = "Your user says" if detail.get("by") == "person" else "Somebody, not seen to be a person, says"
     text = detail["text"].strip()
     cut = "" if len(text) <= MAX_BODY else f"\n[Cut here; `deepwork sessions history {head.session_id}` has all.]"
     body = shorten(quoted_lines(text[:MAX_BODY]), MAX_QUOTED)
     text = f"{author} about step {entry['step_id']!r} of {_where(head)}:\n{body}{cut}"
-    return Text(text_id, text, body[:MAX_COMPARED], index)
+    return Text(text_id, text, body[:MAX_COMPARED], index=index)
+
+
+def _comment(text_id: str, index: int, entry: Entry, head: Head) -> Text:
+    """Write a comment on lines of a file; a report of the step tells it by its id."""
+    detail = entry["detail"]
+    place = visible(f"{detail.get('file')}:{detail.get('line')}")
+    must = ", which must be met or answered" if detail.get("must") else ""
+    said = f"Your user comments on {place}, step {entry['step_id']!r} of {_where(head)}{must}"
+    body = shorten(quoted_lines(detail["text"][:MAX_BODY]), MAX_QUOTED)
+    return Text(text_id, f"{said} (comment {detail['id']}):\n{body}", parts=(detail["id"], detail["text"]), index=index)
+
+
+def _decision(text_id: str, index: int, entry: Entry, head: Head) -> Text:
+    """Write what a person has decided of a step that waits for them."""
+    detail, step_id = entry["detail"], entry.get("step_id")
+    says = "has passed" if detail.get("passed") else "asks for changes of"
+    call = f"finished_step(session_id={head.session_id!r}, step_id={step_id!r})"
+    text = f"Your user {says} step {step_id!r} of {_where(head)}. Report it again, with the same outputs: {call}."
+    return Text(text_id, text, str(detail.get("feedback") or "")[:MAX_COMPARED], index=index)
+
+
+def _is_reported(later: Sequence[Entry], step_id: str | None) -> bool:
+    return any(entry["kind"] in _REPORTS and entry.get("step_id") == step_id for entry in later)
 
 
 def _where(head: Head) -> str:
