@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import click
 
+from deepwork.cli.gate_comments import comments, prune
 from deepwork.commands.groups import CommandGroup
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
@@ -46,6 +47,10 @@ INDENT = " " * 11
 @click.group(cls=CommandGroup, epilog="Example: deepwork gate try my_job write --file report.md")
 def gate() -> None:
     """Show what was reviewed and why, and try a step's reviews on files."""
+
+
+gate.add_command(comments)
+gate.add_command(prune)
 
 
 @gate.command("list")

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
 
-from deepwork.errors import ArgumentError, StateError, StorageError, UnknownSession
+from deepwork.errors import ArgumentError, CorruptSession, StateError, StorageError, UnknownSession
 from deepwork.gate.keeping import Keeper
 from deepwork.models.history import KeptFile, NoVerdict, Verdict
-from deepwork.models.sessions import Session
+from deepwork.models.sessions import Session, SessionStatus
 from deepwork.models.standing import WaitKind
+from deepwork.paths.contents import MAX_DAYS
 from deepwork.paths.folder import Folder
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions.attempts import Reported, attempts_of, begun_with
@@ -26,7 +29,7 @@ from deepwork.sessions.comments import Comment, ContentOf, placed_comments
 from deepwork.sessions.decisions import decided, read_comments, resolved, state_of
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.notes import PERSON
-from deepwork.sessions.standing import waiting_steps
+from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
 
 ACTIONS = ("pass", "changes")
@@ -157,6 +160,16 @@ class Pieces:
 
         return await self._sessions.update(await self._session(session_id, step_id), resolve)
 
+    async def prune(self, *, older_than: float = MAX_DAYS) -> int:
+        """Remove kept contents that no open step needs, the oldest first, and return how many were removed."""
+        store = await self._sessions.store()
+        needed: set[str] = set()
+        for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
+            with suppress(CorruptSession):
+                session = await store.load(summary.session_id)
+                needed.update(_needed(session) if session else ())
+        return await to_thread.run_sync(partial(self._keeper.contents.prune, needed, older_than=older_than))
+
     # Drafts
 
     async def load_draft(self, session_id: str, step_id: str, attempt: int, by: Answerer) -> Any:
@@ -270,6 +283,14 @@ class Pieces:
             "where": elsewhere,
             "secret": kept.secret,
         }
+
+
+def _needed(session: Session) -> Iterator[str]:
+    """Yield the digests of what was reported of steps that are open, and of what they began with."""
+    for step_id in open_steps(session):
+        for reported in attempts_of(session, step_id):
+            yield from (kept.digest for kept in reported.attempt.contents)
+        yield from (kept.digest for kept in begun_with(session, step_id).values())
 
 
 def _comment(comment: Comment) -> dict[str, Any]:

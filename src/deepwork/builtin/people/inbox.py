@@ -7,25 +7,28 @@ import shutil
 import signal
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TypeVar
+from pathlib import Path
 
 import anyio
 import click
 from click.shell_completion import CompletionItem
 
 from deepwork.api import Project, project_at
+from deepwork.builtin.people.comments_file import Said, read_file
+from deepwork.builtin.people.items import look, looked, named, run
 from deepwork.builtin.people.notifications import notifier_of
 from deepwork.builtin.people.notifier import Notifier
+from deepwork.builtin.people.review import review
 from deepwork.commands.groups import CommandGroup
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import Styled, redraw, say, say_json, say_json_line, say_notices, say_text
-from deepwork.errors import ArgumentError, ConfigError, UnknownItem
+from deepwork.errors import ConfigError
 from deepwork.paths.user_folders import user_config_file
-from deepwork.ports.inbox import Answerer, InboxAction, InboxContents, InboxFailure, InboxItem
+from deepwork.ports.inbox import InboxAction, InboxContents, InboxFailure, InboxItem
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.text import age, visible
 
@@ -34,8 +37,6 @@ LOOK_SECONDS = 1.0
 MIN_BEGINNING = 8
 MAX_SHOWN_ID = 40
 DETAIL_LINES = 3
-
-ResultT = TypeVar("ResultT")
 
 
 def complete_id(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -75,7 +76,7 @@ def complete_task(context: click.Context, _parameter: click.Parameter, typed: st
 
 def _items_to_complete(context: click.Context) -> Sequence[InboxItem]:
     with suppress(Exception):  # a shell that completes has no place for errors
-        return _looked(project_at(context.params.get("root") or ".")).items
+        return looked(project_at(context.params.get("root") or ".")).items
     return ()
 
 
@@ -101,9 +102,9 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
         raise click.UsageError("--notify needs --watch: notifications are sent as long as the command runs")
     project = project_at(root)
     if watch:
-        _run(project, lambda: _watch(project, notify=notify, as_json=as_json))
+        run(project, lambda: _watch(project, notify=notify, as_json=as_json))
         return
-    contents = _looked(project)
+    contents = looked(project)
     say_notices(project.notices())
     if as_json:
         say_json(contents.as_json())
@@ -126,7 +127,7 @@ def inbox(context: click.Context, root: str, watch: bool, notify: bool, as_json:
 def show(item_id: str, root: str, as_json: bool) -> None:
     """Show one item with everything that is known of it. The beginning of its id is enough."""
     project = project_at(root)
-    item = _named(_looked(project), item_id)
+    item = named(looked(project), item_id)
     if as_json:
         say_json(item.as_json())
         return
@@ -153,6 +154,13 @@ def show(item_id: str, root: str, as_json: bool) -> None:
 @click.argument("action", metavar="ACTION", shell_complete=complete_action)
 @click.option("--text", metavar="TEXT", help="The reason, reply or note that the action needs; asked for if missing.")
 @click.option(
+    "--comments",
+    "comments_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Comments on lines, for changes and pass: JSON, or as `inbox review` writes them.",
+)
+@click.option(
     "--task",
     "task_id",
     metavar="ID",
@@ -161,23 +169,37 @@ def show(item_id: str, root: str, as_json: bool) -> None:
 )
 @path_option
 @json_option
-def answer(item_id: str, action: str, text: str | None, task_id: str | None, root: str, as_json: bool) -> None:
+def answer(
+    item_id: str,
+    action: str,
+    text: str | None,
+    comments_file: str | None,
+    task_id: str | None,
+    root: str,
+    as_json: bool,
+) -> None:
     """Answer a waiting item: ACTION is one that `deepwork inbox` lists for it.
 
     The beginning of an id is enough. It needs a terminal, because only a person may answer.
     """
     project, by = project_at(root), at_terminal()
     by.check_person("answer what waits in the inbox")
+    said = read_file(Path(comments_file)) if comments_file else Said()
 
     async def carry_out() -> tuple[InboxItem, str]:
-        item = _named(await _look(project, by), item_id)
+        item = named(await look(project, by), item_id)
         offered = next((offered for offered in item.actions if offered.name == action), None)
         task = _asked_task(offered) if task_id is None and offered else task_id
-        answer_text = _asked(offered) if text is None and offered else text
+        answer_text = said.text or None if text is None and comments_file else text
+        if answer_text is None and offered and not comments_file:
+            answer_text = _asked(offered)
         with stdout_on_stderr():
-            return item, await project.inbox().answer(item.id, action, answer_text, by, task=task)
+            result = await project.inbox().answer(
+                item.id, action, answer_text, by, state=item.state, task=task, comments=said.comments
+            )
+            return item, result
 
-    item, result = _run(project, carry_out)
+    item, result = run(project, carry_out)
     if as_json:
         say_json({"id": item.id, "action": action, "result": result})
         return
@@ -200,6 +222,9 @@ def send_test(root: str, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
+inbox.add_command(review)
+
+
 def _notifier(project: Project) -> Notifier:
     notifier = notifier_of(project)
     if notifier is None:
@@ -208,27 +233,6 @@ def _notifier(project: Project) -> Notifier:
             hint=f"Set notifications.webhook or notifications.command in {user_config_file(os.environ)}.",
         )
     return notifier
-
-
-def _run(project: Project, work: Callable[[], Awaitable[ResultT]]) -> ResultT:
-    """Run something with the inbox, and close what it has opened."""
-
-    async def run() -> ResultT:
-        try:
-            return await work()
-        finally:
-            await project.close()
-
-    return anyio.run(run)
-
-
-async def _look(project: Project, by: Answerer) -> InboxContents:
-    with stdout_on_stderr():  # sources are code of plugins
-        return await project.inbox().items(by)
-
-
-def _looked(project: Project) -> InboxContents:
-    return _run(project, lambda: _look(project, at_terminal()))
 
 
 # Watching
@@ -244,7 +248,7 @@ async def _watch(project: Project, *, notify: bool, as_json: bool) -> None:
         if notifier:
             tasks.start_soon(notifier.run)
         while True:
-            show_contents(await _look(project, by), _notes(notifier) if notifier else ())
+            show_contents(await look(project, by), _notes(notifier) if notifier else ())
             await anyio.sleep(LOOK_SECONDS)
 
 
@@ -318,27 +322,7 @@ class _JsonLines:
             self._printed = contents
 
 
-# Which item is meant
-
-
-def _named(contents: InboxContents, text: str) -> InboxItem:
-    """Find the item of an id, or of the beginning of an id, with or without its source.
-
-    Raises:
-        UnknownItem: No item matches.
-        ArgumentError: There are several.
-    """
-    exact = [item for item in contents.items if item.id == text]
-    matches = exact or [
-        item for item in contents.items if item.id.startswith(text) or item.id.partition(":")[2].startswith(text)
-    ]
-    if not matches:
-        failed = "".join(f" {failure.source} cannot say what waits: {failure.error}." for failure in contents.failures)
-        raise UnknownItem(f"Nothing waits under the id {text!r}.{failed}", hint="`deepwork inbox` lists what waits.")
-    if len(matches) > 1:
-        some = ", ".join(item.id for item in matches[:5])
-        raise ArgumentError(f"{text!r} is the beginning of {len(matches)} ids: {some}", hint="Give more of it.")
-    return matches[0]
+# What is asked for
 
 
 def _asked(action: InboxAction) -> str | None:

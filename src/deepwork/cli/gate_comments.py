@@ -1,0 +1,128 @@
+"""`deepwork gate comments` and `deepwork gate prune`: what people say of reported files, and what is kept of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from deepwork import __version__
+from deepwork.commands.options import json_option, path_option, session_id_argument
+from deepwork.commands.terminal import say, say_json
+from deepwork.documents.sarif import SarifResult, sarif_log
+from deepwork.errors import StateError
+from deepwork.models.sessions import Session
+from deepwork.paths.contents import MAX_DAYS
+from deepwork.project.project import Project
+from deepwork.project.session_access import read_session, with_sessions
+from deepwork.text import one_line, visible
+
+OPEN = ("open", "changed", "outdated")
+RULES = {
+    "must": {"says": "A person asks for a change.", "cure": "Change it, or answer in notes.", "level": "error"},
+    "could": {"says": "A person suggests a change.", "cure": "Change it, or answer in notes.", "level": "warning"},
+}
+
+
+@click.command(epilog="Example: deepwork gate comments 3f2a --format github")
+@session_id_argument
+@click.argument("step_id", required=False)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "github", "sarif"]),
+    default="md",
+    show_default=True,
+    help="md for people, github for annotations of GitHub Actions, sarif for editors and forges.",
+)
+@path_option
+def comments(session_id: str, step_id: str | None, form: str, root: str) -> None:
+    """Print the open comments of people on reported files, each at its place in the newest attempt."""
+    project = Project(root)
+    session = read_session(project, session_id)
+    found = [*_open_comments(project, session, step_id)]
+    if form == "sarif":
+        say_json(sarif_log(map(_result, found), RULES, root=project.workspace.root, version=__version__))
+    for comment in found if form != "sarif" else ():
+        say(_annotation(comment) if form == "github" else _item(comment))
+    if not found:
+        say("No comment is open.", err=True)
+
+
+@click.command()
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=click.FloatRange(min=0),
+    default=float(MAX_DAYS),
+    help="Remove what was kept last before so many days (default: 30).",
+)
+@path_option
+@json_option
+def prune(older_than: float, root: str, as_json: bool) -> None:
+    """Remove kept contents of attempts that no open step needs."""
+    project = Project(root)
+    removed = with_sessions(project, lambda _: project.pieces().prune(older_than=older_than))
+    if as_json:
+        say_json({"removed": removed})
+        return
+    say(f"{removed} {'content' if removed == 1 else 'contents'} removed")
+
+
+def _open_comments(project: Project, session: Session, step_id: str | None) -> Iterator[dict[str, Any]]:
+    step_ids = [*session.step_progress] if step_id is None else [step_id]
+    if step_id is not None and step_id not in session.step_progress:
+        raise StateError(f"Session {session.session_id!r} has not begun a step {step_id!r}")
+    pieces = project.pieces()
+    for name in step_ids:
+        piece = with_sessions(project, partial(_piece, pieces, session.session_id, name))
+        yield from (comment for comment in piece["comments"] if comment["state"] in OPEN)
+
+
+async def _piece(pieces: Any, session_id: str, step_id: str, _sessions: Any) -> dict[str, Any]:
+    piece = await pieces.piece(session_id, step_id)
+    return dict(piece.as_json())
+
+
+def _text(comment: dict[str, Any]) -> str:
+    outdated = " (outdated)" if comment["state"] == "outdated" else ""
+    return f"{comment['text'] or 'A replacement is suggested.'}{outdated}"
+
+
+def _result(comment: dict[str, Any]) -> SarifResult:
+    level: Literal["error", "warning"] = "error" if comment["must"] else "warning"
+    place = comment["place"]
+    return SarifResult(
+        rule="must" if comment["must"] else "could",
+        level=level,
+        message=_text(comment),
+        file=Path(comment["file"]),
+        line=place["line"] if place else None,
+        end_line=place["end_line"] if place else None,
+    )
+
+
+def _annotation(comment: dict[str, Any]) -> str:
+    """Return an annotation of GitHub Actions; nothing in it can begin another one."""
+    place = comment["place"]
+    line = f",line={place['line']}" if place else ""
+    level = "error" if comment["must"] else "notice"
+    return f"::{level} file={_property(comment['file'])}{line}::{_escaped(_text(comment))}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _item(comment: dict[str, Any]) -> str:
+    place = comment["place"]
+    line = f":{place['line']}" if place else ""
+    must = "must" if comment["must"] else "could"
+    return f"- [ ] `{one_line(comment['file'])}{line}` {comment['id']}, {must}: {visible(_text(comment))}"

@@ -1,0 +1,169 @@
+"""`deepwork inbox review` and comments in a file: what a person writes in an editor becomes comments on lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import anyio
+import pytest
+
+from deepwork.builtin.people.comments_file import read_text
+from deepwork.errors import ArgumentError
+from deepwork.paths.contents import Contents
+from deepwork.paths.user_folders import user_state_dir
+from deepwork.testing import review, step
+
+pytestmark = pytest.mark.anyio
+
+DONE = {"a.md": "a.md"}
+WRITTEN = """\
+Good on the whole
+# this is left out
+a.md:2 must Why two?
+    and why here
+a.md:1-2 could: One line
+```suggestion
+# One and two
+```
+other.md:1 is no file of this work
+"""
+
+
+@pytest.fixture
+async def waits(project):
+    """A project whose step `a` waits for a person, with its agent."""
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    project.write("a.md", "One\nTwo\x1b[31m\n")
+    async with project.agent(external_runner="person") as agent:
+        agent.session_id = (await agent.start())["session_id"]
+        await agent.finish(DONE)
+        yield agent
+
+
+@pytest.fixture
+def editor(monkeypatch, tmp_path):
+    """Have the user's editor write a text."""
+
+    def write(text):
+        (tmp_path / "written").write_text(text)
+        script = tmp_path / "editor"
+        script.write_text(f'#!/bin/sh\ncp "{tmp_path}/written" "$1"\ntouch -d "1 minute" "$1"\n')
+        script.chmod(0o755)
+        monkeypatch.setenv("EDITOR", str(script))
+        monkeypatch.setenv("VISUAL", str(script))
+        monkeypatch.setenv("PAGER", "cat")
+
+    return write
+
+
+def test_what_is_written_is_comments_and_what_was_said_of_the_whole():
+    said = read_text(WRITTEN, ["a.md"])
+    assert said.text == "Good on the whole"
+    assert said.comments == [
+        {"file": "a.md", "line": 2, "text": "Why two?\n    and why here", "must": True},
+        {
+            "file": "a.md",
+            "line": 1,
+            "end_line": 2,
+            "text": "One line\nother.md:1 is no file of this work",
+            "must": False,
+            "suggestion": "# One and two",
+        },
+    ]
+
+
+@pytest.mark.parametrize("text", ["```suggestion\nx\n```\n", "a.md:1 No\n```suggestion\nx\n"])
+def test_a_suggestion_without_a_comment_or_an_end_is_refused(text):
+    with pytest.raises(ArgumentError, match="line "):
+        read_text(text, ["a.md"])
+
+
+async def test_a_person_reads_the_work_and_comments_on_it_in_their_editor(waits, at_terminal, editor):
+    editor(WRITTEN)
+    shown, code = await at_terminal("inbox", "review", waits.session_id)
+    assert code == 0, shown
+    assert "     1  One\n     2  Two\\x1b[31m\n" in shown
+    reply = await waits.finish(DONE)
+    assert "Good on the whole" in reply["feedback"]
+    assert [comment["line"] for comment in reply["comments"]] == [2, 1]
+    assert "+# One and two" in reply["comments"][1]["suggestion"]
+
+
+async def test_an_empty_file_changes_nothing(waits, at_terminal, editor, stored):
+    editor("# nothing\n\n")
+    before = stored()
+    shown, code = await at_terminal("inbox", "review", waits.session_id)
+    assert (code, "nothing was changed" in shown) == (0, True)
+    assert stored() == before
+
+
+async def test_what_was_written_in_vain_is_kept(waits, at_terminal, editor):
+    editor("a.md:9 No\n")
+    shown, code = await at_terminal("inbox", "review", waits.session_id)
+    assert code == 1
+    assert "is not in attempt 1" in shown
+    kept = anyio.Path(next(word for word in shown.split() if "review-" in word).rstrip("."))
+    assert await kept.read_text() == "a.md:9 No\n"
+    await kept.unlink()
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+async def test_an_answer_takes_comments_of_a_file(waits, at_terminal, tmp_path, as_json):
+    comments = [{"file": "a.md", "line": 2, "text": "Why two?", "must": True}]
+    file = tmp_path / "comments"
+    file.write_text(json.dumps(comments) if as_json else "a.md:2 must Why two?\n")
+    shown, code = await at_terminal("inbox", "answer", waits.session_id, "changes", "--comments", str(file))
+    assert code == 0, shown
+    assert (await waits.finish(DONE))["comments"][0]["text"] == "Why two?"
+
+
+async def test_no_program_reviews(waits, deepwork, editor):
+    editor(WRITTEN)
+    assert "Only a person may review" in await deepwork("inbox", "review", waits.session_id, code=1)
+
+
+@pytest.fixture
+async def commented(waits, at_terminal, editor, project):
+    editor("a.md:1 must %One,\n::error::two\na.md:2 could Two?\n")
+    await at_terminal("inbox", "review", waits.session_id)
+    project.write("a.md", "Zero\nOne\nTwo\x1b[31m\n")
+    await waits.finish(DONE, notes="c1: I will")
+    return waits.session_id
+
+
+async def test_open_comments_are_printed_at_their_places_in_the_newest_attempt(commented, run):
+    github = run("gate", "comments", commented, "--format", "github").stdout
+    assert github == "::error file=a.md,line=2::%25One,%0A::error::two\n::notice file=a.md,line=3::Two?\n"
+    sarif = json.loads(run("gate", "comments", commented, "a", "--format", "sarif").stdout)
+    results = sarif["runs"][0]["results"]
+    places = [result["locations"][0]["physicalLocation"]["region"]["startLine"] for result in results]
+    assert ([result["level"] for result in results], places) == (["error", "warning"], [2, 3])
+    assert "- [ ] `a.md:3` c2, could: Two?\n" in run("gate", "comments", commented).stdout
+
+
+async def test_a_comment_whose_line_is_gone_has_no_line(waits, at_terminal, editor, project, run):
+    editor("a.md:2 Two?\n")
+    await at_terminal("inbox", "review", waits.session_id)
+    project.write("a.md", "One\n")
+    await waits.finish(DONE)
+    github = run("gate", "comments", waits.session_id, "--format", "github").stdout
+    assert github == "::notice file=a.md::Two? (outdated)\n"
+
+
+async def test_contents_are_kept_for_their_owner_and_removed_once_no_open_step_needs_them(
+    waits, project, run, at_terminal
+):
+    contents = Contents(user_state_dir(os.environ), project.root)
+    [file] = user_state_dir(os.environ).glob("attempts/*/*")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    os.utime(file, (0, 0))
+    assert run("gate", "prune").stdout == "0 contents removed\n"  # the step is open
+    await at_terminal("inbox", "answer", waits.session_id, "pass")
+    await waits.finish(DONE)
+    os.utime(file, (time.time(), time.time()))
+    assert run("gate", "prune").stdout == "0 contents removed\n"  # it is new
+    assert json.loads(run("gate", "prune", "--older-than", "0", "--json").stdout) == {"removed": 1}
+    assert contents.size == 0
