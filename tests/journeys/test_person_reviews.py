@@ -215,3 +215,14 @@ async def test_a_review_that_nobody_makes_is_overdue_and_stays_one(by_person, ag
         assert (item.urgency == 1, "overdue" in item.what) == (state == "overdue", state == "overdue")
         await project.close()
     assert (await agent.finish(DONE))["status"] == "needs_work"
+
+
+async def test_more_comments_than_a_reply_has_room_for_are_in_a_file(agent, desk, by_person):
+    await agent.finish(DONE)
+    comments = [{"file": "a.md", "line": 1 + number % 10, "text": f"Text {number}"} for number in range(60)]
+    await desk.pieces().decide(agent.session_id, "a", "changes", None, comments, ADA)
+    reply = await agent.finish(DONE)
+    assert [comment["text"] for comment in reply["comments"]] == [f"Text {number}" for number in range(50)]
+    [notice] = [notice for notice in reply["notices"] if "60 comments" in notice]
+    file = by_person.root / notice.rpartition(" in ")[2].rstrip(".")
+    assert [comment["text"] for comment in json.loads(file.read_text())] == [f"Text {number}" for number in range(60)]

@@ -302,7 +302,7 @@ class Engine:
         review = Review(self.gate, self.sessions, session, completion, work, is_strict=is_strict, now=self._now)
         if not work.gives_verdicts:
             return await review.without_verdicts(copied)
-        people = PersonReviews(self.sessions, self.gate.keeper, self._now)
+        people = PersonReviews(self.sessions, self.gate.keeper, self._workspace, self._now)
         submitted = await people.read(session, work, completion.notes, copied)
         if submitted and submitted.decision:
             return await people.told(session, work, submitted, submitted.decision)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anyio import to_thread
 
+from deepwork.errors import StorageError
 from deepwork.gate.decision import Decision, DecisionKind
 from deepwork.gate.keeping import Keeper
 from deepwork.gate.snapshot import Snapshot, copy_name
@@ -16,6 +18,8 @@ from deepwork.models.history import EventKind
 from deepwork.models.replies import PersonComment, WaitsFor
 from deepwork.models.sessions import Session
 from deepwork.paths.contents import MAX_FILE
+from deepwork.paths.folder import Folder
+from deepwork.paths.workspace import Workspace
 from deepwork.sessions.attempts import Reported, attempts_of
 from deepwork.sessions.comments import Comment, CommentState, ContentOf, Placing, answers_in, comments_of
 from deepwork.sessions.decisions import answered
@@ -24,6 +28,8 @@ from deepwork.sessions.manager import StateManager
 from deepwork.sessions.transitions import told_comments
 
 _HOW = "Answer comments in notes, one line `ID: answer` each."
+# So many comments are in one reply; an agent pays for every word.
+MAX_TOLD = 50
 _AGAIN = "Then call finished_step again."
 
 
@@ -52,11 +58,15 @@ class PersonReviews:
     Args:
         sessions: The sessions.
         keeper: Has the contents of earlier attempts; None if none are kept.
+        workspace: The project.
         now: Returns the time.
     """
 
-    def __init__(self, sessions: StateManager, keeper: Keeper | None, now: Callable[[], str]) -> None:
+    def __init__(
+        self, sessions: StateManager, keeper: Keeper | None, workspace: Workspace, now: Callable[[], str]
+    ) -> None:
         self._sessions = sessions
+        self._workspace = workspace
         self._keeper = keeper
         self._now = now
 
@@ -90,7 +100,11 @@ class PersonReviews:
 
         session, _ = await self._sessions.update_upgraded(session, note)
         told = [_told(comment, submitted.suggestions.get(comment.id)) for comment in new]
-        return session, replace(decision, comments=tuple(told))
+        if len(told) <= MAX_TOLD:
+            return session, replace(decision, comments=tuple(told))
+        where = await to_thread.run_sync(self._written, session.session_id, told)
+        notice = f"{len(told):,} comments, the first {MAX_TOLD} here; read all of them in {where}."
+        return session, replace(decision, comments=tuple(told[:MAX_TOLD]), notices=(*decision.notices, notice))
 
     def _read(self, session: Session, work: Work, notes: str | None, copied: Snapshot) -> Submitted:
         attempts = attempts_of(session, work.step.id)
@@ -118,6 +132,22 @@ class PersonReviews:
             feedback = [] if not is_same else [verdict.feedback for verdict in last.decided]
             return replace(submitted, decision=_asked_for(feedback, unmet, is_same=is_same))
         return submitted
+
+    def _written(self, session_id: str, told: Sequence[PersonComment]) -> str:
+        """Write more comments than a reply has room for where the agent can read them.
+
+        Raises:
+            StorageError: They could not be written.
+        """
+        path = self._workspace.state_dir / f"comments_{session_id}.json"
+        content = json.dumps([comment.model_dump(mode="json") for comment in told], indent=1, ensure_ascii=False)
+        try:
+            self._workspace.prepare_state_dir()
+            with Folder.open(path.parent, inside=self._workspace.root) as folder:
+                folder.replace(path.name, content.encode())
+        except OSError as error:
+            raise StorageError(f"The comments could not be written: {error.strerror}", hint="Call again.") from error
+        return self._workspace.shown(path)
 
     def _content(self, attempts: Sequence[Reported], number: int, copied: Snapshot) -> ContentOf:
         by_number = {reported.number: reported for reported in attempts}

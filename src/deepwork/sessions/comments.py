@@ -14,7 +14,7 @@ from enum import StrEnum
 from deepwork.models.history import CommentAnswered, CommentResolved, Note, Verdict
 from deepwork.models.sessions import Session
 from deepwork.sessions.attempts import attempts_of
-from deepwork.sessions.lines import Held, Place, found, lines_of, moves
+from deepwork.sessions.lines import Held, Moves, Place, found, lines_of, moves
 
 # The content of a file of an attempt, as far as it is kept here.
 ContentOf = Callable[[int, str], bytes | None]
@@ -116,6 +116,7 @@ class Placing:
 
     content: ContentOf
     _lines: dict[tuple[int, str], tuple[bytes, ...] | None] = field(default_factory=dict)
+    _moves: dict[tuple[int, int, str], Moves] = field(default_factory=dict)
 
     def placed(self, comment: Comment, attempts: Sequence[int]) -> Comment:
         """Return a comment with its place in the last of these attempts."""
@@ -132,7 +133,8 @@ class Placing:
                 place = found(new, Held(anchor.lines, anchor.before, anchor.after)) if anchor else None
                 is_changed = False
             elif place is not None and place.end_line <= len(old):
-                between = moves(old, new)
+                key = number, attempt, comment.file
+                between = self._moves[key] = self._moves.get(key) or moves(old, new)
                 same = between.same(place)
                 is_changed = is_changed or same is None
                 place = same or between.around(place)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
 # So many lines before and after a comment are kept with it.
 CONTEXT = 3
+# So many lines together are the same ones, even if each of them is there more than once.
+MANY = 4
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def replaced(path: str, content: bytes, place: Place, text: str) -> str:
     new = [line.encode() + ending for line in text.split("\n")] if text else []
     if new and text.endswith("\n"):
         new.pop()
-    if new and last == len(old) and not content.endswith(b"\n"):
+    if new and new[-1] != ending and last == len(old) and not content.endswith(b"\n"):
         new[-1] = new[-1].removesuffix(ending)
     start, end = max(0, first - CONTEXT), min(len(old), last + CONTEXT)
     shown = [b" " + line for line in old[start:first]]
@@ -107,50 +108,27 @@ class Moves:
 
     def around(self, place: Place) -> Place | None:
         """Return the lines that stand between the neighbours of these, where they were changed; None if none do."""
-        before = next((line for line in reversed(self.to[: place.line - 1]) if line is not None), -1)
-        after = next((line for line in self.to[place.end_line :] if line is not None), self.length)
+        above = (self.to[index] for index in range(place.line - 2, -1, -1))
+        below = (self.to[index] for index in range(place.end_line, len(self.to)))
+        before = next((line for line in above if line is not None), -1)
+        after = next((line for line in below if line is not None), self.length)
         return Place(before + 2, after) if after > before + 1 else None
 
 
-@lru_cache(maxsize=256)
-def moves(old: tuple[bytes, ...], new: tuple[bytes, ...]) -> Moves:
-    """Find the lines of a text in another one."""
+def moves(old: Sequence[bytes], new: Sequence[bytes]) -> Moves:
+    """Find the lines of a text in another one: those that are there once, and between two of them again."""
     to: list[int | None] = [None] * len(old)
     gaps = [(0, len(old), 0, len(new))]
     while gaps:
-        gap = gaps.pop()
-        gaps += _between(old, new, _ends(old, new, gap, to), to)
-    return Moves(_confirmed(to, len(new)), len(new))
+        start, end, new_start, new_end = gap = gaps.pop()
+        if old[start:end] == new[new_start:new_end]:
+            to[start:end] = range(new_start, new_end)
+        else:
+            gaps += _between(old, new, gap, to)
+    return Moves(tuple(_confirmed(to, old, new)), len(new))
 
 
 Gap = tuple[int, int, int, int]
-
-
-def _ends(old: Sequence[bytes], new: Sequence[bytes], gap: Gap, to: list[int | None]) -> Gap:
-    """Match the equal lines at both ends of a gap, except for those that could belong to either end."""
-    start, end, new_start, new_end = gap
-    length, new_length = end - start, new_end - new_start
-    shorter = min(length, new_length)
-    head = 0
-    while head < shorter and old[start + head] == new[new_start + head]:
-        head += 1
-    tail = 0
-    while tail < shorter and old[end - 1 - tail] == new[new_end - 1 - tail]:
-        tail += 1
-    if head == length == new_length:
-        tail = 0
-    elif head + tail > shorter:
-        head, tail = shorter - tail, shorter - head
-        for index in range(head):
-            to[start + index] = new_start + index
-        for index in range(tail):
-            to[end - 1 - index] = new_end - 1 - index
-        return end, end, new_end, new_end  # what is left was doubled, or was one of several: nobody knows which
-    for index in range(head):
-        to[start + index] = new_start + index
-    for index in range(tail):
-        to[end - 1 - index] = new_end - 1 - index
-    return start + head, end - tail, new_start + head, new_end - tail
 
 
 def _between(old: Sequence[bytes], new: Sequence[bytes], gap: Gap, to: list[int | None]) -> list[Gap]:
@@ -190,22 +168,32 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _confirmed(to: Sequence[int | None], new_length: int) -> tuple[int | None, ...]:
-    """Keep a line only if it stands next to the same line as before, or to the same end of the text."""
-    return tuple(
-        place
-        if place is not None
-        and (_next_to(to, index, place, -1, new_length) or _next_to(to, index, place, 1, new_length))
-        else None
-        for index, place in enumerate(to)
-    )
+def _confirmed(to: Sequence[int | None], old: Sequence[bytes], new: Sequence[bytes]) -> list[int | None]:
+    """Keep lines that stand together as before: with one that both texts have once, at an end, or many of them.
+
+    A line that was removed and one that is equal to it elsewhere could be confused otherwise.
+    """
+    counts, new_counts = Counter(old), Counter(new)
+    kept: list[int | None] = [None] * len(to)
+    for run in _runs(to):
+        first, last = to[run.start], to[run.stop - 1]
+        is_at_end = (run.start == 0 and first == 0) or (run.stop == len(to) and last == len(new) - 1)
+        has_own = any(counts[old[index]] == 1 == new_counts[old[index]] for index in run)
+        if is_at_end or len(run) >= MANY or (has_own and len(run) > 1):
+            kept[run.start : run.stop] = to[run.start : run.stop]
+    return kept
 
 
-def _next_to(to: Sequence[int | None], index: int, place: int, step: int, new_length: int) -> bool:
-    other, other_place = index + step, place + step
-    if not 0 <= other < len(to):
-        return not 0 <= other_place < new_length
-    return to[other] == other_place
+def _runs(to: Sequence[int | None]) -> Iterator[range]:
+    """Yield the longest stretches of lines that still stand one below the other."""
+    start = 0
+    for index in range(1, len(to) + 1):
+        before = to[index - 1]
+        if index < len(to) and before is not None and to[index] == before + 1:
+            continue
+        if before is not None:
+            yield range(start, index)
+        start = index
 
 
 def _digest(line: bytes) -> str:
