@@ -28,6 +28,10 @@ STOPS = ("stops", "--count", "4", "--within", "20")
         pytest.param([*SOAK], id="soak on stdio"),
         pytest.param([*SOAK, "--transport", "http"], id="soak on HTTP"),
         pytest.param(["clock", "--injected"], id="clock"),
+        pytest.param(
+            ["reviews", "--count", "3", "--comments", "100", "--kills", "4", "--races", "5"],
+            id="reviews",
+        ),
         pytest.param(["notifications", "--count", "6", "--within", "30"], id="notifications"),
     ],
 )

@@ -18,6 +18,7 @@ from kills import kills
 from notifications import notifications
 from planted import BUGS, planted
 from power import power
+from reviews import reviews
 from servers import TRANSPORTS
 from soak import soak
 from stops import stops
@@ -55,6 +56,18 @@ def kills_command(count: int, transport: str, store: str, seed: int) -> None:
 def deliveries_command(count: int, killed: int, seed: int) -> None:
     """Send texts to agents while servers are killed: each text is in the next request, and repeated only if marked."""
     sys.exit(deliveries(count, killed, seed))
+
+
+@main.command("reviews")
+@click.option("--count", default=200, show_default=True, help="How many reviews.")
+@click.option("--comments", default=2000, show_default=True, help="How many comments each.")
+@click.option("--attempts", default=5, show_default=True, help="How often the work of each is reported.")
+@click.option("--kills", "killed", default=100, show_default=True, help="How many servers and people to kill.")
+@click.option("--races", default=500, show_default=True, help="How often two people decide at once.")
+@seed_option
+def reviews_command(count: int, comments: int, attempts: int, killed: int, races: int, seed: int) -> None:
+    """Comment on texts that agents edit: none is lost, told twice or on a wrong line; of two people one decides."""
+    sys.exit(reviews(count, comments, attempts, killed, races, seed))
 
 
 @main.command("notifications")

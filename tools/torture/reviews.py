@@ -1,0 +1,298 @@
+"""People review texts that agents edit, while servers and people are killed; and two people decide at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from edited import EditedText
+from report import Progress, Report
+from servers import Server
+
+from deepwork.api import project_at
+from deepwork.errors import ItemChanged
+from deepwork.ports.inbox import Answerer
+from deepwork.testing import DeepworkProject, Gone, review, step
+
+PERSON = Answerer(user="torture", terminal="/dev/pts/0")
+FILE = "text.txt"
+OUTPUTS = {FILE: FILE}
+DECIDES = """
+import json, sys, anyio
+from deepwork.api import project_at
+from deepwork.ports.inbox import Answerer
+
+async def decide():
+    desk = project_at(sys.argv[1])
+    print("now", flush=True)
+    by = Answerer(user="torture", terminal="/dev/pts/0")
+    await desk.pieces().decide(sys.argv[2], "a", "changes", None, json.load(open(sys.argv[3])), by)
+    await desk.close()
+
+anyio.run(decide)
+"""
+
+
+class Agent:
+    """An agent whose server may be killed at any call, which it then makes again."""
+
+    def __init__(self, root: Path, dice: random.Random) -> None:
+        self._root = root
+        self._dice = dice
+        self._wire = Server(root)
+        self.kills = 0
+
+    def call(self, tool: str, *, killed: bool = False, **arguments: Any) -> dict[str, Any]:
+        """Call a tool; if the server is to be killed meanwhile, call it twice."""
+        if killed:
+            answer = self._wire.send("tools/call", name=tool, arguments=arguments)
+            time.sleep(self._dice.random() * 0.15)
+            self._wire.kill()
+            with suppress(Gone):
+                answer.result(10)
+            self._wire = Server(self._root)
+            self.kills += 1
+        answer = self._wire.request("tools/call", name=tool, arguments=arguments)["result"]
+        text = str(answer["content"][0]["text"])
+        if answer.get("isError"):
+            raise RuntimeError(f"{tool}: {text}")
+        reply: dict[str, Any] = json.loads(text)
+        return reply
+
+    def close(self) -> None:
+        """End the server."""
+        self._wire.close()
+
+
+class Reviewed:
+    """One step under review: its text, its comments, and what its agent was told."""
+
+    def __init__(self, project: DeepworkProject, agent: Agent, dice: random.Random, attempts: int) -> None:
+        self._project = project
+        self._agent = agent
+        self._dice = dice
+        self._share = dice.choice((0.01, 0.03, 0.06))
+        self.text = EditedText(dice, dice.randint(200, 600))
+        self.attempts = attempts
+        self.written: dict[str, tuple[int, int, int]] = {}  # attempt, first line, last line
+        self.told: Counter[str] = Counter()
+        self.broken: list[str] = []
+        project.write(FILE, self.text.content)
+        started = agent.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
+        self.session = started["begin_step"]["session_id"]
+
+    def run(self, comments: int, kills: int) -> None:
+        """Report, comment and edit, attempt by attempt, with so many kills."""
+        killed = {*self._dice.sample(range(2 * self.attempts), min(kills, 2 * self.attempts))}
+        notes: str | None = None
+        for attempt in range(1, self.attempts + 1):
+            reply = self._report(notes, killed=2 * attempt - 2 in killed)
+            if "waits_for" not in reply or reply.get("comments"):
+                self.broken.append(f"{self.session}: attempt {attempt} was answered by {json.dumps(reply)[:200]}")
+            if attempt == self.attempts:
+                return
+            share = comments // (self.attempts - 1)
+            items = [self._comment() for _ in range(share)]
+            self._decide(items, killed=2 * attempt - 1 in killed)
+            new = self._known(attempt, items)
+            reply = self._report(notes)
+            told = [comment["id"] for comment in self._all_told(reply)]
+            self.told.update(told)
+            if sorted(told) != sorted(new):
+                self.broken.append(
+                    f"{self.session}: of attempt {attempt} {len(told)} comments were told, not {len(new)}"
+                )
+            self.text.edit(self._share)
+            self._project.write(FILE, self.text.content)
+            notes = "\n".join(f"{comment_id}: seen" for comment_id in new)
+
+    def piece(self) -> dict[str, Any]:
+        """Read the piece of work as pages do."""
+        return dict(anyio.run(partial(_piece, self._project.root, self.session)).as_json())
+
+    def _report(self, notes: str | None, *, killed: bool = False) -> dict[str, Any]:
+        more = {"notes": notes} if notes else {}
+        return self._agent.call("finished_step", killed=killed, outputs=OUTPUTS, session_id=self.session, **more)
+
+    def _comment(self) -> dict[str, Any]:
+        lines = len(self.text.lines)
+        first = self._dice.randint(1, lines)
+        last = min(lines, first + self._dice.choice((0, 0, 0, 1, 3)))
+        must = self._dice.random() < 0.5
+        return {"file": FILE, "line": first, "end_line": last, "text": f"No {self._dice.random()}", "must": must}
+
+    def _decide(self, items: list[dict[str, Any]], *, killed: bool) -> None:
+        """Ask for changes; who is killed while they do it looks whether they have, and does it again if not."""
+        if killed:
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(items, file)
+                file.flush()
+                command = [sys.executable, "-c", DECIDES, str(self._project.root), self.session, file.name]
+                person = subprocess.Popen(command, stdout=subprocess.PIPE)
+                assert person.stdout
+                person.stdout.readline()
+                time.sleep(self._dice.random() * 0.3)
+                person.kill()
+                person.wait()
+                person.stdout.close()
+            self._agent.kills += 1
+            if self.piece()["waiting"] is None:
+                return
+        anyio.run(partial(_decide, self._project.root, self.session, "changes", items))
+
+    def _known(self, attempt: int, items: list[dict[str, Any]]) -> list[str]:
+        """Note the comments that were written just now; what is missing or doubled is lost."""
+        comments = [comment for comment in self.piece()["comments"] if comment["attempt"] == attempt]
+        expected = [(item["line"], item["end_line"], item["text"]) for item in items]
+        if [(comment["line"], comment["end_line"], comment["text"]) for comment in comments] != expected:
+            self.broken.append(f"{self.session}: {len(comments)} of {len(items)} comments are there")
+        for comment in comments:
+            self.written[comment["id"]] = attempt, comment["line"], comment["end_line"]
+        return [comment["id"] for comment in comments]
+
+    def _all_told(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
+        for notice in reply.get("notices", ()):
+            if " comments, the first " in notice:
+                path = notice.rpartition(" in ")[2].rstrip(".")
+                told: list[dict[str, Any]] = json.loads((self._project.root / path).read_text())
+                return told
+        return list(reply.get("comments", ()))
+
+
+async def _piece(root: Path, session: str) -> Any:
+    desk = project_at(root)
+    try:
+        return await desk.pieces().piece(session, "a")
+    finally:
+        await desk.close()
+
+
+async def _decide(root: Path, session: str, action: str, comments: list[dict[str, Any]]) -> None:
+    desk = project_at(root)
+    try:
+        await desk.pieces().decide(session, "a", action, None, comments, PERSON)
+    finally:
+        await desk.close()
+
+
+def reviews(count: int, comments: int, attempts: int, kills: int, races: int, seed: int) -> int:
+    """Hold so many reviews, and so many races of two people."""
+    dice = random.Random(seed)
+    report = Report(
+        f"{count} reviews with {comments:,} comments over {attempts} attempts, {kills} kills, {races} races"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = f"{folder}/state"
+        os.environ["XDG_CONFIG_HOME"] = f"{folder}/config"
+        project = DeepworkProject(Path(folder) / "project")
+        project.write_job(steps=[step("a", outputs=_declared(), reviews=[review()])])
+        project.write(".deepwork/config.yml", "quality_gate: {runner: person}\n")
+        agent = Agent(project.root, dice)
+        facts: Counter[str] = Counter()
+        broken: dict[str, list[str]] = {"broken": [], "wrong": [], "lost": [], "twice": [], "races": []}
+        progress = Progress("reviews", count)
+        for number in range(count):
+            share = kills * (number + 1) // count - kills * number // count
+            one = Reviewed(project, agent, dice, attempts)
+            one.run(comments, share)
+            _checked(one, facts, broken)
+            progress.step()
+        _races(project, agent, races, broken["races"])
+        agent.close()
+    report.fact("comments", facts["comments"])
+    report.fact("whose lines survived", facts["survived"])
+    report.fact("of them still on their lines", facts["placed"])
+    report.fact("kills", agent.kills)
+    report.promise("lost", broken["lost"])
+    report.promise("on a wrong line", broken["wrong"])
+    report.promise("told twice", broken["twice"])
+    report.promise("answers that were not right", broken["broken"])
+    report.promise("percent still on their lines, less than 95", int(facts["placed"] < 0.95 * facts["survived"]))
+    report.promise("races with another end than one decision", broken["races"])
+    return report.finish()
+
+
+def _declared() -> dict[str, Any]:
+    return {FILE: {"type": "file", "description": "The text", "required": True}}
+
+
+def _checked(one: Reviewed, facts: Counter[str], broken: dict[str, list[str]]) -> None:
+    """Compare where the comments stand with where their lines are."""
+    piece = one.piece()
+    states = {comment["id"]: comment for comment in piece["comments"]}
+    broken["broken"] += one.broken
+    broken["lost"] += [comment_id for comment_id in one.written if not one.told[comment_id]]
+    broken["lost"] += [comment_id for comment_id in one.written if comment_id not in states]
+    broken["twice"] += [comment_id for comment_id, times in one.told.items() if times > 1]
+    for comment_id, (attempt, first, last) in one.written.items():
+        lines = one.text.versions[attempt - 1][first - 1 : last]
+        true = one.text.where([number for number, _ in lines], [text for _, text in lines])
+        comment = states[comment_id]
+        place = comment["place"] if comment["state"] == "open" else None
+        facts["comments"] += 1
+        facts["survived"] += true is not None
+        facts["placed"] += place is not None and place["line"] == true
+        if place and place["line"] != true:
+            broken["wrong"].append(f"{one.session} {comment_id}: on line {place['line']}, not on {true}")
+
+
+def _races(project: DeepworkProject, agent: Agent, count: int, broken: list[str]) -> None:
+    """Have two people decide at the same moment, one of them passing and one asking for changes."""
+    session = ""
+    progress = Progress("races", count)
+    for number in range(count):
+        project.write(FILE, f"Race {number}\n")
+        if not session:
+            started = agent.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
+            session = started["begin_step"]["session_id"]
+        agent.call("finished_step", outputs=OUTPUTS, session_id=session)
+        ends = _race(project.root, session)
+        reply = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
+        is_passed = reply["status"] == "workflow_complete"
+        winners = [action for action, error in ends.items() if error is None]
+        told = [error for error in ends.values() if isinstance(error, ItemChanged)]
+        if len(winners) != 1 or len(told) != 1 or (winners[0] == "pass") != is_passed:
+            broken.append(f"race {number}: {ends} ended with {reply['status']}")
+        if is_passed:
+            session = ""
+        progress.step()
+
+
+def _race(root: Path, session: str) -> dict[str, Exception | None]:
+    ends: dict[str, Exception | None] = {}
+    start = threading.Barrier(2)
+
+    async def answer(action: str) -> None:
+        desk = project_at(root)
+        try:
+            [item] = [item for item in (await desk.inbox().items(PERSON)).items if item.id == f"sessions:{session}.a"]
+            await anyio.to_thread.run_sync(start.wait)
+            await desk.inbox().answer(item.id, action, "Both at once", PERSON, state=item.state)
+        finally:
+            await desk.close()
+
+    def decide(action: str) -> None:
+        try:
+            anyio.run(answer, action)
+            ends[action] = None
+        except Exception as error:  # noqa: BLE001 - it is compared with the one that there may be
+            ends[action] = error
+
+    people = [threading.Thread(target=decide, args=(action,)) for action in ("pass", "changes")]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    return ends
