@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +19,7 @@ from deepwork.engine.choice import chosen_names
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs, unread_inputs
 from deepwork.engine.people import PersonReviews
+from deepwork.engine.pieces import pruned
 from deepwork.engine.replies import Replies, ReplyContext, begin_step
 from deepwork.engine.reports import (
     Reading,
@@ -34,6 +36,7 @@ from deepwork.engine.traces import describe_call
 from deepwork.errors import RunnerUnavailable, StateError, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
+from deepwork.gate.keeping import Keeper
 from deepwork.gate.snapshot import Snapshot
 from deepwork.gate.work import Reviewers, Work
 from deepwork.jobs.catalogue import Catalogue
@@ -307,7 +310,14 @@ class Engine:
         if submitted and submitted.decision:
             return await people.told(session, work, submitted, submitted.decision)
         session, decision = await self._reviews.share(review, work.key(copied.originals), call, copied)
+        await self._prune(self.gate.keeper)
         return await people.told(session, work, submitted, decision) if submitted and decision else (session, decision)
+
+    async def _prune(self, keeper: Keeper | None) -> None:
+        """Remove old contents now and then; that none can be removed must not hold up an agent."""
+        if keeper and keeper.is_due():
+            with suppress(StateError):
+                await pruned(self.sessions, keeper)
 
     async def _admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""

@@ -162,13 +162,7 @@ class Pieces:
 
     async def prune(self, *, older_than: float = MAX_DAYS) -> int:
         """Remove kept contents that no open step needs, the oldest first, and return how many were removed."""
-        store = await self._sessions.store()
-        needed: set[str] = set()
-        for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
-            with suppress(CorruptSession):
-                session = await store.load(summary.session_id)
-                needed.update(_needed(session) if session else ())
-        return await to_thread.run_sync(partial(self._keeper.contents.prune, needed, older_than=older_than))
+        return await pruned(self._sessions, self._keeper, older_than=older_than)
 
     # Drafts
 
@@ -283,6 +277,22 @@ class Pieces:
             "where": elsewhere,
             "secret": kept.secret,
         }
+
+
+async def pruned(sessions: StateManager, keeper: Keeper, *, older_than: float = MAX_DAYS) -> int:
+    """Remove kept contents that are old or too many, but none that an open step needs; return how many.
+
+    A session that cannot be read could need any of them, so with one nothing is removed.
+    """
+    store = await sessions.store()
+    needed: set[str] = set()
+    for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
+        try:
+            session = await store.load(summary.session_id)
+        except CorruptSession:
+            return 0
+        needed.update(_needed(session) if session else ())
+    return await to_thread.run_sync(partial(keeper.contents.prune, needed, older_than=older_than))
 
 
 def _needed(session: Session) -> Iterator[str]:

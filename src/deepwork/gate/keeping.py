@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from deepwork.paths.contents import MAX_ATTEMPT, MAX_FILE, Contents
 
 # So many files of one attempt are listed.
 MAX_FILES = 1000
+PRUNED_EVERY = 3600.0
 _SNIFFED = 8192
 _FORMS = {".md": "markdown", ".markdown": "markdown", ".csv": "csv", ".tsv": "csv", ".json": "json"}
 # What a browser shows of these cannot run anything.
@@ -43,10 +46,20 @@ class Keeper:
     def __init__(self, contents: Contents, *, always: bool = False) -> None:
         self.contents = contents
         self._always = always
+        self._written: int | None = None  # since old contents were removed; None before anything was kept
+        self._pruned_at = -math.inf
 
     def wants(self, work: Work) -> bool:
         """True if what is reported for a step is kept."""
         return self._always or any(reviewer.waits for several in work.reviewers.values() for reviewer in several)
+
+    def is_due(self) -> bool:
+        """True if old contents are to be removed now: once an hour in which any were kept, and after so many bytes."""
+        now = time.monotonic()
+        if self._written is None or (now < self._pruned_at + PRUNED_EVERY and self._written < MAX_ATTEMPT):
+            return False
+        self._written, self._pruned_at = 0, now
+        return True
 
     def keep(self, work: Work, copied: Snapshot) -> list[KeptFile]:
         """Keep the copies, and return what is known of each. It reads and writes files.
@@ -68,6 +81,7 @@ class Keeper:
                 yield KeptFile(path=path, digest=digest, output=None if path in inputs else output)
                 continue
             room -= size if is_kept else 0
+            self._written = (self._written or 0) + (size if is_kept else 0)
             yield KeptFile(
                 path=path,
                 digest=digest,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from hashlib import sha256
 
 import anyio
 import pytest
@@ -167,3 +168,40 @@ async def test_contents_are_kept_for_their_owner_and_removed_once_no_open_step_n
     assert run("gate", "prune").stdout == "0 contents removed\n"  # it is new
     assert json.loads(run("gate", "prune", "--older-than", "0", "--json").stdout) == {"removed": 1}
     assert contents.size == 0
+
+
+async def test_old_contents_go_by_themselves_and_those_of_open_steps_stay(waits, project):
+    [kept] = user_state_dir(os.environ).glob("attempts/*/*")
+    old = kept.with_name("0" * 64)
+    old.write_text("of a step that is over")
+    for file in (kept, old):
+        os.utime(file, (0, 0))
+    project.write("a.md", "Other work\n")
+    async with project.agent(external_runner="person") as agent:  # a server looks once an hour
+        await agent.finish(DONE, session_id=waits.session_id)
+    assert not old.exists()
+    assert kept.exists()
+
+
+def test_of_too_many_contents_the_oldest_go_and_none_that_are_needed(tmp_path):
+    contents, digests = Contents(tmp_path / "state", tmp_path), []
+    for number in range(4):
+        source = tmp_path / f"{number}"
+        source.write_bytes(b"%d" % number * 100)
+        digests.append(f"sha256:{sha256(source.read_bytes()).hexdigest()}")
+        assert contents.keep(digests[-1], source)
+        [file] = (tmp_path / "state").rglob(digests[-1].removeprefix("sha256:"))
+        os.utime(file, (time.time() - 100 + number,) * 2)
+    assert contents.prune({digests[0]}, total=250) == 2
+    assert [contents.read(digest) is not None for digest in digests] == [True, False, False, True]
+
+
+def test_a_content_that_is_no_longer_what_its_name_says_is_none(tmp_path):
+    contents, source = Contents(tmp_path / "state", tmp_path), tmp_path / "a"
+    source.write_bytes(b"a")
+    digest = f"sha256:{sha256(b'a').hexdigest()}"
+    assert contents.keep(digest, source)
+    [file] = (tmp_path / "state").rglob(digest.removeprefix("sha256:"))
+    file.write_bytes(b"b")
+    assert contents.read(digest) is None
+    assert contents.read("sha256:../../etc/passwd") is None
