@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from deepwork.jobs.reader import JobReader
     from deepwork.models import history
     from deepwork.models.jobs import Job, JobFile, Step, StepOutput, Workflow
-    from deepwork.models.reviews import (
-        CriterionResult, HandedBack, NeedsWork, Passed, ReviewRequest, Usage, Verdict, Waiting,
-    )
+    from deepwork.models.reviews import CriterionResult, HandedBack, NeedsWork, Passed, ReviewRequest, Usage, Verdict
     from deepwork.models.sessions import Session, SessionStatus, SessionSummary
     from deepwork.paths.folder import Folder
     from deepwork.paths.paths import read_regular
@@ -64,8 +62,8 @@ __all__ = [
     "Rehearsal", "Report", "ResourceSpec", "ReviewRequest", "ReviewRunner", "ReviewRunnerSpec", "RunnerError",
     "RunnerTimeout", "RunnerUnavailable", "Said", "Session", "SessionStatus", "SessionSummary", "Spent",
     "StaleSession", "StateStore", "StateStoreSpec", "Step", "StepOutput", "StorageError", "ToolCall", "ToolError",
-    "ToolSet", "ToolSpec", "TransportSpec", "TrustedCommand", "UnknownSession", "Usage", "Verdict", "Waiting",
-    "Workflow", "Workspace", "allowed_environment", "at_most", "history", "open_context", "open_project", "parse_job",
+    "ToolSet", "ToolSpec", "TransportSpec", "TrustedCommand", "UnknownSession", "Usage", "Verdict", "Workflow",
+    "Workspace", "allowed_environment", "at_most", "history", "open_context", "open_project", "parse_job",
     "project_at", "read_regular", "read_verdict", "run_program", "same", "same_verdict", "standing_in", "things",
     "verdict_schema", "waiting_steps",
 ]
@@ -85,7 +83,7 @@ _NAMES = {
     "jobs.reader": "JobReader",
     "models": "history",
     "models.jobs": "Job JobFile Step StepOutput Workflow",
-    "models.reviews": "CriterionResult HandedBack NeedsWork Passed ReviewRequest Usage Verdict Waiting",
+    "models.reviews": "CriterionResult HandedBack NeedsWork Passed ReviewRequest Usage Verdict",
     "models.sessions": "Session SessionStatus SessionSummary",
     "paths.folder": "Folder",
     "paths.paths": "read_regular",
@@ -131,7 +129,7 @@ _MOVED_NAMES = {
     "models.history": "HistoryEntry",
     "models.jobs": "Review",
     "models.replies": "AbortedWorkflow BeginStep FinishedStep StartedWorkflow WorkflowList",
-    "models.reviews": "ReviewTask",
+    "models.reviews": "ReviewTask Waiting",
     "models.sessions": "SCHEMA_VERSION StepProgress StepStatus",
     "models.standing": "MAX_HEAD read_head Standing WaitingStep WaitKind",
     "paths.folder": "FileBeside",

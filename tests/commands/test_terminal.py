@@ -258,7 +258,6 @@ def test_no_command_writes_to_the_terminal_by_itself():
     del found["commands/terminal.py"]
     assert {module: names for module, names in found.items() if names} == {
         "builtin/authoring/new.py": ["file.write"],
-        "builtin/demo/acts.py": ["agent.write"] * 3,
         "builtin/clients/hook.py": ["click.echo"],
         "builtin/demo/acts.py": ["agent.write"] * 3,
         "builtin/http/app.py": ["sys.stderr.write", "sys.stderr.write"],  # the server's address, and that it ends

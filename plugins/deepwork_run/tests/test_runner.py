@@ -414,7 +414,7 @@ async def test_no_agent_is_started_for_a_session_that_a_person_has_paused(runs, 
 async def test_a_pause_ends_the_agent_after_its_call_and_its_end_starts_the_next(runs, project, monkeypatch):
     monkeypatch.setattr(runner_module, "LOOK_SECONDS", 0.01)
     person = Answerer(terminal="/dev/pts/1")
-    interventions = Project(project.root).interventions()
+    interventions = project_at(project.root).interventions()
     stopped_in_call = []
 
     async def paused(agent, task):

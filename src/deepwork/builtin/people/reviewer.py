@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from deepwork.api import ReviewRequest, ReviewRunner, Waiting
+from deepwork.api import ReviewRequest, ReviewRunner
+from deepwork.models.reviews import Waiting
 
 NAME = "person"
 WAITS = (

@@ -10,9 +10,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deepwork.api import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewRunner, Verdict, Waiting
+from deepwork.api import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewRunner, Verdict
 from deepwork.errors import DeepWorkError
-from deepwork.models.reviews import ReviewTask
+from deepwork.models.reviews import ReviewTask, Waiting
 from deepwork.testing.contracts.contract import Contract
 from deepwork.testing.samples import a_request
 
