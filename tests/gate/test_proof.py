@@ -122,12 +122,13 @@ async def test_a_project_can_only_raise_it_and_needs_no_trust(reviewed, gate, de
 
 async def test_the_usual_proof_is_one_more_run_and_one_control(reviewed, gate):
     """A gate that has refused broken work before is asked first about what has to be read."""
-    runs = reviewed.root.parent / "runs"
-    script = f"echo x >> {runs}; {HONEST}"
+    runs, honest = reviewed.root.parent / "runs", reviewed.root.parent / "honest"
+    script = f"echo x >> {runs}; cmp -s a.md {honest}"  # it refuses every change, whichever the user's secret chooses
     counts = []
     for number in range(2):
         chosen = gate(script, folder="project")
         reviewed.write("a.md", f"The work of 12 people, {number}\n")
+        honest.write_bytes((reviewed.root / "a.md").read_bytes())
         await finished(reviewed, chosen)
         counts.append(runs.read_text().count("x"))
         runs.unlink()
