@@ -173,10 +173,11 @@ def worker(url: str, kind: str, name: str, numbers: tuple[float, ...]) -> None:
 
 @main.command("duplicates")
 @click.option("--count", default=1000, show_default=True, help="How many calls to send twice.")
+@store_option
 @seed_option
-def duplicates_command(count: int, seed: int) -> None:
+def duplicates_command(count: int, store: str, seed: int) -> None:
     """Send every call twice: each may count once, and both get the same reply."""
-    sys.exit(duplicates(count, seed))
+    sys.exit(duplicates(count, store, seed))
 
 
 @main.command("faults")
@@ -188,10 +189,11 @@ def faults_command(*, quick: bool) -> None:
 
 @main.command("amnesia")
 @click.option("--count", default=200, show_default=True, help="How many random workflows.")
+@store_option
 @seed_option
-def amnesia_command(count: int, seed: int) -> None:
+def amnesia_command(count: int, store: str, seed: int) -> None:
     """Have an agent that forgets everything after each call complete random workflows."""
-    sys.exit(amnesia(count, seed))
+    sys.exit(amnesia(count, store, seed))
 
 
 if __name__ == "__main__":

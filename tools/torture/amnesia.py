@@ -12,6 +12,7 @@ from typing import Any
 from report import Report
 from sample_project import Project, inconsistencies, stored_sessions
 from servers import Server, answer_text, tracebacks
+from stores import Store, opened_store
 
 from deepwork.models.sessions import Session
 from deepwork.testing import Refused, review, step
@@ -67,12 +68,12 @@ class Agent:
 class World:
     """A project with random jobs, and two servers, either of which may answer or vanish."""
 
-    def __init__(self, root: Path, seed: int) -> None:
-        self.project = Project(root)
+    def __init__(self, root: Path, seed: int, store: Store) -> None:
+        self.project = Project(root, store)
         self._root = root
         self._dice = random.Random(seed)
         self._agent = Agent(root, self._dice)
-        self._servers = [Server(root), Server(root)]
+        self._servers = [self._new_server(), self._new_server()]
         self.counts: Counter[str] = Counter()
         self.complaints: list[str] = []
         self.stuck: list[str] = []
@@ -131,9 +132,12 @@ class World:
         place = self._dice.randrange(2)
         if self._dice.random() < 0.04:
             self._dice.choice([Server.kill, Server.close])(self._servers[place])
-            self._servers[place] = Server(self._root)
+            self._servers[place] = self._new_server()
             self.counts["replaced"] += 1
         return self._servers[place]
+
+    def _new_server(self) -> Server:
+        return Server(self._root, env=self.project.store.env)
 
     def _write_job(self, name: str) -> list[str]:
         """Write a job with random steps and three workflows; return the names of those to nest."""
@@ -194,11 +198,14 @@ def shortcomings(session: Session) -> list[str]:
     return wrong
 
 
-def amnesia(count: int, seed: int) -> int:
+def amnesia(count: int, store: str, seed: int) -> int:
     """Wipe an agent's memory after every call, and say what it could not complete."""
-    report = Report(f"amnesia: an agent that remembers nothing, {count} random workflows, seed {seed}")
-    with tempfile.TemporaryDirectory(prefix="deepwork-amnesia-") as folder:
-        world = World(Path(folder), seed)
+    report = Report(f"amnesia: an agent that remembers nothing, {count} random workflows ({store}), seed {seed}")
+    with (
+        tempfile.TemporaryDirectory(prefix="deepwork-amnesia-") as folder,
+        opened_store(store, Path(folder)) as opened,
+    ):
+        world = World(Path(folder), seed, opened)
         for number in range(count):
             world.live_through(number)
         world.close()

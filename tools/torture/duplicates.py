@@ -10,6 +10,7 @@ from typing import Any
 from report import Report
 from sample_project import ENTRIES, inconsistencies, make_project, stored_sessions
 from servers import Server, tracebacks
+from stores import opened_store
 
 from deepwork.testing import Refused, result_of
 from deepwork.testing.wire import PATIENCE
@@ -18,15 +19,18 @@ WAYS = ("at once", "one after the other", "to two servers at once")
 STEPS = [step for primary, *members in ENTRIES for step in (*members, primary)]
 
 
-def duplicates(count: int, seed: int) -> int:
+def duplicates(count: int, store: str, seed: int) -> int:
     """Send calls twice, and say whether that made a difference."""
-    report = Report(f"duplicates: {count:,} finished_step calls with step_id, each sent twice, seed {seed}")
+    report = Report(f"duplicates: {count:,} finished_step calls with step_id, each sent twice ({store}), seed {seed}")
     sent: Counter[str] = Counter()
     differing: list[str] = []
     refused: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="deepwork-duplicates-") as folder:
-        project = make_project(Path(folder))
-        servers = (Server(project.root), Server(project.root))
+    with (
+        tempfile.TemporaryDirectory(prefix="deepwork-duplicates-") as folder,
+        opened_store(store, Path(folder)) as opened,
+    ):
+        project = make_project(Path(folder), opened)
+        servers = (Server(project.root, env=opened.env), Server(project.root, env=opened.env))
         while sum(sent.values()) < count:
             start = {"goal": "twice", "job_name": "demo", "workflow_name": "main"}
             session_id = servers[0].call("start_workflow", **start)["begin_step"]["session_id"]

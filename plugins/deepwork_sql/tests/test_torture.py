@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
         ("feed", "--writers", "4", "--seconds", "5"),
         ("kills", "--count", "4", "--transport", "mixed"),
         ("contention", "--servers", "2", "--changes", "100", "--seconds", "90"),
+        ("duplicates", "--count", "30"),
+        ("amnesia", "--count", "2"),
     ],
     ids=" ".join,
 )
