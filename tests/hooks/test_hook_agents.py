@@ -14,7 +14,8 @@ from deepwork.errors import NameClash, UnknownSession
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.ports.agent import Agent, AgentSpec, Ended
-from deepwork.programs.processes import end_marked, running_program
+from deepwork.programs.marked import end_marked
+from deepwork.programs.processes import running_program
 from deepwork.project.project import Project
 from deepwork.project.stores import open_store
 from deepwork.sessions.standing import calls_of, standing_of, waits_of
@@ -128,7 +129,7 @@ class TestRunningPrograms:
 
     async def test_this_process_and_those_above_it_are_spared(self, monkeypatch):
         name, value = next(iter(os.environ.items()))
-        monkeypatch.setattr("deepwork.programs.processes._processes", lambda: [os.getpid(), os.getppid()])
+        monkeypatch.setattr("deepwork.programs.marked._processes", lambda: [os.getpid(), os.getppid()])
         assert end_marked(name, value) == []
 
 

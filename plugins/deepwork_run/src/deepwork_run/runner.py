@@ -35,7 +35,7 @@ from deepwork.ports.agent import (
     Limited,
     Spent,
 )
-from deepwork.programs.processes import end_marked
+from deepwork.programs.marked import end_marked
 from deepwork.project.opened import OpenedProject
 from deepwork.sessions.standing import calls_of, standing_of
 from deepwork.text import one_line
