@@ -80,7 +80,7 @@ release: $(READY)  ## Rehearse the release VERSION=1.2.3; with WRITE=1 commit an
 
 figures: $(READY)  ## Measure what the docs promise
 	$(BIN)/python -m bench --figures tokens,orchestration,authoring
-	$(BIN)/python plugins/deepwork_run/tests/cuts.py
+	$(BIN)/python tools/torture runs cuts
 
 reference: $(READY)  ## Write what is derived: signatures and rules into docs/reference, the extras of the core
 	$(BIN)/python tools/signatures.py

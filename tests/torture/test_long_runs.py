@@ -33,6 +33,7 @@ STOPS = ("stops", "--count", "4", "--within", "20")
             id="reviews",
         ),
         pytest.param(["notifications", "--count", "6", "--within", "30"], id="notifications"),
+        pytest.param(["runs", "spending", "--count", "3"], id="spending of runs"),
     ],
 )
 def test_every_promise_is_kept(torture, arguments):
@@ -116,5 +117,5 @@ def test_a_server_that_believes_its_clock_is_noticed(torture, tmp_path):
 def test_the_command_lists_its_long_runs(torture):
     code, text = torture("--help")
     assert code == 0
-    for name in ("power", "contention", "stops", "soak", "clock", "planted"):
+    for name in ("power", "contention", "stops", "soak", "clock", "planted", "runs"):
         assert name in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import click
 from amnesia import amnesia
@@ -47,6 +48,18 @@ def main() -> None:
 def kills_command(count: int, transport: str, store: str, seed: int) -> None:
     """Kill servers at random moments: nothing acknowledged may be lost."""
     sys.exit(kills(count, transport, store, seed))
+
+
+@main.command("runs")
+@click.argument("scenario", type=click.Choice(["cuts", "resume", "spending", "idle"]))
+@click.option("--count", default=100, show_default=True, help="How many runs.")
+@seed_option
+def runs_command(scenario: str, count: int, seed: int) -> None:
+    """Cut runs of agents at random requests: each completes, and what it has spent is counted once. Needs node."""
+    sys.path.append(str(Path(__file__).parents[2] / "plugins" / "deepwork_run" / "tests"))  # its scripted vendors
+    from runs import SCENARIOS
+
+    sys.exit(SCENARIOS[scenario](count, seed))
 
 
 @main.command("deliveries")

@@ -1,6 +1,6 @@
 """What runs have counted against what scripted programs have printed, over random histories of spending.
 
-    python plugins/deepwork_run/tests/cuts.py spending
+    python tools/torture runs spending
 
 A history is one run: Claude Code or Codex is played by a program, started up to three times, cut at random, with
 requests in parts and twice, usage that comes late or never, caches and requests beside the conversation. Each third

@@ -1,4 +1,4 @@
-"""What a run has counted is what the programs have printed, to the token; more histories: `cuts.py spending`."""
+"""What a run has counted is what the programs have printed, to the token; more: `tools/torture runs spending`."""
 
 from __future__ import annotations
 

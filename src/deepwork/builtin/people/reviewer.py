@@ -16,5 +16,5 @@ class PersonReviewer(ReviewRunner):
     """Never judges: it names the item of the inbox where the person does."""
 
     async def review(self, request: ReviewRequest) -> Waiting:
-        """Say where the step waits."""
+        """Return where the step waits."""
         return Waiting(f"sessions:{request.session_id}.{request.step_id}", WAITS)

@@ -1,11 +1,6 @@
-"""Runs, measured with the real Claude Code and Codex from npm, scripted models and no account.
+"""Runs of agents, cut at random points, with the real Claude Code and Codex from npm, scripted models and no account.
 
-    python plugins/deepwork_run/tests/cuts.py cuts    a job of 12 steps, cut at random points
-    python plugins/deepwork_run/tests/cuts.py resume  the same cuts, and the client's own resume in place of the runner
-    python plugins/deepwork_run/tests/cuts.py idle    what a runner takes while it waits
-    python plugins/deepwork_run/tests/cuts.py spending  what is counted, against what scripted programs print
-
-`cuts` kills the CLI, its server or the runner with SIGKILL, has a vendor refuse for three seconds, closes its
+A cut kills the CLI, its server or the runner with SIGKILL, has a vendor refuse for three seconds, closes its
 connections, or has it say that the context is full, which headless programs do not compact; the vendor that begins
 changes at every sixth. Each run has to complete, with each step once.
 """
@@ -21,16 +16,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import anyio
-import click
+from report import Report
 from scripted_vendor import Vendor
 from spending import histories
 from splintr import Tokenizer
@@ -38,25 +31,16 @@ from splintr import Tokenizer
 from deepwork.api import ToolCall, open_project
 from deepwork.testing import DeepworkProject, step
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 STEPS = [f"s{number}" for number in range(12)]
 CUTS = ("cli", "server", "runner", "limit", "network", "context")
 SECONDS = 240
 RESET = 3
+MOST_TOKENS = 1500
 PROMPT = (
     'Call finished_step with session_id="{session_id}", step_id="?", outputs={{}}, and report one step after the other.'
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure."""
-
-    figure: str
-    goal: str
-    measured: str
-    reached: bool
 
 
 class Scene:
@@ -206,14 +190,16 @@ class Book:
         self.pauses: list[float] = []
         self.problems: list[str] = []
 
-    def rows(self, count: int, title: str) -> Iterator[Row]:
-        """Return what the table says."""
-        complete = f"{self.counts['complete']} of {count}; {self.counts['cut']} were cut before their end"
-        yield Row(title, "all complete", complete, self.counts["complete"] == count)
+    def tell(self, report: Report, count: int) -> None:
+        """Report what was measured."""
+        report.fact("runs cut before their end", self.counts["cut"])
+        report.promise("runs completed", self.counts["complete"], count)
         for name in ("steps repeated", "calls before a reset", "usage counted twice"):
-            yield Row(name, "0", str(self.counts[name]), not self.counts[name])
-        most = max(self.prompts, default=0)
-        yield Row("tokens of the prompt to go on (o200k)", "1,500", f"at most {most:,}", most <= 1500)
+            report.promise(name, self.counts[name])
+        report.fact("tokens of the longest prompt to go on (o200k)", max(self.prompts, default=0))
+        report.promise(f"prompts of more than {MOST_TOKENS:,} tokens", sum(one > MOST_TOKENS for one in self.prompts))
+        report.fact("seconds from an end to the next start, at most", f"{max(self.pauses, default=0):.2f}")
+        report.promise("starts of the next agent after more than 1 s", sum(pause > 1 for pause in self.pauses))
 
 
 def wait_for_request(scene: Scene, process: subprocess.Popen[bytes], chance: random.Random, end: float) -> int:
@@ -236,8 +222,9 @@ def end_refusal(vendor: Vendor, until: float, kind: str, process: subprocess.Pop
     return early
 
 
-def cuts(count: int = 100, seed: int = 1) -> Iterator[Row]:
-    """Runs of a job, each cut at a random point."""
+def cuts(count: int, seed: int) -> int:
+    """Cut runs of a job, each at a random point."""
+    report = Report(f"runs: a job of {len(STEPS)} steps, each run cut at a random request, seed {seed}")
     programs, chance, book = node_programs(), random.Random(seed), Book()
     for number in range(count):
         kind, first = CUTS[number % len(CUTS)], ("claude", "codex")[number // len(CUTS) % 2]
@@ -260,11 +247,8 @@ def cuts(count: int = 100, seed: int = 1) -> Iterator[Row]:
             where = f"{kind:8} {first:7} at request {wanted:2}"
             print(f"{number + 1:3}  {where}  {'ok' if code == 0 else 'NOT'}{told}", file=sys.stderr, flush=True)
             scene.close()
-    yield from book.rows(count, f"runs cut, seed {seed}")
-    pauses = sorted(book.pauses)
-    middle = pauses[len(pauses) // 2] if pauses else 0.0
-    text = f"{middle:.2f} s in the middle, at most {max(pauses, default=0):.2f} s of {len(pauses)}"
-    yield Row("an agent has ended, the next is started", "1 s", text, max(pauses, default=0) <= 1)
+    book.tell(report, count)
+    return report.finish()
 
 
 def count_run(scene: Scene, book: Book, code: int | None) -> str:
@@ -288,8 +272,9 @@ def count_run(scene: Scene, book: Book, code: int | None) -> str:
     return "" if code == 0 else f": code {code}, last step {done[-1:]}"
 
 
-def resume(count: int = 20, seed: int = 1) -> Iterator[Row]:
-    """The same cuts, with a loop that starts the client's own resume again until the session is complete."""
+def resume(count: int, seed: int) -> int:
+    """Make the same cuts, with a loop that starts the client's own resume again until the session is complete."""
+    report = Report(f"runs: the client's own resume in place of the runner, seed {seed}")
     programs, chance, book = node_programs(), random.Random(seed), Book()
     kinds = [kind for kind in CUTS if kind != "runner"]
     for number in range(count):
@@ -319,22 +304,26 @@ def resume(count: int = 20, seed: int = 1) -> Iterator[Row]:
             where = f"{kind:8} {first:7} at request {wanted:2}"
             print(f"{number + 1:3}  {where}  {status}", file=sys.stderr, flush=True)
             scene.close()
-    complete = f"{book.counts['complete']} of {count}; {book.counts['cut']} were cut"
-    yield Row(f"the client's own resume, seed {seed}", "", complete, reached=True)
-    yield Row("calls before a reset", "", str(book.counts["calls before a reset"]), reached=True)
-    yield Row("tokens sent to go on, about", "", f"up to {max(book.prompts, default=0):,}", reached=True)
+    report.fact("runs cut before their end", book.counts["cut"])
+    report.fact("runs completed", book.counts["complete"])
+    report.fact("calls before a reset", book.counts["calls before a reset"])
+    report.fact("tokens sent to go on, about, at most", max(book.prompts, default=0))
+    return report.finish()
 
 
-def spending(count: int = 500, seed: int = 1) -> Iterator[Row]:
-    """Random histories of spending, against the programs' own books."""
+def spending(count: int, seed: int) -> int:
+    """Compare what is counted with the programs' own books, over random histories of spending."""
+    report = Report(f"runs: histories of spending against scripted programs, seed {seed}")
     counts = histories(count, seed)
-    equal = f"{counts['equal']} of {count} to the token and cent; {counts['tokens']:,} tokens"
-    yield Row(f"histories of spending, seed {seed}", "all equal", equal, counts["equal"] == count)
-    yield Row("stopped later than the request", "0", str(counts["stopped late"]), not counts["stopped late"])
+    report.fact("tokens", counts["tokens"])
+    report.promise("histories counted to the token and cent", counts["equal"], count)
+    report.promise("runs stopped later than the request", counts["stopped late"])
+    return report.finish()
 
 
-def idle() -> Iterator[Row]:
-    """A runner that waits for an hour."""
+def idle(_count: int, _seed: int) -> int:
+    """Measure a runner that waits for an hour."""
+    report = Report("runs: a runner that waits for a limit")
     programs = node_programs()
     with tempfile.TemporaryDirectory() as folder:
         scene = Scene(Path(folder), programs)
@@ -355,8 +344,9 @@ def idle() -> Iterator[Row]:
         runner.kill()
         runner.wait()
         scene.close()
-    measured = f"{share:.2%} of a core, {private:.0f} MiB private"
-    yield Row("a runner that waits", "0.5 %, 30 MiB", measured, share <= 0.005 and private <= 30)
+    report.fact("share of a core; goal 0.5 %", f"{share:.2%}")
+    report.fact("private MiB; goal 30", f"{private:.0f}")
+    return report.finish()
 
 
 def node_programs() -> str:
@@ -381,20 +371,4 @@ def used(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-FIGURES = {"cuts": cuts, "resume": resume, "spending": spending}
-
-
-@click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]…", type=click.Choice([*FIGURES, "idle"]))
-@click.option("--runs", default=100, show_default=True, help="How many runs each but `idle` makes.")
-@click.option("--seed", default=1, show_default=True, help="The same seed cuts at the same points.")
-def main(names: tuple[str, ...], runs: int, seed: int) -> None:
-    """Measure these, or all; a figure that is missed is shown as missed."""
-    for name in names or (*FIGURES, "idle"):
-        for row in idle() if name == "idle" else FIGURES[name](runs, seed):
-            result = "ok" if row.reached else "missed"
-            click.echo(f"{row.figure:<38}  {row.goal:<26}  {row.measured:<58}  {result}")
-
-
-if __name__ == "__main__":
-    main()
+SCENARIOS = {"cuts": cuts, "resume": resume, "spending": spending, "idle": idle}
