@@ -18,7 +18,7 @@ PROMPT = "Do what the model says"
 # first turn wait for the server.
 CODEX = ["codex", "exec", "--dangerously-bypass-hook-trust", "-c", "mcp_servers.deepwork.required=true", PROMPT]
 # With a named model, the Gemini CLI does not ask another one which to take.
-GEMINI = ["gemini", "-m", "gemini-2.5-pro", "--approval-mode", "yolo", "-p", PROMPT]
+GEMINI = ["gemini", "-m", "gemini-2.5-pro", "--approval-mode", "yolo", f"--prompt={PROMPT}"]
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ class ClientDesk:
         )
         return done.stdout
 
-    def work(self) -> str:
+    def work(self, *options: str) -> str:
         """Let the client's model work on a prompt until it stops, and return what the client prints."""
-        return self.run(*(CODEX if self.client == "codex" else GEMINI))
+        command = CODEX if self.client == "codex" else GEMINI
+        return self.run(*command[:-1], *options, command[-1])
 
 
 def _codex(home: Path, project: Path, url: str) -> None:

@@ -32,13 +32,24 @@ class Model:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                turn = model.next_turn(body) if body.get("tools") else {"text": "ok"}  # the rest is small talk
+                if "error" in turn:
+                    self.refuse(turn["error"])
+                    return
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()
-                turn = model.next_turn(body) if body.get("tools") else {"text": "ok"}  # the rest is small talk
                 with suppress(ConnectionError):
                     for event in _events(turn):
                         self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+            def refuse(self, error: dict[str, Any]) -> None:
+                content = json.dumps({"type": "error", "error": error}).encode()
+                self.send_response(429)
+                self.send_header("x-should-retry", "false")
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -64,7 +75,7 @@ class Model:
 
 
 def _events(turn: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    usage = {"input_tokens": 1, "output_tokens": 1}
+    usage = {"input_tokens": turn.get("input_tokens", 1), "output_tokens": 1}
     message = {
         "id": f"msg_{uuid.uuid4().hex}",
         "type": "message",

@@ -44,7 +44,7 @@ class ForgetfulModel:
                 messages = body["contents" if is_gemini else "input"]
                 model.requests.append(messages)
                 with suppress(ConnectionError):
-                    for event in _gemini(messages) if is_gemini else model.events(messages):
+                    for event in model.gemini(messages) if is_gemini else model.events(messages):
                         name = f"event: {event['type']}\n" if "type" in event else ""
                         self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
 
@@ -56,6 +56,13 @@ class ForgetfulModel:
     def events(self, messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """Write the next turn for Codex."""
         return _responses(_turn(messages, self.calls))
+
+    def gemini(self, messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """Write the next turn for the Gemini CLI: a workflow is started, and that is all."""
+        parts = [part for message in messages for part in message.get("parts", [])]
+        if any("functionResponse" in part for part in parts):
+            return _gemini({"text": "The end"})
+        return _gemini({"functionCall": {"name": "mcp_deepwork_start_workflow", "args": ARGUMENTS}})
 
     @property
     def has_result(self) -> bool:
@@ -73,26 +80,39 @@ class ForgetfulModel:
 
 
 class ScriptedCodexModel(ForgetfulModel):
-    """Answers the requests of Codex with these calls, one after the other, and then with the end.
+    """Answers the requests of Codex or the Gemini CLI with these calls, one after the other, and then with the end.
 
     Attributes:
         before: Called with the number of each request, before it is answered.
+        tokens: What each request is said to have read.
     """
 
-    def __init__(self, calls: Sequence[dict[str, Any]], before: Callable[[int], None]) -> None:
+    def __init__(self, calls: Sequence[dict[str, Any]], before: Callable[[int], None], tokens: int = 1) -> None:
         super().__init__()
         self._calls = [*calls]
         self._before = before
+        self._tokens = tokens
 
     def events(self, messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        """Write the next turn."""
+        """Write the next turn for Codex; a request for a summary gets one."""
         self._before(len(self.requests))
-        item = None
-        if self._calls:
-            call = self._calls.pop(0)
-            arguments = json.dumps(call.pop("arguments"))
-            item = {"type": "function_call", "id": "fc_1", "call_id": uuid.uuid4().hex, "arguments": arguments, **call}
-        yield from _responses(item)
+        is_summary = "CONTEXT CHECKPOINT COMPACTION" in json.dumps(messages[-1])
+        yield from _responses(None if is_summary else self.next_call(messages), self._tokens)
+
+    def next_call(self, _messages: Sequence[Any]) -> dict[str, Any] | None:
+        """Return the next call; None at the end."""
+        return codex_call(self._calls.pop(0)) if self._calls else None
+
+    def gemini(self, messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """Write the next turn for the Gemini CLI."""
+        self._before(len(self.requests))
+        yield from _gemini({"functionCall": self._calls.pop(0)} if self._calls else {"text": "The end"})
+
+
+def codex_call(call: dict[str, Any]) -> dict[str, Any]:
+    """Write a call as the Responses API does."""
+    about = {"type": "function_call", "id": "fc_1", "call_id": uuid.uuid4().hex}
+    return {**about, **call, "arguments": json.dumps(call["arguments"])}
 
 
 def _turn(messages: Sequence[Any], calls: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any] | None:
@@ -109,24 +129,20 @@ def _turn(messages: Sequence[Any], calls: Sequence[tuple[str, dict[str, Any]]]) 
     return {**call, "namespace": "mcp__deepwork", "name": name, "arguments": json.dumps(arguments)}
 
 
-def _responses(item: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
+def _responses(item: dict[str, Any] | None, tokens: int = 1) -> Iterator[dict[str, Any]]:
     """Write one turn as the Responses API streams it: a call, or the end."""
     if item is None:
         content = [{"type": "output_text", "text": "The end"}]
         item = {"type": "message", "id": f"msg_{uuid.uuid4().hex}", "role": "assistant", "content": content}
-    usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None}
-    response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, "total_tokens": 2}}
+    usage = {"input_tokens": tokens, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None}
+    response = {"id": f"resp_{uuid.uuid4().hex}", "object": "response", "usage": {**usage, "total_tokens": tokens + 1}}
     yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     yield {"type": "response.completed", "response": {**response, "status": "completed", "output": [item]}}
 
 
-def _gemini(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def _gemini(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Write one turn as the Gemini API streams it."""
-    parts = [part for message in messages for part in message.get("parts", [])]
-    part: dict[str, Any] = {"functionCall": {"name": "mcp_deepwork_start_workflow", "args": ARGUMENTS}}
-    if any("functionResponse" in part for part in parts):
-        part = {"text": "The end"}
     content = {"role": "model", "parts": [part]}
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
     yield {

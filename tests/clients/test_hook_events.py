@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from scripted_models import ScriptedCodexModel
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
+LIMIT = {"error": {"type": "rate_limit_error", "message": "This would exceed your rate limit."}}
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/explanation/at-the-next-breath.md"
 SERVER = Path(__file__).parent / "data" / "recording_server.py"
@@ -66,25 +68,34 @@ def test_claude_calls_the_tool_at_these_events(node_clients, tmp_path):
     task = {"description": "d", "prompt": "Say that you are done", "subagent_type": "general-purpose"}
     for turn in ({**START, "input": {}}, failing, {"id": "toolu_task", "tool": "Task", "input": task}):
         model.turns.put(turn)
+    # Without a terminal it would send the first message before the server is there, and not try again.
+    patience = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000", "CLAUDE_CODE_MAX_RETRIES": "0"}
+    desk.environment.update(patience)
+    words = ["claude", "-p", "--allowedTools", "mcp__deepwork,Bash,Task,Agent"]
     try:
-        tools = "mcp__deepwork,Bash,Task,Agent"
-        desk.run("claude", "-p", "--allowedTools", tools, "--", "Do what the model says", url=model.url)
+        desk.run(*words, "--", "Do what the model says", url=model.url)
+        at_a_start = called(log)
+        desk.run(*words, "--continue", "--", "/compact", url=model.url)
+        model.turns.put(LIMIT)
+        with pytest.raises(subprocess.CalledProcessError):
+            desk.run(*words, "--continue", "--", "Go on", url=model.url)
     finally:
         model.close()
-    assert called(log) == next(iter(table()[1].values()))
+    assert "SessionStart" not in at_a_start
+    assert called(log) - {"SessionStart"} == next(iter(table()[1].values()))
 
 
 def test_codex_calls_the_tool_at_these_events(node_clients, tmp_path):
     log = tmp_path / "called"
     start = {"namespace": "mcp__deepwork", "name": "start_workflow", "arguments": {}}
     failing = {"name": "exec_command", "arguments": {"cmd": "exit 3"}}
-    model = ScriptedCodexModel([start, failing], lambda _: None)
+    model = ScriptedCodexModel([start, failing], lambda _: None, tokens=90_000)
     try:
         desk = ClientDesk.make("codex", tmp_path, node_clients, model.url)
         server = f'[mcp_servers.deepwork]\ncommand = "{sys.executable}"\nargs = ["{SERVER}", "{log}"]\n'
         (desk.project / ".codex" / "config.toml").write_text(server)
         (desk.project / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks()}))
-        desk.work()
+        desk.work("-c", "model_auto_compact_token_limit=1000")
     finally:
         model.close()
     assert called(log) == [*table()[1].values()][1]

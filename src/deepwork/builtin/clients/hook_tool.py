@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ NOTHING = "{}"
 # A client waits two seconds. What comes later than this would be lost, so nothing is handed over then.
 SECONDS = 1.5
 MAX_CLIENT_SESSIONS = 1000
+_TRANSCRIPT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$")
 
 
 class HookTool:
@@ -66,7 +68,7 @@ def _event(call: ToolCall, arguments: Mapping[str, Any]) -> HookEvent:
         name=_text(arguments, "event"),
         client="codex" if "codex" in program else CLAUDE,
         session=_text(arguments, "session"),
-        agent=_text(arguments, "agent"),
+        agent=_text(arguments, "agent") or _sub_agent(arguments),
         tool=_text(arguments, "tool"),
         arguments=tool_input if isinstance(tool_input, dict) else {"text": tool_input},
         response=arguments.get("response"),
@@ -80,6 +82,12 @@ def _event(call: ToolCall, arguments: Mapping[str, Any]) -> HookEvent:
 def _text(arguments: Mapping[str, Any], key: str) -> str:
     value = arguments.get(key)
     return value if isinstance(value, str) and not value.startswith("${") else ""
+
+
+def _sub_agent(arguments: Mapping[str, Any]) -> str:
+    """Return the sub-agent of Codex whose transcript is named: its id ends the name, as that of the session does."""
+    match = _TRANSCRIPT.search(_text(arguments, "transcript"))
+    return match[1] if match and match[1] != arguments.get("session") else ""
 
 
 def _parsed(value: Any) -> Any:

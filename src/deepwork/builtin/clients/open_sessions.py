@@ -29,13 +29,22 @@ def what_is_open(own: Sequence[Head], others: Sequence[Head], resume: str) -> st
     # The session that was used last comes with everything, those below it on the stack with where they are.
     for session in reversed(own):
         text = reminder(session)
-        if session is own[-1]:
-            whole = visible_lines(f"{_LEAD}\n\n{resume}")
-            text = whole if len(whole) + 2 <= room else text
+        if session is own[-1] and resume:
+            text = _cut(visible_lines(f"{_LEAD}\n\n{resume}"), room - 2, session)
         if len(text) + 2 <= room:
             parts.insert(0, text)
             room -= len(text) + 2
     return "\n\n".join(parts)
+
+
+def _cut(text: str, room: int, session: Head) -> str:
+    """Return as many lines of a text as there is room for; the last then says how to get the rest."""
+    if len(text) <= room:
+        return text
+    call = f"finished_step(session_id={session.session_id!r}, step_id='?', outputs={{}})"
+    note = f"\n\n[Cut here; {call} tells what the step needs.]"
+    room -= len(note)
+    return text[: max(text.rfind("\n", 0, room), room // 2)] + note
 
 
 def reminder(session: Head) -> str:

@@ -131,6 +131,7 @@ def _application_folder(environment: Environment) -> Path:
 
 
 # The arguments of our tool, with what a client puts in their place. Codex calls nothing where one of them is missing.
+# As `agent_id` of its main agent is, the name of the transcript tells its agents apart.
 HOOK_FIELDS: Mapping[str, Any] = {
     "session": "${session_id}",
     "agent": "${agent_id}",
@@ -141,6 +142,7 @@ HOOK_FIELDS: Mapping[str, Any] = {
     "stop_hook_active": "${stop_hook_active}",
     "trigger": "${trigger}",
     "error": "${error}",
+    "transcript": "${transcript_path}",
 }
 _CLAUDE_EVENTS = (
     HookEvent("SessionStart", None),  # Claude Code has started no server yet
@@ -155,7 +157,7 @@ _CODEX_EVENTS = (
     HookEvent("SessionStart"),
     HookEvent("UserPromptSubmit"),
     HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("tool", "arguments", "response")),
+    HookEvent("PostToolUse", ("tool", "arguments", "response", "transcript")),
     HookEvent("Stop", ("stop_hook_active",)),
 )
 _GEMINI_EVENTS = tuple(HookEvent(name, None) for name in ("SessionStart", "PreCompress", "AfterTool", "AfterAgent"))
