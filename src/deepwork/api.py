@@ -122,7 +122,7 @@ _MOVED_NAMES = {
     "errors": (
         "ArgumentError EmptyWorkflow GitError ItemChanged JobError JobSourceError MissingInstructions "
         "NameClash NoActiveSession OutputError PersonNeeded PluginError PluginLoadError ProgramError "
-        "GateCannotFail MountsRefused "
+        "GateCannotFail MountsRefused RunnerLimited "
         "ProgramFlood ProgramTimeout ReviewExhausted StateError StrictRefusal UnknownItem UnknownJob "
         "UnknownName UnknownOutputs UnknownWorkflow"
     ),
@@ -149,6 +149,7 @@ _MOVED_NAMES = {
     "programs.marked": "end_marked",
     "programs.processes": "Completed open_browser running_program RunningProgram",
     "programs.programs": "find_program",
+    "programs.resets": "reset_time",
     "programs.work_queue": "Piece WorkQueue",
     "project.stores": "open_store",
     "server.apps": "serve_apps",

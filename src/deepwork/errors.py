@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -178,6 +179,21 @@ class RunnerUnavailable(RunnerError):
 
 class GateCannotFail(RunnerUnavailable):
     """The gate passed the work, and also passed it when it was broken; so its pass says nothing."""
+
+
+class RunnerLimited(RunnerError):
+    """The runner is refused by its vendor for a time.
+
+    Args:
+        cause: What the vendor says.
+        until: When the limit ends, if that is known.
+        hint: What helps.
+    """
+
+    def __init__(self, cause: str, *, until: dt.datetime | None = None, hint: str | None = None) -> None:
+        end = f" until {until.astimezone(dt.UTC):%Y-%m-%d %H:%M} UTC" if until else ""
+        super().__init__(f"limited{end}: {cause}", hint=hint)
+        self.until = until
 
 
 class RunnerTimeout(RunnerError):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from deepwork.api import NeedsWork, Passed, Usage
+from deepwork.errors import RunnerError, RunnerLimited
 from deepwork.testing import output, review, step
 
 pytestmark = pytest.mark.anyio
+
+LIMITED = "open, not judged: limited until 2030-01-02 15:04 UTC"
 
 
 @pytest.fixture
@@ -61,12 +65,12 @@ async def test_work_that_is_as_it_was_judged_is_verified_with_its_judges(mixed, 
     standings = {gate["step_id"]: (gate["standing"], gate["judges"]) for gate in session["gates"]}
     assert standings == {
         "a": ("without reviews", []),
-        "b": ("judged", ["judge (opus)"]),
+        "b": ("passed", ["judge (opus)"]),
         "c": ("skipped: there was nothing to judge", []),
-        "d": ("judged", ["judge (opus)"]),
+        "d": ("passed", ["judge (opus)"]),
     }
     shown = await deepwork("sessions", "verify", session["session_id"][:8])
-    assert "ok         b: judged by judge (opus)" in shown
+    assert "ok         b: passed by judge (opus)" in shown
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ async def test_overrides_self_reviews_and_gates_that_were_off_are_exceptions(mix
     }
     async with mixed.agent(enable_quality_gate=False) as agent:
         session_id = await finish_all(agent)
-    off = ["not judged: the quality gate was off"]
+    off = ["without a review: the quality gate was off"]
     assert (await verified(session_id, code=1))[0] == {"b": off, "c": off, "d": off}
 
 
@@ -136,3 +140,27 @@ async def test_a_session_that_is_not_finished_is_an_exception_if_it_is_asked_for
     assert (await verified())[1] == {"verified": True, "sessions": []}
     exceptions, _ = await verified(begin["session_id"], code=1)
     assert exceptions["*"] == ["the session is not finished, but active"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (NeedsWork("No"), "open, needs work"),
+        (RunnerError("away"), "open, not judged"),
+        (RunnerLimited("enough", until=datetime(2030, 1, 2, 15, 4, tzinfo=UTC)), LIMITED),
+    ],
+)
+async def test_of_an_open_step_it_says_how_its_last_review_has_ended(mixed, judge, served, verified, answer, words):
+    async with mixed.agent(served(judge(lambda _: answer))) as agent:
+        begin = await agent.start()
+        await agent.finish({"a.md": "a.md"})
+        await agent.finish({"b.md": "b.md"})
+    assert (await verified(begin["session_id"], code=1))[0]["b"] == [words]
+
+
+async def test_a_judge_that_was_never_tried_on_broken_work_is_told_from_one_that_was(mixed, judge, served, deepwork):
+    async with mixed.agent(served(judge(lambda _: Passed()))) as agent:
+        session_id = await finish_all(agent)
+    words = "by its word: it was not tried on broken work"
+    assert f"judge: {words}" in await deepwork("sessions", "verify", session_id)
+    assert words in await deepwork("gate", "show", session_id)

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +30,7 @@ from deepwork.errors import (
     PersonNeeded,
     ProgramError,
     RunnerError,
+    RunnerLimited,
     StaleSession,
     UnknownItem,
 )
@@ -326,6 +328,15 @@ async def _(project):
     file.write_text(json.dumps({"quality_gate": {"commands": {"ada": command}, "prove": "hold"}}))
     project.write("bad.md", "What it must refuse\n")
     return await reviewed(project, None, plugins=plugin())
+
+
+@provokes("RunnerLimited")
+async def _(project):
+    async def judge():
+        until = datetime(2030, 1, 2, 15, 4, tzinfo=UTC)
+        raise RunnerLimited("Ada has judged enough for today", until=until)
+
+    return await reviewed(project, judge)
 
 
 @provokes("RunnerTimeout")

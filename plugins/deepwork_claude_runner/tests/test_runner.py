@@ -48,6 +48,7 @@ async def test_a_list_of_messages_is_understood_too(reviewed, claude):
 
 
 NOT_LOGGED_IN = {"is_error": True, "terminal_reason": "api_error", "result": "Not logged in · Please run /login"}
+LIMITED = {"is_error": True, "result": "Claude AI usage limit reached|1762953600"}
 OUT_OF_TURNS = {
     "is_error": True,
     "subtype": "error_max_turns",
@@ -64,6 +65,7 @@ def raw(content):
     ("behaviour", "message"),
     [
         ({"mode": "error", "reply": NOT_LOGGED_IN}, "Claude is not logged in: Not logged in · Please run /login"),
+        ({"mode": "error", "reply": LIMITED}, "limited until 2025-11-12 13:20 UTC: Claude AI usage limit reached|"),
         ({"mode": "error", "reply": OUT_OF_TURNS}, "Claude gave up: Reached maximum number of turns (1)"),
         ({"mode": "text", "text": "All fine. " * 100}, "Claude gave no structured answer, but said: All fine."),
         ({"mode": "exit", "code": 7, "stderr": "no such model\n"}, "Claude ended with code 7: no such model"),

@@ -10,12 +10,12 @@ import pytest
 
 from deepwork.api import open_context
 from deepwork.ports.agent import LimitCause, Limited
+from deepwork.programs.resets import reset_time
 from deepwork.testing import AgentContract, PluginContract
 from deepwork_run.agents.claude import ClaudeAgent
 from deepwork_run.agents.codex import WORDS as CODEX_WORDS
 from deepwork_run.agents.codex import CodexAgent
 from deepwork_run.agents.refusals import refusal
-from deepwork_run.agents.resets import reset_time
 from deepwork_run.settings import RunSettings
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -307,8 +307,6 @@ def _say_review(facts: Mapping[str, Any]) -> None:
     for result in facts["criteria"]:
         mark = "✓" if result["passed"] else "✗"
         say_text(f"{result['criterion']}: {result['feedback'] or ''}".rstrip().removesuffix(":"), f"{INDENT}{mark} ")
-    if proof := facts.get("proof"):
-        say(f"{INDENT}{proof_words(**proof)}")
     for finding in facts.get("findings", ()):
         say_text(Finding(**finding).shown, f"{INDENT}→ ")
 
@@ -326,6 +324,9 @@ def _say_entry(entry: HistoryEntry) -> None:
     detail = entry.detail
     if isinstance(detail, history.Verdict):
         _say_review(detail.model_dump())
+        if detail.passed:
+            proof = detail.proof.model_dump() if detail.proof else {"result": None}
+            say(f"{INDENT}{proof_words(**proof)}")
     elif isinstance(detail, history.NoVerdict):
         _say_review({**detail.model_dump(), "passed": None, "feedback": detail.error, "criteria": []})
     elif isinstance(detail, history.Attempt):

@@ -102,7 +102,7 @@ class _Reviews:
             yield from self._open(conclusion.run_each, conclusion.file, f"not judged: {one_line(conclusion.error)}")
             return
         if conclusion.changed:
-            yield from self._open(conclusion.run_each, conclusion.file, "not judged: it changed while it was judged")
+            yield from self._open(conclusion.run_each, conclusion.file, "it changed while it was judged")
             return
         criteria = [answer.criterion for answer in conclusion.criteria]
         for answer in conclusion.criteria:

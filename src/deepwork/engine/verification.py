@@ -12,7 +12,7 @@ from deepwork.gate.work import Portion, Work, portions, verdict_keys
 from deepwork.models.history import Override, SelfReview, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.sessions.definition import is_unchanged
-from deepwork.sessions.standing import Passage, last_report, passage
+from deepwork.sessions.standing import Passage, last_report, passage, review_words
 from deepwork.text import one_line
 
 
@@ -22,7 +22,8 @@ class GateRecord:
 
     Attributes:
         judges: The reviewers, with their models as far as they are known.
-        proofs: Of each judge that was tried on broken work, `judge`, `result` and `grade`.
+        proofs: On what the verdict of each judge rests: `judge`, `result` and `grade`, which are None if the judge was
+            not tried on broken work.
         exceptions: Why it cannot be said that these files were judged; none if it can.
     """
 
@@ -56,7 +57,9 @@ def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord
     ):
         return GateRecord(step_id, how)
     if how is not Passage.JUDGED:
-        return GateRecord(step_id, how, exceptions=(_with_reason(session, step_id, how),))
+        words = review_words(session, step_id) if how is Passage.OPEN else ""
+        reason = f"{how}, {words}" if words else _with_reason(session, step_id, how)
+        return GateRecord(step_id, how, exceptions=(reason,))
     progress = session.step_progress[step_id]
     work = Work(
         session_id=session.session_id,
@@ -80,7 +83,7 @@ def _judged_record(work: Work, fingerprints: Fingerprints, verdicts: list[Verdic
         passed = [verdict for verdict in verdicts if _is_pass(verdict, portion)]
         matching = [verdict for verdict in passed if verdict.key == _key(work, fingerprints, portion, verdict)]
         judges.update(dict.fromkeys(map(_judge, matching)))
-        proofs.update({_judge(verdict): _proof(verdict) for verdict in reversed(matching) if verdict.proof})
+        proofs.update({_judge(verdict): _proof(verdict) for verdict in reversed(matching)})
         if not matching:
             exceptions += _differences(fingerprints, portion, passed)
     return GateRecord(
@@ -138,6 +141,8 @@ def proof_words(result: str | None, grade: str | None = None, **_: object) -> st
             return "seen to refuse this work when it was broken"
         case "cannot_fail":
             return "cannot fail: it also passed the work when it was broken"
+        case None:
+            return "by its word: it was not tried on broken work"
     return "not proved that it can refuse this work"
 
 

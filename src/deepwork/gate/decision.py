@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deepwork.errors import ReviewExhausted, RunnerError, RunnerUnavailable, ToolError
+from deepwork.errors import ReviewExhausted, RunnerError, RunnerLimited, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
 from deepwork.gate.proof import notices as proof_notices
@@ -43,6 +43,9 @@ ASK_USER = (
     "Only the user can fix that; `deepwork doctor` shows how. Tell them, and call finished_step again with the same "
     "outputs when they have."
 )
+
+AGAIN = "Call finished_step again with the same outputs."
+AGAIN_LATER = "Call finished_step again with the same outputs once the limit has ended."
 
 
 class DecisionKind(StrEnum):
@@ -135,10 +138,11 @@ def _no_verdict(judgement: Judgement, limits: Limits, failures: int, notices: tu
         )
         return Decision(DecisionKind.NO_VERDICT, causes, (), notices, error, asks_user=True)
     only_user_can_help = all(isinstance(outcome.error, RunnerUnavailable) for outcome in broken)
+    is_limited = any(isinstance(outcome.error, RunnerLimited) for outcome in broken)
     sentences = [
         f"The reviewer gave no verdict: the work was not judged, and the attempt does not count. {causes}.",
         *cures,
-        ASK_USER if only_user_can_help else "Call finished_step again with the same outputs.",
+        ASK_USER if only_user_can_help else AGAIN_LATER if is_limited else AGAIN,
     ]
     feedback = " ".join(dict.fromkeys(sentences))
     return Decision(DecisionKind.NO_VERDICT, feedback, (), notices, asks_user=only_user_can_help)

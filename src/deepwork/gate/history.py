@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any
 
+from deepwork.errors import RunnerLimited
 from deepwork.gate.findings import read_findings
 from deepwork.gate.fingerprints import digest_of, digests
 from deepwork.gate.gate import Judgement, Outcome
@@ -106,7 +108,7 @@ def _all_judged(judgement: Judgement) -> set[str]:
 
 def _failure(outcome: Outcome) -> NoVerdict:
     evaluation, error = outcome.evaluation, outcome.error
-    return NoVerdict(
+    detail = NoVerdict(
         run_each=evaluation.task.run_each,
         file=evaluation.target_file,
         runner=evaluation.reviewer.name,
@@ -114,6 +116,9 @@ def _failure(outcome: Outcome) -> NoVerdict:
         error=error.message if error else "",
         seconds=round(outcome.seconds, 3),
     )
+    if isinstance(error, RunnerLimited) and error.until:
+        return detail.model_copy(update={"until": error.until.astimezone(UTC).isoformat(timespec="seconds")})
+    return detail
 
 
 @dataclass(frozen=True)

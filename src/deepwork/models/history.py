@@ -187,6 +187,7 @@ class NoVerdict(Conclusion):
     kind = EventKind.INFRASTRUCTURE
     error: str = ""
     error_kind: str | None = Field(None, alias="kind")
+    until: str | None = None
 
 
 class Skipped(Detail):

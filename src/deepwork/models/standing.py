@@ -79,6 +79,8 @@ class Standing:
         waits: The open steps that wait for a person. The session waits if there is one.
         pause: What the last that happened to the session has to be waited for; it may be over.
         paused: Why a person has paused the session; empty if it is not paused.
+        review: How the last review of the current step has ended: `passed`, `needs work` or `not judged`, with the end
+            of a limit; empty if there was none, or one runs.
     """
 
     revision: int
@@ -88,6 +90,7 @@ class Standing:
     waits: tuple[Wait, ...] = ()
     pause: Pause | None = None
     paused: str = ""
+    review: str = ""
 
     @property
     def place(self) -> tuple[int, int] | None:
@@ -177,6 +180,7 @@ def _standing(data: Any, revision: object) -> Standing | None:
             waits=tuple(_wait(wait) for wait in data["waits"][:MAX_WAITS]),
             pause=_pause(data.get("pause")),
             paused=_line(data.get("paused", "")),
+            review=_line(data.get("review", ""), MAX_NAME),
         )
     except (TypeError, KeyError, ValueError):
         return None

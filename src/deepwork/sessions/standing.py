@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import dropwhile, islice, takewhile
 
@@ -64,13 +65,13 @@ _ANSWERS_NOTHING = (EventKind.NOTE, EventKind.COMMENT_ANSWERED, EventKind.COMMEN
 class Passage(StrEnum):
     """Why a step is completed."""
 
-    JUDGED = "judged"
+    JUDGED = "passed"
     SELF_JUDGED = "self-judged"
     OVERRIDDEN = "overridden by the agent"
     PERMITTED = "overridden by a person, as far as this machine can tell"
     SKIPPED = "skipped: there was nothing to judge"
     UNREPORTED = "never reported"
-    GATE_OFF = "not judged: the quality gate was off"
+    GATE_OFF = "without a review: the quality gate was off"
     NOT_JUDGED = "not judged"
     WITHOUT_REVIEWS = "without reviews"
     OPEN = "open"
@@ -107,6 +108,7 @@ def standing_of(session: Session, revision: int | None = None) -> Standing:
         last_call_at=one_line(last_call_at, MAX_NAME),
         pause=_pause(pauses[-1]) if pauses and session.is_active else None,
         paused=_paused_text(session),
+        review=one_line(review_words(session, session.current_step_id), MAX_NAME) if session.is_active else "",
     )
     waiting = [*islice(waiting_steps(session), MAX_WAITS)]
     if not waiting:
@@ -276,6 +278,33 @@ def last_review(session: Session, step_id: str) -> Detail | None:
         if entry.step_id == step_id and isinstance(entry.detail, HandedBack | Attempt | Verdict | NoVerdict):
             return entry.detail
     return None
+
+
+def review_words(session: Session, step_id: str) -> str:
+    """Return in words how the last review of a step has ended; nothing if there was none, or one runs."""
+    conclusions: list[Conclusion] = []
+    for entry in recent_entries(session):
+        if entry.step_id == step_id:
+            if isinstance(entry.detail, Attempt | StepBegun | HandedBack):
+                conclusions = []
+            elif isinstance(entry.detail, Conclusion):
+                conclusions.append(entry.detail)
+    verdicts = [conclusion for conclusion in conclusions if isinstance(conclusion, Verdict)]
+    if any(verdict.changed or not verdict.passed for verdict in verdicts):
+        return "needs work"
+    missing = [conclusion for conclusion in conclusions if isinstance(conclusion, NoVerdict)]
+    if missing:
+        ends = [conclusion.until for conclusion in missing if conclusion.until]
+        return f"not judged: limited until {_moment(max(ends))}" if ends else "not judged"
+    return "passed" if verdicts else ""
+
+
+def _moment(until: str) -> str:
+    """Return a stored time as people read it; what is no time as it is."""
+    try:
+        return f"{datetime.fromisoformat(until).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return one_line(until, MAX_NAME)
 
 
 def is_asked(session: Session, step_id: str, asked: OverrideAsked) -> bool:

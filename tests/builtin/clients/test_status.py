@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from deepwork.api import NeedsWork, Passed
+from deepwork.errors import RunnerError, RunnerLimited
+
 pytestmark = pytest.mark.anyio
 
 
@@ -53,3 +56,29 @@ def test_a_broken_configuration_is_an_error(project, here, config, options):
     result = here("status", *options)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"Error: {file}:")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (NeedsWork("No"), "needs work"),
+        (RunnerError("away"), "not judged"),
+        (
+            RunnerLimited("enough", until=datetime(2030, 1, 2, 15, 4, tzinfo=UTC)),
+            "not judged: limited until 2030-01-02 15:04 UTC",
+        ),
+    ],
+)
+async def test_the_states_of_a_review_look_different(reviewed, judge, served, run, answer, words):
+    answers = [answer]
+    async with reviewed.agent(served(judge(lambda _: answers[0]))) as agent:
+        await agent.start()
+        assert run("status", "--statusline").stdout == "demo/main @ a\n"
+        await agent.finish({"a.md": "a.md"})
+        assert run("status", "--statusline").stdout == f"demo/main @ a ({words})\n"
+        [session] = json.loads(run("status", "--json").stdout)["sessions"]
+        assert session["review"] == words
+        answers[0] = Passed()
+        reviewed.write("a.md", "Other work\n")
+        await agent.finish({"a.md": "a.md"})
+        assert run("status", "--statusline").stdout == "demo/main @ b\n"

@@ -126,7 +126,7 @@ async def test_the_list_fits_terminals_of_eighty_and_of_forty_columns(reviewed, 
         lines = shown.splitlines()[:-2]
         assert max(map(len, lines)) <= columns + len("\x1b[1m\x1b[0m")
         assert f"sessions:{session_id[:8]}" in shown
-        assert "failed 3 reviews" in " ".join(shown.split())
+        assert "needs work after 3 reviews" in " ".join(shown.split())
         assert "override --text REASON" in " ".join(shown.split())
 
 
@@ -147,7 +147,7 @@ async def test_status_counts_what_waits(reviewed, failed, deepwork):
     await failed(reviewed)
     assert "1 thing waits for a person: deepwork inbox" in await deepwork("status")
     assert json.loads(await deepwork("status", "--json"))["inbox"] == {"count": 1}
-    assert "demo/main @ a (waits for you)" in await deepwork("status", "--statusline")
+    assert "demo/main @ a (needs work; waits for you)" in await deepwork("status", "--statusline")
 
 
 async def test_watching_shows_what_comes_and_goes_until_ctrl_c(reviewed, failed, at_terminal):

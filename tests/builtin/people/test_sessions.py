@@ -25,7 +25,7 @@ async def test_a_step_waits_once_its_last_attempt_has_failed(reviewed, judge, se
         await agent.refused("finished_step", outputs=DONE)
     item = (await waiting())["failed-gate"]
     assert item["id"] == f"sessions:{session_id}.a"
-    assert item["what"] == "demo/main: step 'a' failed 3 reviews"
+    assert item["what"] == "demo/main: step 'a' needs work after 3 reviews"
     assert "Too short." in item["detail"]
     assert item["reference"] == {"kind": "session", "id": session_id, "step_id": "a"}
     assert [action["name"] for action in item["actions"]] == ["override", "retry", "abort"]
@@ -121,14 +121,14 @@ async def test_a_new_failure_of_the_same_step_is_a_new_state(reviewed, judge, se
         reviewed.write("a.md", "Other work\n")
         await agent.refused("finished_step", outputs=DONE)
     second = (await waiting())["failed-gate"]
-    assert (first["id"], second["what"]) == (second["id"], "demo/main: step 'a' failed 4 reviews")
+    assert (first["id"], second["what"]) == (second["id"], "demo/main: step 'a' needs work after 4 reviews")
     assert first["state"] != second["state"]
 
 
 async def test_a_step_waits_when_reviewers_gave_no_verdict_three_times(reviewed, failed, waiting):
     await failed(reviewed, RunnerError("the model is overloaded"))
     item = (await waiting())["no-verdict"]
-    assert item["what"] == "demo/main: step 'a' got no verdict in 3 calls"
+    assert item["what"] == "demo/main: step 'a' was not judged in 3 calls"
     assert "the model is overloaded" in item["detail"]
 
 

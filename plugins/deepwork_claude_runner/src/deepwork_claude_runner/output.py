@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from deepwork.api import NeedsWork, Passed, Usage, read_verdict
-from deepwork.errors import BadVerdict, RunnerError, RunnerUnavailable
+from deepwork.errors import BadVerdict, RunnerError, RunnerLimited, RunnerUnavailable
 from deepwork.programs.processes import Completed
+from deepwork.programs.resets import reset_time
 from deepwork.text import one_line
 
 MAX_QUOTED = 500
@@ -41,6 +43,11 @@ FOR_THE_USER = (
     ),
 )
 
+# It may be asked again after a time, which the text mostly names.
+_LIMITED = re.compile(
+    r"hit your [\w -]*limit|limit reached|out of extra usage|rate_limit_error|rejected \(429\)|error: 429",
+    re.IGNORECASE,
+)
 LIMITS = {
     "error_max_turns": "Raise plugins.settings.claude_runner.max_turns.",
     "error_max_budget_usd": "Raise plugins.settings.claude_runner.max_budget_usd.",
@@ -88,6 +95,8 @@ def _refusal(result: dict[str, Any], completed: Completed) -> RunnerError:
     for pattern, state, cure in FOR_THE_USER:
         if pattern.search(text):
             return RunnerUnavailable(f"Claude {state}: {text}", hint=cure)
+    if _LIMITED.search(text):
+        return RunnerLimited(text, until=reset_time(text, datetime.now(UTC)))
     return RunnerError(f"Claude gave up: {text}", hint=LIMITS.get(str(result.get("subtype"))))
 
 

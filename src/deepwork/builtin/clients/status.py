@@ -52,6 +52,7 @@ def _facts(session: Head) -> dict[str, object]:
         "updated_at": session.updated_at,
         "position": session.position,
         "waits_for_person": session.waits_for_person,
+        "review": _review(session) or None,
         "last_call_at": session.standing.last_call_at if session.standing else None,
     }
 
@@ -87,16 +88,21 @@ def _show(session: Head) -> None:
 
 
 def _remark(session: Head) -> str:
-    """Return why a session does not go on, if that can be seen."""
+    """Return how the last review of a session's step has ended, and why it does not go on, if that can be seen."""
     if session.waits_for_person:
-        return "waits for a person"
-    return no_agent(session.standing.last_call_at, datetime.now(UTC)) if session.standing else ""
+        return "; ".join(filter(None, (_review(session), "waits for a person")))
+    absence = no_agent(session.standing.last_call_at, datetime.now(UTC)) if session.standing else ""
+    return "; ".join(filter(None, (_review(session), absence)))
+
+
+def _review(session: Head) -> str:
+    return session.standing.review if session.standing else ""
 
 
 def _short(sessions: list[Head]) -> str:
     first = sessions[0]
     waiting = sum(session.waits_for_person for session in sessions)
     more = f" +{len(sessions) - 1}" if len(sessions) > 1 else ""
-    waits = " (waits for you)" if first.waits_for_person else f" ({remark})" if (remark := _remark(first)) else ""
+    waits = f" ({remark.replace('a person', 'you')})" if (remark := _remark(first)) else ""
     others = f" ({waiting} wait for you)" if waiting and not first.waits_for_person else ""
     return f"{first.workflow} @ {first.step_id}{waits}{more}{others}"

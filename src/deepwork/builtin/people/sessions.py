@@ -29,8 +29,8 @@ LIMIT = "limit"
 PAUSED = "paused"
 
 _WHAT = {
-    WaitKind.FAILED_GATE: "failed {attempts} reviews",
-    WaitKind.NO_VERDICT: "got no verdict in {failures} calls",
+    WaitKind.FAILED_GATE: "needs work after {attempts} reviews",
+    WaitKind.NO_VERDICT: "was not judged in {failures} calls",
     WaitKind.RUNNER: "needs a reviewer that works",
     WaitKind.OVERRIDE: "asks to pass without a review",
     WaitKind.PERSON: "waits for your review",

@@ -11,6 +11,7 @@ from deepwork.api import Agent, AgentEvent, AgentTask, Called, Ended, Failed, Li
 from deepwork.errors import ProgramMissing
 from deepwork.paths.private_folders import private_folder
 from deepwork.ports.agent import FailureKind, LimitCause
+from deepwork.programs.resets import reset_time
 from deepwork.text import one_line
 from deepwork_run.agents.program import (
     AgentProgram,
@@ -23,7 +24,6 @@ from deepwork_run.agents.program import (
     said_on_stderr,
 )
 from deepwork_run.agents.refusals import MAX_QUOTED, Words, refusal
-from deepwork_run.agents.resets import reset_time
 from deepwork_run.settings import RunSettings
 
 ENVIRONMENT = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CONFIG_DIR")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from deepwork.ports.agent import Failed, FailureKind, LimitCause, Limited
+from deepwork.programs.resets import reset_time
 from deepwork.text import one_line
-from deepwork_run.agents.resets import reset_time
 
 MAX_QUOTED = 500
 
