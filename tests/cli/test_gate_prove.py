@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -70,6 +71,19 @@ async def test_missing_then_empty_then_a_mutant_until_what_can_be_read_is_refuse
     assert [one["kind"].partition(":")[0] for one in tried] == kinds
 
 
+async def test_of_a_file_that_git_knows_a_line_of_the_change_is_removed(reviewed, prove, deepwork):
+    def git(*arguments):
+        subprocess.run(["git", "-C", str(reviewed.root), *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", "a.md")
+    git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "Begin")
+    reviewed.write("a.md", "The work of 12 people\nis done\n")
+    facts = json.loads(await prove("true", "--file", "a.md", "--json", "--mutants", "40", code=1))
+    lines = {one["kind"] for one in facts["counterfactuals"] if "removed" in one["kind"]}
+    assert lines == {"mutant: a line of the change removed in line 2 of a.md"}
+
+
 async def test_people_read_a_table(prove):
     lines = (await prove("true", "--file", "a.md", code=1)).splitlines()
     assert lines[0] == "tests (step): cannot fail"
@@ -102,9 +116,9 @@ async def test_without_files_a_gate_sees_the_inputs_of_that_session_too(project,
     inputs = [{"file": "facts", "from_step": "first"}]
     first = step("first", outputs={"facts": output()})
     project.write_job(steps=[first, step("a", inputs=inputs, dependencies=["first"], reviews=[review()])])
-    project.write("facts.md", "12\n")
+    project.write("facts.md", "12 people\n")
     project.write("a.md", "12 people\n")
-    script = 'test -e facts.md && grep -q "$(cat facts.md)" a.md'
+    script = "test -e facts.md && test -s a.md && diff facts.md a.md"
     await prove_with(script, "--file", "a.md", code=5)
     async with project.agent() as agent:
         await agent.start()

@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 
+import anyio
 import pytest
 
 from deepwork.paths.user_folders import user_state_dir
@@ -122,14 +124,11 @@ async def test_a_project_can_only_raise_it_and_needs_no_trust(reviewed, gate, de
 
 async def test_the_usual_proof_is_one_more_run_and_one_control(reviewed, gate):
     """A gate that has refused broken work before is asked first about what has to be read."""
-    runs, honest = reviewed.root.parent / "runs", reviewed.root.parent / "honest"
-    script = f"echo x >> {runs}; cmp -s a.md {honest}"  # it refuses every change, whichever the user's secret chooses
+    runs = reviewed.root.parent / "runs"
+    script = f"echo x >> {runs}; {HONEST}"
     counts = []
-    for number in range(2):
-        chosen = gate(script, folder="project")
-        reviewed.write("a.md", f"The work of 12 people, {number}\n")
-        honest.write_bytes((reviewed.root / "a.md").read_bytes())
-        await finished(reviewed, chosen)
+    for _ in range(2):
+        await finished(reviewed, gate(script, folder="project"))
         counts.append(runs.read_text().count("x"))
         runs.unlink()
     assert counts == ([4, 3] if has_private_mounts() else [1, 1])
@@ -326,3 +325,35 @@ async def test_verify_and_show_say_on_what_a_pass_rests(reviewed, gate, deepwork
     words = "seen to refuse this work when it was broken"
     assert words in await deepwork("sessions", "verify", begin["session_id"])
     assert words in await deepwork("gate", "show", begin["session_id"])
+
+
+async def test_progress_of_a_proof_is_told_and_cancelling_the_call_ends_it(reviewed, gate, stored):
+    number, told = reviewed.root.parent / "number", []
+    chosen = gate(f"{HONEST} || {{ echo $$ > {number}; exec sleep 1000; }}")
+
+    async def hear(_progress, _total, message):
+        told.append(message)
+
+    async with reviewed.agent(**chosen) as agent:
+        await agent.start()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(agent.client.call_tool, "finished_step", {"outputs": DONE}, progress_handler=hear))
+            await until(lambda: number.exists() and number.read_text() and "on purpose" in str(told))
+            tasks.cancel_scope.cancel()
+        assert "reviewing step by tests, broken on purpose" in str(told)
+        await until(lambda: not is_running(int(number.read_text())))
+        await until(lambda: stored()["step_progress"]["a"]["quality_attempts"] == 0)
+
+
+async def until(condition):
+    with anyio.fail_after(240):
+        while not condition():  # noqa: ASYNC110 - what a test waits for has no event
+            await anyio.sleep(0.005)
+
+
+def is_running(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -27,6 +27,7 @@ MAX_SAMPLE = 16 * 1024 * 1024
 
 Policy = Literal["off", "warn", "hold"]
 POLICIES: tuple[Policy, ...] = ("off", "warn", "hold")
+Committed = Callable[[Sequence[str]], Awaitable[Mapping[str, bytes]]]
 ONLY_USER = "Only the user can fix this gate: tell them."
 
 
@@ -121,10 +122,12 @@ class Prover:
         policy: What follows if a gate cannot fail: `warn` says so, `hold` lets nothing pass.
         project: The project, in which samples lie.
         state: The folder of the user in which the secret and kept proofs are; None keeps nothing.
+        committed: Returns what files of the project held before the work on them, by their paths.
     """
 
-    def __init__(self, policy: Policy, project: Path, state: Path | None) -> None:
+    def __init__(self, policy: Policy, project: Path, state: Path | None, committed: Committed) -> None:
         self.policy = policy
+        self._committed = committed
         self.kept = KeptProofs(project, state)
         self._project = project
         self._secret: bytes | None = None
@@ -140,7 +143,7 @@ class Prover:
             subject = replace(subject, key=digest_of(subject.key, contents))
         if subject.key and subject.holds and await to_thread.run_sync(self.kept.has, subject.key):
             return Proof(ProofResult.PROVED, Grade.CONTENT, "it was proved before")
-        plan = _in_turn(samples) if samples else await to_thread.run_sync(self._series, subject)
+        plan = _in_turn(samples) if samples else await self._series(subject)
         proof = await self._tried(subject, plan, budget)
         await to_thread.run_sync(self._keep, subject, proof)
         return proof
@@ -200,7 +203,8 @@ class Prover:
     async def mutants_of(self, subject: Subject, count: int, budget: Budget) -> AsyncIterator[Tried]:
         """Ask a gate about so many mutants, each with one fault in one file, whatever it says of them."""
         random = Random(self._seed(f"{subject.seed} one by one"))
-        of_file = [mutations({path: content}, random) for path, content in subject.files.items()]
+        _, changed_since = await self._before(subject)
+        of_file = [mutations({path: content}, random, changed_since) for path, content in subject.files.items()]
         while of_file and count:
             one = random.choice(of_file)
             if counterfactual := next(one, None):
@@ -209,16 +213,20 @@ class Prover:
             else:
                 of_file.remove(one)
 
-    def _series(self, subject: Subject) -> Generator[Counterfactual, bool, None]:
-        before = self.kept.refused(subject.place)
-        random = Random(self._seed(subject.seed))
-        is_known = subject.key is not None and self.kept.has(_refusal(subject.key))
-        return series(
-            subject.files,
-            mutations(subject.files, random, before),
-            refused(subject.files, before),
-            is_known=is_known,
-        )
+    async def _series(self, subject: Subject) -> Generator[Counterfactual, bool, None]:
+        before, changed_since = await self._before(subject)
+
+        def plan() -> Generator[Counterfactual, bool, None]:
+            faults = mutations(subject.files, Random(self._seed(subject.seed)), changed_since)
+            is_known = subject.key is not None and self.kept.has(_refusal(subject.key))
+            return series(subject.files, faults, refused(subject.files, before), is_known=is_known)
+
+        return await to_thread.run_sync(plan)
+
+    async def _before(self, subject: Subject) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
+        """Return what the last refused attempt had, and what the work is compared with to find its change."""
+        before = await to_thread.run_sync(self.kept.refused, subject.place)
+        return before, before or await self._committed([*subject.files])
 
     def _samples(self, subject: Subject) -> tuple[list[Counterfactual], str]:
         """Return the work as the user's samples have it, and why they prove nothing, if so."""

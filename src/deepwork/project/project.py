@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -349,8 +349,11 @@ class Project:
         """Return who tries gates on broken work."""
         from deepwork.gate.proof import Prover
         from deepwork.paths.user_folders import user_state_dir
+        from deepwork.project.committed import committed
 
-        return Prover(self.config.quality_gate.prove or "warn", self.workspace.root, user_state_dir(os.environ))
+        root = self.workspace.root
+        policy = self.config.quality_gate.prove or "warn"
+        return Prover(policy, root, user_state_dir(os.environ), partial(committed, root))
 
     def weak_gates(self) -> dict[str, str]:
         """Return the configured gates that were seen to pass broken work, and what they passed."""
