@@ -9,6 +9,7 @@ import pytest
 
 from deepwork.api import NeedsWork, Passed, project_at
 from deepwork.errors import ArgumentError, ConfigError, ItemChanged, PersonNeeded
+from deepwork.models.reviews import Waiting
 from deepwork.ports.inbox import Answerer
 from deepwork.testing import review, step
 
@@ -87,6 +88,9 @@ async def test_comments_reach_the_agent_and_stay_with_it(agent, desk, by_person)
     assert "comments" not in named
     asked = await agent.finish(DONE, notes="c1: It is short already\nc2: No")
     assert asked["waits_for"]["kind"] == "person"
+    assert asked["notices"] == ["Open, and a must: c1."]
+    assert "comments" not in asked
+    assert await agent.finish(DONE) == asked
     piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
     assert [attempt["number"] for attempt in piece["attempts"]] == [1, 2]
     assert piece["waiting"]["attempt"] == 2
@@ -226,3 +230,76 @@ async def test_more_comments_than_a_reply_has_room_for_are_in_a_file(agent, desk
     [notice] = [notice for notice in reply["notices"] if "60 comments" in notice]
     file = by_person.root / notice.rpartition(" in ")[2].rstrip(".")
     assert [comment["text"] for comment in json.loads(file.read_text())] == [f"Text {number}" for number in range(60)]
+
+
+async def test_the_same_files_with_an_answer_to_each_must_ask_the_person_again(agent, desk, stored):
+    await agent.finish(DONE)
+    comments = [{"file": "a.md", "line": line, "text": "Why?", "must": True} for line in (1, 2)]
+    await desk.pieces().decide(agent.session_id, "a", "changes", None, comments, ADA)
+    await agent.finish(DONE)
+    refused = await agent.finish(DONE, notes="c1: Because")
+    assert "a must: c2. Nobody was asked again" in refused["feedback"]
+    assert "waits_for" not in refused
+    first = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert (first["item"], first["comments"][0]["answers"][0]["text"]) == (None, "Because")
+    assert (await agent.finish(DONE, notes="- c2: So"))["waits_for"]
+    again = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert [attempt["number"] for attempt in again["attempts"]] == [1]
+    assert again["waiting"]["attempt"] == 1
+
+
+async def test_a_step_that_was_begun_again_is_reviewed_again_and_keeps_its_comments(agent, desk, by_person):
+    await agent.finish(DONE)
+    comment = {"file": "a.md", "line": 2, "text": "Why?"}
+    await desk.pieces().decide(agent.session_id, "a", "changes", None, [comment], ADA)
+    await agent.finish(DONE, notes="c1: So")
+    changes = desk.interventions()
+    await changes.go_back(await changes.named(agent.session_id), "a", "Once more", ADA)
+    assert (await agent.finish(DONE))["waits_for"]
+    piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert [attempt["result"] for attempt in piece["attempts"]] == ["not_judged", "waiting"]
+    assert piece["comments"][0]["place"] == {"attempt": 2, "line": 2, "end_line": 2}
+
+
+async def test_without_strict_an_override_skips_a_person_and_nobody_is_awaited_then(agent, desk):
+    await agent.finish(DONE)
+    assert (await agent.finish(DONE, quality_review_override_reason="Late"))["status"] == "next_step"
+    piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
+    assert (piece["item"], piece["waiting"], piece["attempts"][0]["result"]) == (None, None, "not_judged")
+
+
+async def test_any_runner_may_have_the_step_wait(by_person, judge, plugins_with, desk):
+    runner = judge(lambda _: Waiting("desk 7", "Desk 7 has it."))
+    runner.as_given = True
+    async with by_person.agent(by_person.server(external_runner="desk", plugins=plugins_with(desk=runner))) as agent:
+        session_id = (await agent.start())["session_id"]
+        reply = await agent.finish(DONE)
+        assert (reply["feedback"], reply["waits_for"]["where"]) == ("Desk 7 has it.", "desk 7")
+        assert await agent.finish(DONE) == reply
+        await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
+        assert (await agent.finish(DONE))["status"] == "next_step"
+        assert len(runner.requests) == 1
+
+
+async def test_files_that_look_like_secrets_are_marked_and_large_ones_are_listed_only(project):
+    outputs = {"all": {"type": "files", "description": "All", "required": True}}
+    project.write_job(steps=[step("a", outputs=outputs, reviews=[review("all")])])
+    project.write(".env", "PORT=80\n")
+    project.write("a.py", "key = 1\napi_key = 'abcdefgh1234'\n")
+    project.write("big.csv", "a,b\n" * 3 * 1024**2)
+    project.write("image.png", b"\x89PNG\0")
+    project.write("data.bin", b"\0")
+    paths = [".env", "a.py", "big.csv", "image.png", "data.bin"]
+    async with project.agent(external_runner="person") as agent:
+        session_id = (await agent.start())["session_id"]
+        await agent.finish({"all": paths})
+    desk = project_at(project.root)
+    files = (await desk.pieces().piece(session_id, "a")).as_json()["attempts"][0]["files"]
+    assert [(file["path"], file["kind"], file["kept"], file["secret"]) for file in files] == [
+        (".env", "text", True, True),
+        ("a.py", "text", True, True),
+        ("big.csv", "csv", False, False),
+        ("image.png", "image", True, False),
+        ("data.bin", "binary", True, False),
+    ]
+    await desk.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anyio import to_thread
@@ -100,6 +100,7 @@ class PersonReviews:
 
         session, _ = await self._sessions.update_upgraded(session, note)
         told = [_told(comment, submitted.suggestions.get(comment.id)) for comment in new]
+        decision = replace(decision, notices=(*decision.notices, *_musts(submitted.comments, told)))
         if len(told) <= MAX_TOLD:
             return session, replace(decision, comments=tuple(told))
         where = await to_thread.run_sync(self._written, session.session_id, told)
@@ -109,7 +110,7 @@ class PersonReviews:
     def _read(self, session: Session, work: Work, notes: str | None, copied: Snapshot) -> Submitted:
         attempts = attempts_of(session, work.step.id)
         last, digest = attempts[-1], work.key(copied.originals)[2]
-        is_same = last.attempt.work == digest and _is_asked(session, last, work, copied)
+        is_same = last.asked is not None and last.asked.work == digest and _is_asked(session, last, work, copied)
         number = last.number if is_same else last.number + 1
         placing = Placing(self._content(attempts, number, copied))
         numbers = [*range(1, number + 1)]
@@ -191,6 +192,16 @@ def _asked_for(feedback: Sequence[str], unmet: Sequence[str], *, is_same: bool) 
     what = "Change the files, or answer. " if is_same else ""
     texts.append(f"{what}{_HOW} {_AGAIN} This counts as no attempt.")
     return Decision(DecisionKind.ASKED_FOR, "\n".join(filter(None, texts)))
+
+
+def _musts(comments: Sequence[Comment], told: Sequence[PersonComment]) -> Iterator[str]:
+    """Yield which comments that must be met still are as they were, besides those that are told now."""
+    known = {comment.id for comment in told}
+    left = [comment.id for comment in comments if comment.note.must and comment.state is CommentState.OPEN]
+    left = [comment_id for comment_id in left if comment_id not in known]
+    if left:
+        more = f" and {len(left) - MAX_TOLD} more" if len(left) > MAX_TOLD else ""
+        yield f"Open, and a must: {', '.join(left[:MAX_TOLD])}{more}."
 
 
 def _told_before(session: Session, step_id: str, number: int) -> int:

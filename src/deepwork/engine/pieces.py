@@ -239,7 +239,10 @@ class Pieces:
                     "attempt": attempts[-1].number,
                     "overdue": is_overdue(waits.since, self.after),
                 },
-                "attempts": [self._attempt(reported, criteria) for reported in attempts],
+                "attempts": [
+                    self._attempt(reported, criteria, is_awaited=waits is not None and reported is attempts[-1])
+                    for reported in attempts
+                ],
                 "begun": {"files": [self._file(kept, None) for kept in begun.values()]} if begun else None,
                 "inputs": [self._file(kept, attempts[-1].attempt.machine) for kept in attempts[-1].inputs]
                 if attempts
@@ -250,12 +253,14 @@ class Pieces:
             }
         )
 
-    def _attempt(self, reported: Reported, criteria: Mapping[str, str]) -> dict[str, Any]:
+    def _attempt(self, reported: Reported, criteria: Mapping[str, str], *, is_awaited: bool) -> dict[str, Any]:
+        # Nobody waits for a review of what was reported again, skipped or ended meanwhile.
+        is_over = reported.result == "waiting" and not is_awaited
         return {
             "number": reported.number,
             "at": reported.at,
             "given_back": reported.given_back,
-            "result": reported.result,
+            "result": "not_judged" if is_over else reported.result,
             "files": [self._file(kept, reported.attempt.machine) for kept in reported.outputs],
             "criteria": dict(criteria),
             "reviewers": [
