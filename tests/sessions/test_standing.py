@@ -96,3 +96,27 @@ async def test_the_limits_of_the_last_attempt_count(with_history, limit, kind):
 async def test_a_step_waits_whose_agent_was_told_to_ask_its_user_though_no_attempt_was_counted(with_history):
     told = ("infrastructure", {"kind": "RunnerTimeout", "error": "too slow", "asks_user": True})
     assert kinds(with_history([told], attempts=0)) == [WaitKind.NO_VERDICT]
+
+
+PERSON_ASKED = ("person_asked", {"reference": "sessions:1.b", "text": "Wait.", "work": "w", "reviews": []})
+DECIDED = ("verdict", {"passed": False, "feedback": "No", "runner": "person", "by": "person"})
+
+
+@pytest.mark.parametrize(
+    ("events", "kind"),
+    [
+        ([ATTEMPT, PERSON_ASKED], WaitKind.PERSON),
+        ([ATTEMPT, PASSED, PERSON_ASKED, GIVEN_BACK], WaitKind.PERSON),
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, NOTE], WaitKind.PERSON),
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, ASKED], WaitKind.PERSON),
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, DECIDED], None),  # the agent can go on
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, ATTEMPT], None),  # something else is reviewed
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, DECIDED, ATTEMPT, FAILED], WaitKind.FAILED_GATE),
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, BY_PERSON], None),
+        ([ATTEMPT, PERSON_ASKED, GIVEN_BACK, REOPENED], None),
+    ],
+)
+async def test_a_step_waits_for_the_review_of_a_person_until_they_decide_or_it_is_reported_again(
+    with_history, events, kind
+):
+    assert kinds(with_history(events)) == ([kind] if kind else [])

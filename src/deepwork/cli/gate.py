@@ -23,7 +23,7 @@ from deepwork.models import history
 from deepwork.models.history import EventKind, HistoryEntry
 from deepwork.models.jobs import Job, Step
 from deepwork.models.outputs import Outputs
-from deepwork.models.reviews import Finding, Passed
+from deepwork.models.reviews import Finding, Passed, Waiting
 from deepwork.models.sessions import Session
 from deepwork.paths.workspace import Workspace
 from deepwork.programs.stdout import stdout_on_stderr
@@ -38,10 +38,12 @@ SHOWN_KINDS = (
     EventKind.REVIEW_SKIPPED,
     EventKind.ATTEMPT_GIVEN_BACK,
     EventKind.REVIEW_HANDED_BACK,
+    EventKind.PERSON_ASKED,
     EventKind.OVERRIDE,
     EventKind.SELF_REVIEW,
 )
 INDENT = " " * 11
+WAITS = "In a session the step would wait for a person here; nobody was asked."
 
 
 @click.group(cls=CommandGroup, epilog="Example: deepwork gate try my_job write --file report.md")
@@ -270,12 +272,13 @@ def _outputs(step: Step, files: Sequence[str]) -> Outputs:
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
     evaluation, verdict = outcome.evaluation, outcome.verdict
+    is_waiting = isinstance(verdict, Waiting)
     return {
         "run_each": evaluation.task.run_each,
         "file": evaluation.target_file,
         "runner": evaluation.reviewer.name,
-        "passed": None if verdict is None else isinstance(verdict, Passed),
-        "feedback": str(outcome.error) if outcome.error else getattr(verdict, "feedback", ""),
+        "passed": None if verdict is None or is_waiting else isinstance(verdict, Passed),
+        "feedback": str(outcome.error) if outcome.error else WAITS if is_waiting else getattr(verdict, "feedback", ""),
         "criteria": [result.model_dump() for result in getattr(verdict, "criteria", ())],
         "findings": [finding.model_dump() for finding in getattr(verdict, "findings", ())],
         "seconds": round(outcome.seconds, 3),
@@ -349,6 +352,8 @@ def _event(detail: history.Detail | history.Unknown) -> str:
             return "skipped"
         case history.HandedBack():
             return "handed back to the agent"
+        case history.PersonAsked():
+            return f"a person was asked, {detail.reference}"
         case history.GivenBack():
             return "the attempt does not count"
     return "not as this release writes it"

@@ -415,7 +415,7 @@ def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep 
     if is_permitted:
         return None
     if person:
-        text = "\n".join(filter(None, (_text(entry.detail) for entry in (person, asked) if entry)))
+        text = _text(asked.detail) if asked else ""  # what the agent was told says nothing to a person
         return WaitingStep(progress.step_id, WaitKind.PERSON, person.at, text, _files(limits, [person]))
     if asked:
         outcome = [asked]
@@ -453,8 +453,6 @@ def _wait_kind(progress: StepProgress, limits: Attempt, details: Sequence[Detail
 
 def _text(detail: Detail | Unknown) -> str:
     match detail:
-        case PersonAsked():
-            return detail.text
         case NoVerdict():
             return detail.error
         case OverrideAsked() if detail.by == CLIENT:

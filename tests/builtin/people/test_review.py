@@ -205,3 +205,14 @@ def test_a_content_that_is_no_longer_what_its_name_says_is_none(tmp_path):
     file.write_bytes(b"b")
     assert contents.read(digest) is None
     assert contents.read("sha256:../../etc/passwd") is None
+
+
+async def test_commands_say_that_the_step_waits_for_a_review_and_trying_the_gate_asks_nobody(waits, run):
+    listed = run("inbox").stdout
+    assert "waits for your review" in listed
+    assert "Tell your user" not in listed  # that is for the agent
+    assert f"a person was asked, sessions:{waits.session_id}.a" in run("gate", "show", waits.session_id).stdout
+    tried = run("gate", "try", "demo", "a", "--file", "a.md", "--runner", "person")
+    assert tried.returncode == 1
+    assert "not judged" in tried.stdout
+    assert "nobody was asked" in tried.stdout

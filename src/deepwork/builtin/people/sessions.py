@@ -170,13 +170,15 @@ def _pause_item(summary: SessionSummary, pause: Pause) -> InboxItem:
 def _item(session: Session, step: WaitingStep) -> InboxItem:
     progress = session.step_progress[step.step_id]
     why = _WHAT[step.kind].format(attempts=progress.quality_attempts, failures=progress.runner_failures)
-    reason = "The agent's reason: " if step.kind is WaitKind.OVERRIDE else ""
+    reason = (
+        "The agent's reason: " if step.kind is WaitKind.OVERRIDE or (step.kind is WaitKind.PERSON and step.text) else ""
+    )
     return InboxItem(
         id=f"{session.session_id}.{step.step_id}",
         kind=step.kind,
         who=f"session {session.session_id[:8]}",
         what=f"{session.workflow}: step {step.step_id!r} {why}",
-        detail=f"Goal: {one_line(session.goal)}\n{reason}{step.text}",
+        detail=f"Goal: {one_line(session.goal)}\n{reason}{step.text}".rstrip(),
         files=step.files,
         criteria=tuple(
             f"{name}: {question}"
