@@ -86,7 +86,9 @@ def deepwork_checks(context: PluginContext, project: Project) -> Iterable[Check]
 
 
 @hookspec
-def deepwork_http(context: PluginContext, engine: Engine) -> Iterable[HttpApp]:  # type: ignore[empty-body]
+def deepwork_http(  # type: ignore[empty-body]
+    context: PluginContext, engine: Engine, project: Project
+) -> Iterable[HttpApp]:
     """Offer one ASGI application, which is served at `/plugins/<plugin>/` over HTTP, and never over stdio."""
 
 

@@ -223,7 +223,7 @@ class Project:
 
     def http_apps(self, engine: Engine) -> Answers[HttpApp]:
         """Ask for the applications that are served over HTTP."""
-        return self.plugins.ask("deepwork_http", HttpApp, self._contexts, engine=engine)
+        return self.plugins.ask("deepwork_http", HttpApp, self._contexts, engine=engine, project=self.access)
 
     def waiting_commands(self) -> list[str]:
         """Name the commands of the configuration that wait for trust."""
