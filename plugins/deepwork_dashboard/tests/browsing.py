@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import vendored
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 # Chromium does not start as root within its sandbox, and what it does by itself would disturb measurements.
 OPTIONS = (
@@ -35,6 +35,16 @@ OPTIONS = (
 AXE = "4.14.0"
 AXE_HASH = "sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
 CACHE = Path(__file__).parents[3] / ".clients"
+
+VIOLATIONS = """() => {
+    const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const words = (node) => `${node.html.slice(0, 160)} ${node.any.map((check) => check.message).join()}`;
+    return axe.run(document, {runOnly: rules}).then(({violations}) =>
+        violations.map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(words).join(' | ')}`));
+}"""
+# What moves once is waited for; what turns for ever is not.
+ANIMATED = """() => Promise.all(document.getAnimations()
+    .filter(({effect}) => effect.getTiming().iterations !== Infinity).map(({finished}) => finished))"""
 
 
 def axe() -> str:
@@ -70,3 +80,14 @@ def launched(executable: str) -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def settle(page: Page) -> None:
+    """Wait until nothing moves any more."""
+    page.evaluate(ANIMATED)
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe, which the page has run before, objects to."""
+    found: list[str] = page.evaluate(VIOLATIONS)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -431,7 +432,8 @@ def test_an_answer_has_what_its_example_in_the_reference_has_and_nothing_else(fi
     dash, made = filled
     ids = {"sessions": made["session"], "plans": made["plan"], "tasks": made["tasks"]["schema"], "work": made["work"]}
     query = "?step=gather&path=gather.md" if path.endswith("/preview") else ""
-    answer = dash.get(path.replace("/ID", f"/{ids.get(path.split('/')[1])}") + query)
+    place = path.replace("/ID", f"/{ids.get(path.split('/')[1])}").replace("/STEP", "/write")
+    answer = dash.get(place + query)
     if path == "api/work/ID":  # its rows are those of the list
         answer = {"phase_list": answer["phase_list"]}
     if "items" in answer and "items" not in example:
@@ -458,3 +460,9 @@ def test_no_module_of_the_pages_makes_html_of_a_text():
     texts = {path: path.read_text() for path in [*static.glob("js/**/*.js"), static / "index.html"]}
     assert len(texts) > 20
     assert {path.name: re.findall(sinks, text) for path, text in texts.items() if re.search(sinks, text)} == {}
+
+
+def test_all_scripts_of_the_pages_are_small_once_they_are_packed():
+    """As the server packs them: a page loads all of them at its first opening."""
+    scripts = (Path(deepwork_dashboard.__file__).parent / "static").rglob("*.js")
+    assert sum(len(gzip.compress(script.read_bytes(), 5)) for script in scripts) <= 90 * 1024

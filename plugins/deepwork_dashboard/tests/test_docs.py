@@ -13,7 +13,7 @@ REFERENCE = (Path(__file__).parents[3] / "docs/reference/dashboard.md").read_tex
 
 
 def test_every_endpoint_is_in_the_reference_and_no_other(tmp_path):
-    app = dashboard_app(open_context("dashboard", tmp_path), None)
+    app = dashboard_app(open_context("dashboard", tmp_path), None, None)
     [api] = [route for route in app.routes if route.path == "/api"]
     served = {re.sub(r"{\w+}", "…", f"api{route.path}") for route in api.routes}
     named = {re.sub(r"[A-Z]{2,}", "…", path) for path in re.findall(r"`(?:GET|POST) (api/[\w/]+)`", REFERENCE)}

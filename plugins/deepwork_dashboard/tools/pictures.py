@@ -15,16 +15,21 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import browsing
+import reviewed
 import team as teams
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 SIZE = {"width": 1120, "height": 700}
 PHONE = {"width": 380, "height": 700}
+WIDE = {"width": 1280, "height": 860}
 
 
 def main() -> None:
@@ -37,21 +42,30 @@ def main() -> None:
         parser.exit(69, "Error: there is no Chromium; on Debian: apt-get install chromium\n")
     with tempfile.TemporaryDirectory() as temporary:
         team = teams.tell(Path(temporary) / "acme")
-        with dashboard(team.root) as address, browsing.launched(executable) as browser:
-            for name, (view, scheme, size) in views(address).items():
-                context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
-                page = context.new_page()
-                page.goto(address)
-                page.locator("main h1").wait_for()
-                page.goto(f"{address.partition('#')[0]}{view}")
-                page.locator("main h1").wait_for()
-                page.locator(".loading").first.wait_for(state="detached")
-                page.get_by_title("Live").wait_for()
-                page.wait_for_timeout(300)  # for the drawing of a plan, which has no end to wait for
-                file = folder / f"dashboard-{name}.png"
-                page.screenshot(path=file)
-                print(f"{file.name}: {file.stat().st_size / 1024:.0f} KiB")
-                context.close()
+        shop, session = reviewed.tell(Path(temporary) / "shop")
+        with browsing.launched(executable) as browser:
+            with dashboard(team.root) as address:
+                for name, (view, scheme, size) in views(address).items():
+                    take(browser, address, view, folder / f"dashboard-{name}.png", scheme=scheme, size=size)
+            with dashboard(shop.root) as address:
+                view = f"#/sessions/{session}/steps/plan"
+                take(browser, address, view, folder / "dashboard-piece.png", scheme="light", size=WIDE)
+
+
+def take(browser: Browser, address: str, view: str, file: Path, *, scheme: Any, size: Any) -> None:
+    """Take the picture of a view."""
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(address)
+    page.locator("main h1").wait_for()
+    page.goto(f"{address.partition('#')[0]}{view}")
+    page.locator("main h1").wait_for()
+    page.locator(".loading").first.wait_for(state="detached")
+    page.get_by_title("Live").wait_for()
+    page.wait_for_timeout(300)  # for the drawing of a plan, which has no end to wait for
+    page.screenshot(path=file)
+    print(f"{file.name}: {file.stat().st_size / 1024:.0f} KiB")
+    context.close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from deepwork import __version__
-from deepwork.api import Engine, PluginContext, things
+from deepwork.api import Engine, PluginContext, Project, things
 from deepwork.errors import DeepWorkError
 from deepwork_dashboard.answers import Mapped, View, endpoint, now
 from deepwork_dashboard.dashboard import Dashboard, principal_of
@@ -23,6 +23,7 @@ from deepwork_dashboard.headers import SafeHeaders
 from deepwork_dashboard.inbox import InboxPages
 from deepwork_dashboard.live import Live
 from deepwork_dashboard.overview import Overview
+from deepwork_dashboard.pieces import Pieces
 from deepwork_dashboard.places import STATIC
 from deepwork_dashboard.plans import Plans
 from deepwork_dashboard.reviews import Reviews
@@ -34,11 +35,13 @@ from deepwork_dashboard.work import LOGS, TrackedWork
 _WORTH_PACKING = 1000
 
 
-def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
+def dashboard_app(context: PluginContext, engine: Engine, project: Project) -> Starlette:
     """Make the application of a project."""
-    dashboard = Dashboard(context, engine)
+    dashboard = Dashboard(context, engine, project)
     runs = Runs(dashboard)
-    inbox, sessions = InboxPages(dashboard), Sessions(dashboard, runs)
+    inbox = InboxPages(dashboard)
+    pieces = Pieces(dashboard, inbox)
+    sessions = Sessions(dashboard, runs, pieces)
     plans, work, reviews = Plans(dashboard), TrackedWork(dashboard), Reviews(dashboard)
 
     of_sessions: dict[str, View] = {
@@ -52,6 +55,8 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         "/inbox": inbox.listed,
         "/overview": Overview(dashboard, inbox, sessions, plans, work).shown,
         **{f"/sessions{path}": view for path, view in of_sessions.items()},
+        "/sessions/{session}/steps/{step}": pieces.one,
+        "/sessions/{session}/steps/{step}/files": pieces.files,
         "/plans": plans.plans,
         "/plans/{plan}": plans.plan,
         "/plans/{plan}/graph": plans.graph,
@@ -74,6 +79,8 @@ def dashboard_app(context: PluginContext, engine: Engine) -> Starlette:
         *_readable(api),
         Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"]),
         Route("/sessions/{session}/run", endpoint(runs.act), methods=["POST"]),
+        Route("/sessions/{session}/steps/{step}/draft", endpoint(pieces.save_draft), methods=["POST"]),
+        Route("/sessions/{session}/steps/{step}/resolve", endpoint(pieces.resolve), methods=["POST"]),
     ]
     # Programs that were written for the release before call sessions runs.
     former = _readable({f"/api/runs{path}": view for path, view in of_sessions.items()})

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 from starlette.requests import Request
 
-from deepwork.api import Engine, PluginContext, Session, SessionSummary, StateStore
+from deepwork.api import Engine, PluginContext, Project, Session, SessionSummary, StateStore
 from deepwork.errors import CorruptSession
 from deepwork.ports.call import caller_of
 from deepwork_dashboard.answers import NotThere
 from deepwork_dashboard.recent import Recent
 
 if TYPE_CHECKING:
+    from deepwork.engine.pieces import Pieces
     from deepwork_sql import Database
 
 MAX_SESSIONS = 10_000
@@ -31,6 +32,7 @@ class Dashboard:
 
     context: PluginContext
     engine: Engine
+    project: Project
     read_sessions: Recent[Session] = field(default_factory=lambda: Recent(100))
 
     @property
@@ -56,6 +58,11 @@ class Dashboard:
     def max_attempts(self) -> int | None:
         """After so many failed reviews a step waits for a person."""
         return self.engine.gate.max_attempts if self.engine.gate else None
+
+    @property
+    def pieces(self) -> Pieces:
+        """The work that people review."""
+        return self.project.pieces()
 
     async def store(self) -> StateStore:
         return await self.engine.sessions.store()

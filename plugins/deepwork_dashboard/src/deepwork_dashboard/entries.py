@@ -19,6 +19,8 @@ def author_of(entry: HistoryEntry) -> str | None:
             return detail.user or detail.principal
         case history.Note():
             return detail.by
+        case history.Verdict() if detail.by:
+            return entry.stored.get("user") or entry.stored.get("principal") or detail.by
         case history.StepCompleted() | history.Waiting():
             return detail.agent
     return None

@@ -42,7 +42,7 @@ class InboxPages:
         ]
         rows = cut(items, limit_of(request), offset_of(request))
         problems = [f"{failure.source}: {failure.error}" for failure in contents.failures]
-        return {**rows, "items": [*map(_shown, rows["items"])], "more": contents.more, "problems": problems}
+        return {**rows, "items": [*map(shown_item, rows["items"])], "more": contents.more, "problems": problems}
 
     async def contents(self, principal: str) -> InboxContents:
         """Return all that waits and that a principal may see."""
@@ -59,6 +59,7 @@ class InboxPages:
                 request.state.answerer,
                 state=body["state"],
                 task=body["task"],
+                comments=body["comments"],
             )
         except UnknownItem as error:
             raise NotThere(error.message, hint=error.hint) from None
@@ -75,10 +76,12 @@ async def _body(request: Request) -> Mapped:
         value = body.setdefault(name, None)
         if not isinstance(value, str) and (is_required or value is not None):
             raise ArgumentError(f"{name} is {'a text' if is_required else 'a text, or null'}")
+    body["comments"] = body.get("comments") or []
     return body
 
 
-def _shown(item: InboxItem) -> Mapped:
+def shown_item(item: InboxItem) -> Mapped:
+    """Show an item, with what can be done about it."""
     suggested = next((action for action in item.actions if action.name not in UNSUGGESTED), None)
     lists = {"files": list(item.files), "criteria": list(item.criteria)}
     return {
@@ -101,6 +104,7 @@ def _shown(item: InboxItem) -> Mapped:
                 "text": action.text,
                 "suggested": action is suggested,
                 "tasks": [{"id": task_id, "name": name} for task_id, name in action.tasks.items()],
+                **({"comments": True} if action.comments else {}),
             }
             for action in item.actions
         ],

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from click import Command
     from starlette.applications import Starlette
 
-    from deepwork.api import Engine, HttpApp, PluginContext
+    from deepwork.api import Engine, HttpApp, PluginContext, Project
 
 
 @hookimpl
@@ -23,7 +23,7 @@ def deepwork_commands() -> Iterator[Command]:
 
 
 @hookimpl
-def deepwork_http(context: PluginContext, engine: Engine) -> Iterator[HttpApp]:
+def deepwork_http(context: PluginContext, engine: Engine, project: Project) -> Iterator[HttpApp]:
     """The pages, their API and the live changes; beside them the notifications of what waits are sent."""
     from deepwork.api import HttpApp
     from deepwork_dashboard.places import PUBLIC
@@ -31,7 +31,7 @@ def deepwork_http(context: PluginContext, engine: Engine) -> Iterator[HttpApp]:
     def make() -> Starlette:
         from deepwork_dashboard.app import dashboard_app
 
-        return dashboard_app(context, engine)
+        return dashboard_app(context, engine, project)
 
     async def notify() -> None:
         await context.inbox().notify()

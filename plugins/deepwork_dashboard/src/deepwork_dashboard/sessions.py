@@ -16,6 +16,7 @@ from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches,
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.entries import author_of, override_of, reviews_of
 from deepwork_dashboard.event_words import event_words
+from deepwork_dashboard.pieces import Pieces
 from deepwork_dashboard.previews import preview
 from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.spending import Spent
@@ -26,9 +27,10 @@ STATUSES = ("active", "completed", "aborted", "archived")
 class Sessions:
     """The endpoints below `api/sessions`."""
 
-    def __init__(self, dashboard: Dashboard, runs: Runs) -> None:
+    def __init__(self, dashboard: Dashboard, runs: Runs, pieces: Pieces) -> None:
         self._dashboard = dashboard
         self._runs = runs
+        self._pieces = pieces
 
     async def listed(self, request: Request) -> Mapped:
         """List sessions, the last changed first."""
@@ -119,6 +121,8 @@ class Sessions:
         """Show a file that a step has reported."""
         session = await self._dashboard.session(principal_of(request), request.path_params["session"])
         step, path = request.query_params.get("step", ""), request.query_params.get("path", "")
+        if "attempt" in request.query_params and step in session.step_progress:
+            return await self._pieces.preview(session, step, path, request.query_params)
         return await preview(session, step, path, self._dashboard.context.workspace)
 
 

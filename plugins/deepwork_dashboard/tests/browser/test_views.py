@@ -12,15 +12,6 @@ import pytest
 pytestmark = pytest.mark.slow
 
 SMALL = 360
-AXE = """() => {
-    const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-    const words = (node) => `${node.html.slice(0, 160)} ${node.any.map((check) => check.message).join()}`;
-    return axe.run(document, {runOnly: rules}).then(({violations}) =>
-        violations.map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(words).join(' | ')}`));
-}"""
-# What moves once is waited for; what turns for ever is not.
-ANIMATED = """() => Promise.all(document.getAnimations()
-    .filter(({effect}) => effect.getTiming().iterations !== Infinity).map(({finished}) => finished))"""
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +64,6 @@ def addresses(story, dashboard, browser):
     }
 
 
-def settled(page):
-    """Wait until nothing moves any more."""
-    page.evaluate(ANIMATED)
-
-
 @pytest.mark.external
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_any_view(dashboard, addresses, new_page, scheme):
@@ -93,8 +79,8 @@ def test_axe_finds_nothing_on_any_view(dashboard, addresses, new_page, scheme):
         page.evaluate(axe)
         for name, address in addresses.items():
             dashboard.open(page, address)
-            settled(page)
-            if violations := page.evaluate(AXE):
+            browsing.settle(page)
+            if violations := browsing.violations(page):
                 found[name, width] = violations
     assert found == {}
 
@@ -109,18 +95,18 @@ def test_axe_finds_nothing_before_the_login_or_in_an_open_form(dashboard, new_pa
     page = new_page(scheme=scheme, bypass_csp=True)
     dashboard.open(page, "")
     page.evaluate(axe)
-    assert page.evaluate(AXE) == []
+    assert browsing.violations(page) == []
 
     dashboard.enter(page)
     page.evaluate(axe)
     page.get_by_role("button", name="Let it pass").first.click()
     page.get_by_label("Reason").wait_for()
-    assert page.evaluate(AXE) == []
+    assert browsing.violations(page) == []
     page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("?")
     page.get_by_role("dialog").wait_for()
-    assert page.evaluate(AXE) == []
+    assert browsing.violations(page) == []
 
 
 def test_no_view_is_wider_than_a_small_screen(dashboard, addresses, new_page):
@@ -129,7 +115,7 @@ def test_no_view_is_wider_than_a_small_screen(dashboard, addresses, new_page):
     wider = {}
     for name, address in addresses.items():
         dashboard.open(page, address)
-        settled(page)
+        browsing.settle(page)
         if (width := page.evaluate("document.documentElement.scrollWidth")) > SMALL:
             wider[name] = width
     assert wider == {}

@@ -8,8 +8,10 @@ import {announce, note, setNote} from './page.js';
 import {words} from './format.js';
 import {copyable, prose, thingHref, time} from './parts.js';
 import {invalidate, useList} from './resources.js';
+import {href} from './router.js';
 
 const KINDS = {
+  person: ['Your review', 'reviews', 'run'],
   'failed-gate': ['Failed review', 'reviews', 'warn'],
   'no-verdict': ['Review without a verdict', 'alert', 'warn'],
   runner: ['Reviewer unavailable', 'alert', 'warn'],
@@ -35,7 +37,7 @@ const textKey = (item, action) => `answer ${item.id} ${action.name}`;
 export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {}) {
   const open = note(openKey(item));
   const action = item.actions.find(({name}) => name === open?.action);
-  const address = withLink ? thingHref(item.thing) : null;
+  const address = withLink ? (item.kind === 'person' && workHref(item)) || thingHref(item.thing) : null;
   const title = address
     ? html`<a href=${address} data-row>${item.title}</a>`
     : html`<span tabindex="0" data-row>${item.title}</span>`;
@@ -54,6 +56,7 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
       ${level === 2 ? html`<h2 class="inbox-title">${title}</h2>` : html`<h3 class="inbox-title">${title}</h3>`}
       ${prose(item.text)} ${level === 2 ? basis(item) : nothing}
       <div class="actions">
+        ${workHref(item) ? html`<a class="button" href=${workHref(item)}>${icon('file')}See the work</a>` : nothing}
         ${isPerson() ? buttons(item, action, open) : nothing}
         ${
           !isPerson() && item.actions.length
@@ -73,6 +76,12 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
       ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
     </div>
   </article>`;
+}
+
+// The page of the piece of work that waits, if it is one.
+function workHref({reference}) {
+  const {kind, id, step_id: step} = reference;
+  return kind === 'session' && step ? href(['sessions', id, 'steps', step]) : null;
 }
 
 // What there is to decide about, and by which questions it was judged. On the overview an item is a few lines.
@@ -130,7 +139,7 @@ function buttonClass(action, open) {
   return action.suggested ? 'button primary' : 'button';
 }
 
-function isEnding({name}) {
+export function isEnding({name}) {
   return ENDING.includes(name);
 }
 

@@ -19,11 +19,10 @@ function onKey(event) {
   const isWriting = event.target.closest?.('input, textarea, select, [contenteditable]');
   if (event.key === 'Escape' && isWriting?.type === 'search') isWriting.blur();
   if (isWriting || document.querySelector('dialog[open]')) return;
-  const action = performance.now() - goPressedAt < SEQUENCE_MS ? destination(event.key) : KEYS[event.key];
+  const isGoing = performance.now() - goPressedAt < SEQUENCE_MS;
+  const action = isGoing ? destination(event.key) : (ownKeys().keys?.[event.key] ?? KEYS[event.key]);
   goPressedAt = -Infinity;
-  if (!action) return;
-  event.preventDefault();
-  action();
+  if (action && action() !== false) event.preventDefault();
 }
 
 function destination(key) {
@@ -38,6 +37,12 @@ export function openHelp() {
 /** @returns {HTMLElement | null} */
 function find(selector) {
   return document.querySelector(selector);
+}
+
+// A view may have keys of its own: an element with `data-keys` has them as `keys`, and their words as `help`.
+/** @returns {{keys?: Record<string, () => unknown>, help?: [string[], string][]}} */
+function ownKeys() {
+  return /** @type {any} */ (find('main [data-keys]')) ?? {};
 }
 
 const KEYS = {
@@ -68,6 +73,14 @@ function step(direction) {
   next?.scrollIntoView({block: 'nearest'});
 }
 
+/** @type {[string[], string][]} */
+const LIST_HELP = [
+  [['f'], 'filter the list on the page'],
+  [['j'], 'next row'],
+  [['k'], 'row before'],
+  [['Enter'], 'open the row'],
+];
+
 /** @returns {[string[], string]} */
 function keysOf({key, text}) {
   return [['g', key], `go to ${text}`];
@@ -76,11 +89,8 @@ function keysOf({key, text}) {
 export function helpDialog() {
   /** @type {[string[], string][]} */
   const rows = [
+    ...(ownKeys().help ?? LIST_HELP),
     [['/'], 'search everything'],
-    [['f'], 'filter the list on the page'],
-    [['j'], 'next row'],
-    [['k'], 'row before'],
-    [['Enter'], 'open the row'],
     [['u'], 'up, to the list'],
     ...NAVIGATION.filter(({name}) => offered().includes(name)).map(keysOf),
     [['?'], 'show these keys'],

@@ -26,8 +26,9 @@ class Resource {
   #pause = PAUSE_MS;
   #timer = 0;
 
-  constructor(path) {
+  constructor(path, isFixed = false) {
     this.path = path;
+    this.isFixed = isFixed;
   }
 
   async fill() {
@@ -149,8 +150,9 @@ class List extends Resource {
   }
 }
 
-export function use(path) {
-  return touch(path, () => new Resource(path));
+// `isFixed`: it never changes, so it is read once.
+export function use(path, {isFixed = false} = {}) {
+  return touch(path, () => new Resource(path, isFixed));
 }
 
 // `onlyGrows`: items never change, so of a change only what is new is read.
@@ -169,7 +171,7 @@ function touch(key, make) {
 // Read again what fits: now if it is on the page, else at its next use.
 export function invalidate(fits) {
   for (const resource of resources.values()) {
-    if (!fits(resource.path, resource)) continue;
+    if (!fits(resource.path, resource) || (resource.isFixed && resource.data && !resource.error)) continue;
     resource.changed = true;
     if (resource.drawing === drawing) resource.start();
   }

@@ -5,6 +5,7 @@ import {agentsView, agentView, messagesView} from './views/agents.js';
 import {eventsView} from './views/events.js';
 import {inboxView} from './views/inbox.js';
 import {overviewView} from './views/overview.js';
+import {pieceView} from './views/piece.js';
 import {planView, plansView, taskView} from './views/plans.js';
 import {reviewsView} from './views/reviews.js';
 import {sessionsView, sessionView} from './views/sessions.js';
@@ -24,11 +25,11 @@ export const NAVIGATION = [
   {name: 'events', text: 'Events', shape: 'events', key: 'e'},
 ];
 
-// One item of a view has an address of two parts: `#/sessions/ID`.
+// One item of a view has an address of two parts: `#/sessions/ID`; a piece of work is below its session.
 const VIEWS = {
   inbox: [inboxView, inboxView],
   overview: [overviewView],
-  sessions: [sessionsView, sessionView],
+  sessions: [sessionsView, sessionView, pieceView],
   plans: [plansView, planView],
   tasks: [null, taskView],
   work: [workflowsView, workflowView],
@@ -41,11 +42,11 @@ const VIEWS = {
 const NEEDS = {tasks: 'plans', messages: 'agents'};
 
 export function viewOf(parts, viewer) {
-  const [name = 'inbox', id] = parts;
-  const draw = VIEWS[name]?.[id === undefined ? 0 : 1];
+  const [name = 'inbox', id, below, step] = parts;
+  const draw = VIEWS[name]?.[below === 'steps' && step ? 2 : id === undefined ? 0 : 1];
   const needed = NEEDS[name] ?? name;
   if (!draw || (name !== 'search' && !viewer.views.includes(needed)))
     return {name: 'unknown', key: 'unknown', title: 'Not found', draw: unknownView};
   const title = NAVIGATION.find((entry) => entry.name === name)?.text ?? words(name);
-  return {name, key: id === undefined || name === 'inbox' ? name : `${name}/${id}`, title, draw};
+  return {name, key: id === undefined || name === 'inbox' ? name : parts.join('/'), title, draw};
 }

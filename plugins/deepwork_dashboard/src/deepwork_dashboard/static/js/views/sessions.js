@@ -308,7 +308,10 @@ function stepDetail(session, step) {
     ${step.runner_failures ? html`<p class="notice tone-warn">${icon('alert')}<span>The reviewer gave no verdict ${countOf(step.runner_failures, 'time')} in a row.</span></p>` : nothing}
     ${
       attempts.length || loose.length
-        ? html`<h3>Reviews</h3>
+        ? html`<h3>
+              Reviews
+              <a class="push" href=${href(['sessions', session.id, 'steps', step.id])}>See the work, line by line</a>
+            </h3>
             ${attempts.map((attempt, index) => attemptCard(attempt, index === 0))}${loose.map(reviewCard)}`
         : nothing
     }

@@ -1,0 +1,50 @@
+"""What differs between two texts, line by line: what a page shows as removed and added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from deepwork.sessions.lines import moves
+
+Lines = tuple[bytes, ...]
+
+# So many pairs of lines of one comparison are looked at by difflib, which takes long; what is left counts as replaced.
+MAX_PAIRS = 1_000_000
+
+
+class Change(NamedTuple):
+    """Lines that were replaced; lines are counted from 1."""
+
+    old_line: int
+    removed: Lines
+    line: int
+    added: int
+
+
+def changes(old: Lines, new: Lines) -> list[Change]:
+    """Return what to replace in the old lines to get the new ones, in order."""
+    found: list[Change] = []
+    before, after = 0, 0
+    for one, other in (*_matches(old, new), (len(old), len(new))):
+        if before < one or after < other:
+            found.append(Change(before + 1, old[before:one], after + 1, other - after))
+        before, after = one + 1, other + 1
+    return found
+
+
+def _matches(old: Lines, new: Lines) -> Iterator[tuple[int, int]]:
+    """Pair equal lines: those that are surely the same ones, as comments move with them, and difflib's between them."""
+    before, after, budget = 0, 0, MAX_PAIRS
+    sure = ((one, other) for one, other in enumerate(moves(old, new).to) if other is not None)
+    for one, other in (*sure, (len(old), len(new))):
+        pairs = (one - before) * (other - after)
+        if 0 < pairs <= budget:
+            budget -= pairs
+            matcher = SequenceMatcher(None, old[before:one], new[after:other])
+            for start, there, size in matcher.get_matching_blocks():
+                yield from ((before + start + step, after + there + step) for step in range(size))
+        if one < len(old):
+            yield one, other
+        before, after = one + 1, other + 1

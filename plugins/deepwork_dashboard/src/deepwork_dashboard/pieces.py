@@ -1,0 +1,189 @@
+"""Pieces of work that people review: what was reported of a step, attempt by attempt, and what they write about it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from anyio import to_thread
+from starlette.requests import Request
+
+from deepwork.api import Answerer, Session, read_regular
+from deepwork.errors import ArgumentError, PathRefused
+from deepwork.sessions.standing import step_state
+from deepwork_dashboard.answers import Mapped, NotThere, iso_text, json_body
+from deepwork_dashboard.contents import FileOfAttempt, shown
+from deepwork_dashboard.dashboard import Dashboard, principal_of
+from deepwork_dashboard.entries import judged_digest
+from deepwork_dashboard.inbox import InboxPages, shown_item
+
+# Files of the project are read instead of kept ones up to this size.
+MAX_READ = 8 * 1024**2
+
+
+class Pieces:
+    """The endpoints below `api/sessions/ID/steps/STEP`."""
+
+    def __init__(self, dashboard: Dashboard, inbox: InboxPages) -> None:
+        self._dashboard = dashboard
+        self._inbox = inbox
+
+    async def one(self, request: Request) -> Mapped:
+        """Show what was reported of a step, and what was said of it."""
+        session, step_id = await self._step(request)
+        piece = await self._read(session, step_id)
+        declared = session.definition.steps.get(step_id) if session.definition else None
+        item = next((item for item in await self._items(request) if item.id == piece["item"]), None)
+        return {
+            **{name: value for name, value in piece.items() if name != "step_id"},
+            "step": step_id,
+            "name": declared.name if declared else step_id,
+            "state": step_state(session, step_id).value,
+            "item": shown_item(item) if item else None,
+            "waiting": _timed(piece["waiting"], "since"),
+            "attempts": [_timed(attempt, "at") for attempt in piece["attempts"]],
+            "comments": [_comment(comment) for comment in piece["comments"]],
+            "draft": await self._draft(session, step_id, request.state.answerer),
+        }
+
+    async def files(self, request: Request) -> Mapped:
+        """Show the files of an attempt as they were judged, and what differs from another attempt."""
+        session, step_id = await self._step(request)
+        return await self._files(session, step_id, request.query_params)
+
+    async def preview(self, session: Session, step_id: str, path: str, query: Mapping[str, str]) -> Mapped:
+        """Show one file of an attempt, or what it builds on, also if it looks as if it held secrets."""
+        found = await self._files(session, step_id, query, path=path)
+        if not found["files"]:
+            raise NotThere(f"this attempt has no file {path[:200]!r}")
+        [file] = found["files"]
+        return dict(file)
+
+    async def save_draft(self, request: Request) -> Mapped:
+        """Keep what a person writes, until they send it."""
+        session, step_id = await self._step(request)
+        request.state.answerer.check_person("write comments")
+        draft = (await json_body(request)).get("draft")
+        if draft is not None and not isinstance(draft, dict):
+            raise ArgumentError("draft is an object, or null")
+        await self._dashboard.pieces.save_draft(session.session_id, step_id, 0, request.state.answerer, draft)
+        return {"done": "Saved"}
+
+    async def resolve(self, request: Request) -> Mapped:
+        """Settle a comment, in the name of who has logged in."""
+        session, step_id = await self._step(request)
+        comment = (await json_body(request)).get("comment")
+        if not isinstance(comment, str):
+            raise ArgumentError("comment is the id of a comment")
+        await self._dashboard.pieces.resolve(session.session_id, step_id, comment, request.state.answerer)
+        return {"done": "The comment is settled"}
+
+    async def _step(self, request: Request) -> tuple[Session, str]:
+        session = await self._dashboard.session(principal_of(request), request.path_params["session"])
+        step_id = request.path_params["step"]
+        if step_id not in session.step_progress or session.definition is None:
+            raise NotThere(f"this session has not begun a step {step_id[:100]!r}")
+        return session, step_id
+
+    async def _read(self, session: Session, step_id: str) -> Mapped:
+        return (await self._dashboard.pieces.piece(session.session_id, step_id)).as_json()
+
+    async def _items(self, request: Request) -> Any:
+        return (await self._inbox.contents(principal_of(request))).items
+
+    async def _draft(self, session: Session, step_id: str, by: Answerer) -> Mapped | None:
+        """Return what a person has not sent yet. The page says in it to which attempt it belongs."""
+        if not by.is_person:
+            return None
+        draft = await self._dashboard.pieces.load_draft(session.session_id, step_id, 0, by)
+        return draft if isinstance(draft, dict) else None
+
+    # The contents
+
+    async def _files(
+        self, session: Session, step_id: str, query: Mapping[str, str], *, path: str | None = None
+    ) -> Mapped:
+        piece = await self._read(session, step_id)
+        attempt = _chosen(piece, query.get("attempt"))
+        against, before = _against(piece, attempt["number"], query.get("against"))
+        judged = _by_path(attempt["files"])
+        if path is not None:
+            judged = _only(path, {**_by_path(piece["inputs"]), **judged})
+            before = before and _only(path, before)
+        number = 0 if against in ("begun", "none") else int(against)
+        is_newest = attempt["number"] == piece["attempts"][-1]["number"]
+        files: list[FileOfAttempt] = []
+        for name in dict.fromkeys([*judged, *(before or ())]):
+            new, old = judged.get(name), before.get(name) if before else None
+            known = _known(
+                new or old or {}, is_same=bool(new and old and new["digest"] and new["digest"] == old["digest"])
+            )
+            known["closed"] &= query.get("open") != "true"
+            content = previous = None
+            if new and not known["closed"]:
+                content = await self._content(session, step_id, attempt["number"], new, is_newest=is_newest)
+            if old and not known["closed"]:
+                previous = content if known["same"] else await self._content(session, step_id, number, old)
+            was_there = None if before is None else old is not None
+            files.append(FileOfAttempt(known, content, previous, was_there, is_there=new is not None))
+        return {"attempt": attempt["number"], "against": against, "files": await to_thread.run_sync(shown, files)}
+
+    async def _content(
+        self, session: Session, step_id: str, attempt: int, file: Mapped, *, is_newest: bool = False
+    ) -> bytes | None:
+        """Return what a file held; what is not kept is read from the project if it is still what was judged."""
+        path, digest = file["path"], file["digest"]
+        if file["kept"]:
+            return await self._dashboard.pieces.content(session.session_id, step_id, attempt, path)
+        if is_newest and not digest:
+            digest = judged_digest(session, step_id, path)
+        return await to_thread.run_sync(self._unchanged, path, digest) if digest else None
+
+    def _unchanged(self, path: str, digest: str) -> bytes | None:
+        try:
+            content = read_regular(path, self._dashboard.context.workspace.output_roots, limit=MAX_READ)
+        except (PathRefused, OSError):
+            return None
+        return content if f"sha256:{hashlib.sha256(content).hexdigest()}" == digest else None
+
+
+def _chosen(piece: Mapped, text: str | None) -> Mapped:
+    for attempt in reversed(piece["attempts"]):
+        if text in (None, "", str(attempt["number"])):
+            return dict(attempt)
+    raise NotThere(f"there is no attempt {(text or '1')[:20]!r} at this step")
+
+
+def _against(piece: Mapped, number: int, text: str | None) -> tuple[str, dict[str, Mapped] | None]:
+    """Say with what an attempt is compared: the one before, unless something else is asked for."""
+    earlier = {str(attempt["number"]): attempt["files"] for attempt in piece["attempts"] if attempt["number"] < number}
+    possible = {**earlier, **({"begun": piece["begun"]["files"]} if piece["begun"] else {}), "none": None}
+    chosen = text or (next(reversed(earlier)) if earlier else next(iter(possible)))
+    if chosen not in possible:
+        raise ArgumentError(f"against is {chosen[:20]!r}; it is one of: {', '.join(possible)}")
+    files = possible[chosen]
+    return chosen, None if files is None else _by_path(files)
+
+
+def _by_path(files: list[Mapped]) -> dict[str, Mapped]:
+    return {file["path"]: file for file in files}
+
+
+def _only(path: str, files: dict[str, Mapped]) -> dict[str, Mapped]:
+    return {path: files[path]} if path in files else {}
+
+
+def _known(file: Mapped, *, is_same: bool) -> Mapped:
+    names = ("path", "output", "size", "kind", "where")
+    note = "elsewhere" if file["where"] else None if file["kept"] else "large" if file["size"] > MAX_READ else "unkept"
+    return {**{name: file[name] for name in names}, "same": is_same, "closed": file["secret"], "note": note}
+
+
+def _timed(value: Mapped | None, name: str) -> Mapped | None:
+    return value and {**value, name: iso_text(value[name])}
+
+
+def _comment(comment: Mapped) -> Mapped:
+    answers = [_timed(answer, "at") for answer in comment["answers"]]
+    return {**comment, "at": iso_text(comment["at"]), "answers": answers}

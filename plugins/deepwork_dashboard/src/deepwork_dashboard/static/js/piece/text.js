@@ -1,0 +1,38 @@
+// Text of files as it is: what cannot be seen is shown, and what differs from another line is marked.
+
+import {html} from '../../vendor/lit-html/lit-html.js';
+
+// Control and format characters change the direction of a text, or take no room: with them a line can look like another.
+// Those that join the parts of letters and emoji are left alone.
+const UNSEEN = /((?![\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}])/u;
+
+export function visible(text) {
+  if (!UNSEEN.test(text)) return text;
+  return text.split(UNSEEN).map((part, index) => (index % 2 ? unseen(part) : part));
+}
+
+function unseen(character) {
+  const code = character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return html`<span class="unseen">U+${code}</span>`;
+}
+
+// A line with the part marked that differs from the line in whose place it stands.
+export function compared(text, other) {
+  if (other === undefined || text === other) return visible(text);
+  const longest = Math.min(text.length, other.length);
+  let start = 0;
+  while (start < longest && text[start] === other[start]) start += 1;
+  let end = 0;
+  while (end < longest - start && text.at(-1 - end) === other.at(-1 - end)) end += 1;
+  if (isHalf(text, start)) start -= 1;
+  if (isHalf(text, text.length - end)) end -= 1;
+  const middle = text.slice(start, text.length - end);
+  if (!middle || start + end < longest / 3) return visible(text);
+  return html`${visible(text.slice(0, start))}<span class="differs">${visible(middle)}</span
+    >${visible(text.slice(text.length - end))}`;
+}
+
+// Whether a cut here would part the two halves of one character.
+function isHalf(text, index) {
+  return (text.charCodeAt(index) & 0xfc00) === 0xdc00;
+}
