@@ -65,7 +65,7 @@ def compare(figure: Figure, contestant: str, pairs: Sequence[tuple[float, float]
         Spread.of([_compared(figure, *pair) for pair in pairs]),
         _compared(figure, best(measured), best(baseline)),
         len(pairs),
-        figure.goal.eased() if figure.goal and has_plugins else figure.goal,
+        figure.goal_of(contestant, has_plugins=has_plugins),
     )
 
 

@@ -209,3 +209,11 @@ def test_with_all_plugins_a_goal_is_eased():
 
     assert at_most(2).eased().limit == pytest.approx(2.6)
     assert at_least(0.5).eased().limit == pytest.approx(0.5 / 1.3)
+
+
+def test_a_server_with_its_sessions_in_a_database_has_the_goal_of_its_store():
+    from bench.goals import BY_KEY
+
+    flight = BY_KEY["flight.8"]
+    limits = {name: flight.goal_of(name, has_plugins=True).limit for name in ("deepwork", "SQLite", "PostgreSQL")}
+    assert limits == {"deepwork": pytest.approx(0.6 / 1.3), "SQLite": 0.5, "PostgreSQL": 0.33}
