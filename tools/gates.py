@@ -187,6 +187,8 @@ def measure_kills(corpus: Any, count: int, seed: int) -> dict[str, Any]:
         number += 1
         is_running, text = kill(kind, random)
         killed += is_running
+        if killed % 25 == 0:
+            print(f"{killed} of {number} proofs killed while they ran", flush=True)
         if text:
             wrong[f"{kind.name}: {text}"] += 1
             print("killed", kind.name, text, sep="  ", flush=True)

@@ -285,7 +285,7 @@ def review_words(session: Session, step_id: str) -> str:
     conclusions: list[Conclusion] = []
     for entry in recent_entries(session):
         if entry.step_id == step_id:
-            if isinstance(entry.detail, Attempt | StepBegun | HandedBack):
+            if isinstance(entry.detail, Attempt | StepBegun | HandedBack | PersonAsked):
                 conclusions = []
             elif isinstance(entry.detail, Conclusion):
                 conclusions.append(entry.detail)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from deepwork.api import NeedsWork, Passed
 from deepwork.errors import RunnerError, RunnerLimited
+from deepwork.paths.user_folders import user_config_file
 
 pytestmark = pytest.mark.anyio
 
@@ -82,3 +84,15 @@ async def test_the_states_of_a_review_look_different(reviewed, judge, served, ru
         reviewed.write("a.md", "Other work\n")
         await agent.finish({"a.md": "a.md"})
         assert run("status", "--statusline").stdout == "demo/main @ b\n"
+
+
+async def test_what_passed_a_program_and_waits_for_a_person_has_not_passed(reviewed, run):
+    commands = {"tests": {"run": ["true"], "verdict": "exit_code"}}
+    file = user_config_file(os.environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    routes = [{"runner": ["tests", "person"]}]
+    file.write_text(json.dumps({"quality_gate": {"commands": commands, "runners": routes}}))
+    async with reviewed.agent() as agent:
+        await agent.start()
+        assert (await agent.finish({"a.md": "a.md"}))["status"] == "needs_work"
+        assert run("status", "--statusline").stdout == "demo/main @ a (waits for you)\n"
