@@ -303,3 +303,32 @@ async def test_files_that_look_like_secrets_are_marked_and_large_ones_are_listed
         ("data.bin", "binary", True, False),
     ]
     await desk.close()
+
+
+async def test_what_was_seen_before_the_agent_reported_again_is_not_decided(agent, desk, by_person):
+    await agent.finish(DONE)
+    [seen] = (await desk.inbox().items(ADA)).items
+    by_person.write("a.md", "Other\n")
+    await agent.finish(DONE)
+    comment = {"file": "a.md", "line": 1, "text": "No"}
+    with pytest.raises(ItemChanged):
+        await desk.inbox().answer(seen.id, "changes", None, ADA, state=seen.state, comments=[comment])
+    with pytest.raises(ItemChanged):
+        await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA, state=seen.state)
+    [now] = (await desk.inbox().items(ADA)).items
+    assert now.state != seen.state
+    await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA, state=now.state)
+
+
+async def test_what_goes_back_to_the_agent_waits_until_the_person_has_passed(by_person, desk):
+    outputs = {name: {"type": "file", "description": name, "required": True} for name in ("a.md", "b.md")}
+    by_person.write_job(steps=[step("a", outputs=outputs, reviews=[review("a.md"), review("b.md")])])
+    by_person.write(".deepwork/config.yml", "quality_gate: {runners: [{review: a.md, runner: person}]}\n")
+    done = {"a.md": "a.md", "b.md": "b.md"}
+    async with by_person.agent() as agent:
+        session_id = (await agent.start())["session_id"]
+        asked = await agent.finish(done)
+        assert asked["waits_for"]
+        assert [*by_person.state.glob("quality_review_*")] == []
+        await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
+        assert "subagent" in (await agent.finish(done))["feedback"]
