@@ -21,7 +21,8 @@ from deepwork_dashboard.runs import Runs
 if TYPE_CHECKING:
     from deepwork_sql import Event
 
-POLL_SECONDS = 1.0
+# What waits is on a page within a second, with a look at the sessions and one at the inbox.
+POLL_SECONDS = 0.5
 # Sources of the inbox whose changes cause no event are asked so often.
 INBOX_SECONDS = 15.0
 RETRY_SECONDS = 2.0
@@ -103,7 +104,7 @@ class Page:
 
 
 class Watch:
-    """Looks at the sessions every second, follows the feed of the database, and tells open pages."""
+    """Looks at the sessions twice a second, follows the feed of the database, and tells open pages."""
 
     def __init__(self, dashboard: Dashboard, runs: Runs, tasks: TaskGroup) -> None:
         self._dashboard = dashboard
@@ -189,7 +190,7 @@ class Watch:
         self._tell([*await self._changed_sessions(), *await self._changed_runs(), *await self._changed_reviews()])
 
     async def _watch_inboxes(self) -> None:
-        """Ask what waits once something has changed, at most once a second: some sources of the inbox are slow."""
+        """Ask what waits once something has changed, at most twice a second: some sources of the inbox are slow."""
         while True:
             with anyio.move_on_after(INBOX_SECONDS):
                 await self._changed.wait()
