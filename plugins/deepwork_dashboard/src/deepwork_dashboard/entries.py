@@ -90,6 +90,7 @@ def _review(conclusion: history.Verdict | history.NoVerdict, questions: dict[str
         "feedback": verdict.feedback if verdict else "",
         "error": error.error if error else None,
         "error_kind": error.error_kind if error else None,
+        "proof": conclusion.proof.model_dump() if conclusion.proof else None,
         "findings": [finding.model_dump() for finding in (verdict.findings if verdict else ())],
         "criteria": [
             {

@@ -10,9 +10,9 @@ from deepwork.api import Session, SessionSummary, standing_in
 from deepwork.errors import ArgumentError
 from deepwork.models.sessions import BegunInput
 from deepwork.models.standing import Standing
-from deepwork.sessions.standing import agent_of, standing_of, step_state
-from deepwork.text import is_past
-from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches, offset_of, words_of
+from deepwork.sessions.standing import agent_of, paused, standing_of, step_state
+from deepwork.text import is_blank, is_past
+from deepwork_dashboard.answers import Mapped, cut, iso_text, json_body, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.entries import author_of, override_of, reviews_of
 from deepwork_dashboard.event_words import event_words
@@ -22,6 +22,8 @@ from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.spending import Spent
 
 STATUSES = ("active", "completed", "aborted", "archived")
+INTERVENTIONS = ("pause", "unpause", "say")
+MAX_TEXT = 10_000
 
 
 class Sessions:
@@ -75,6 +77,7 @@ class Sessions:
             "goal": session.goal,
             "completed_at": iso_text(session.completed_at),
             **_place(standing_of(session) if session.is_active else None),
+            "paused": _paused(session),
             "position": position(session),
             "instance_id": session.instance_id,
             "abort_reason": session.abort_reason,
@@ -117,6 +120,27 @@ class Sessions:
         ]
         return cut(entries[::-1], limit_of(request), offset_of(request))
 
+    async def intervene(self, request: Request) -> Mapped:
+        """Pause a session, let it go on, or say something to its agent, in the name of who has logged in."""
+        body, by = await json_body(request), request.state.answerer
+        action, text = body.get("action"), body.get("text")
+        if action not in INTERVENTIONS:
+            raise ArgumentError(f"action is one of: {', '.join(INTERVENTIONS)}")
+        if text is not None and (not isinstance(text, str) or is_blank(text) or len(text) > MAX_TEXT):
+            raise ArgumentError(f"text has from 1 to {MAX_TEXT:,} characters")
+        session = await self._dashboard.session(principal_of(request), request.path_params["session"])
+        people = self._dashboard.project.interventions()
+        if action == "unpause":
+            await people.unpause(session, text, by)
+            return {"done": "The session goes on"}
+        if text is None:
+            raise ArgumentError(f"to {action}, text is a text")
+        if action == "pause":
+            await people.pause(session, text, by)
+            return {"done": "The session is paused; its agent is told so at its next call"}
+        await people.say(session, text, by)
+        return {"done": "The agent is told at its next call"}
+
     async def preview(self, request: Request) -> Mapped:
         """Show a file that a step has reported."""
         session = await self._dashboard.session(principal_of(request), request.path_params["session"])
@@ -134,6 +158,12 @@ def _place(standing: Standing | None) -> Mapped:
         "limit": _limit(standing),
         "last_call_at": iso_text(standing.last_call_at) if standing else None,
     }
+
+
+def _paused(session: Session) -> str | None:
+    """Return why a person has paused a session; None if it is not paused, or is over."""
+    pause = paused(session) if session.is_active else None
+    return (pause.reason or "They have not said why.") if pause else None
 
 
 def _limit(standing: Standing | None) -> Mapped | None:

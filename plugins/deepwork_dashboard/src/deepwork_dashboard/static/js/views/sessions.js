@@ -9,6 +9,7 @@ import {duration, exact, money, now, number, quietFor, short, toMilliseconds} fr
 import {fileItem} from '../files.js';
 import {drawingOf} from '../graph/workflow.js';
 import {icon} from '../icons.js';
+import {interventions} from '../interventions.js';
 import {
   countOf,
   empty,
@@ -89,7 +90,7 @@ export function sessionView({parts, query}) {
   return html`<a class="up" href="#/sessions">${icon('chevron')}Sessions</a> ${shown(
       use(apiPath(['sessions', id])),
       (session) =>
-        html`${sessionHead(session)} ${runPanel(session)}
+        html`${sessionHead(session)} ${interventions(session)} ${runPanel(session)}
         ${session.waits || session.run?.asks ? waitingFor(session.thing) : nothing}
         ${tabs(
           [
@@ -384,7 +385,7 @@ function reviewCard(review) {
     <p class="review-meta">
       <span class="cut">${review.file ? html`<code>${review.file}</code>` : (review.run_each ?? 'step')}</span
       ><span class="quiet cut">${review.runner}${review.model ? ` · ${review.model}` : ''}</span>
-      ${review.reused ? html`<span class="mini">reused</span>` : nothing}
+      ${review.reused ? html`<span class="mini">reused</span>` : nothing} ${proofMark(review.proof)}
       ${review.seconds !== null && review.seconds !== undefined ? html`<span class="quiet">${duration(review.seconds * 1000)}</span>` : nothing}
       ${review.cost_usd ? html`<span class="quiet">${money(review.cost_usd)}</span>` : nothing}
     </p>
@@ -425,6 +426,21 @@ function reviewCard(review) {
     }
     ${saysMore(review) ? html`<blockquote class="prose">${review.feedback}</blockquote>` : nothing}
   </article>`;
+}
+
+// What a pass rests on: whether the gate was seen to refuse the work when it was broken.
+const PROOFS = {
+  content: ['good', 'proved by content', 'The gate has refused this work with its content broken.'],
+  presence: ['good', 'proved by presence', 'The gate has refused this work where it was missing, and no finer change.'],
+  cannot_fail: ['bad', 'cannot fail', 'The gate has passed this work also when it was broken.'],
+  not_provable: ['quiet', 'not provable here', 'The gate was not seen to refuse broken work.'],
+};
+
+function proofMark(proof) {
+  const [colour, text, meaning] = PROOFS[proof?.grade ?? proof?.result] ?? [];
+  return text
+    ? html`<span class="mini tone-${colour}" title=${[meaning, proof.reason].filter(Boolean).join(' ')}>${text}</span>`
+    : nothing;
 }
 
 // Many reviewers repeat in their feedback what they say of each criterion.

@@ -1,0 +1,43 @@
+"""On the page of a session a person stops the agent and speaks to it, and sees what its verdicts rest on."""
+
+from __future__ import annotations
+
+import pytest
+
+from deepwork.testing import Refused
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_person_pauses_a_session_lets_it_go_on_and_speaks_to_its_agent(make_team, serve, page):
+    team = make_team()
+    with team.agent("--tools", "core") as agent:
+        session_id = team.start(agent, "Report of May", steps=1)
+        dashboard = serve(team.root)
+        dashboard.enter(page, f"#/sessions/{session_id}")
+        page.get_by_role("button", name="Pause", exact=True).click()
+        page.get_by_label("Why it has to wait").fill("The ledger is closed until Monday.")
+        page.get_by_role("button", name="Pause", exact=True).last.click()
+        page.get_by_text("A person has paused this session.").wait_for()
+        with pytest.raises(Refused, match="The ledger is closed until Monday"):
+            team.finish(agent, session_id, 1)
+        page.get_by_role("button", name="Let it go on").click()
+        page.locator("form").get_by_role("button", name="Let it go on").click()
+        page.get_by_text("A person has paused this session.").wait_for(state="detached")
+        page.get_by_role("button", name="Say to the agent").click()
+        page.get_by_label("What the agent should know").fill("Round to thousands.")
+        page.get_by_role("button", name="Say it").click()
+        page.get_by_role("status").filter(has_text="told at its next call").first.wait_for()
+        assert team.finish(agent, session_id, 1)["status"] == "next_step"
+        page.get_by_role("link", name="History").click()
+        page.get_by_text("Round to thousands.").first.wait_for()
+
+
+def test_a_verdict_says_that_its_gate_cannot_fail(make_team, serve, page):
+    gate = {"runner": "anything", "commands": {"anything": {"run": ["true"], "verdict": "exit_code"}}}
+    team = make_team(settings={"quality_gate": gate})
+    with team.agent("--tools", "core") as agent:
+        session_id = team.start(agent, "Report of May", steps=2)
+    dashboard = serve(team.root)
+    dashboard.enter(page, f"#/sessions/{session_id}?step=draft")
+    page.get_by_text("cannot fail", exact=True).wait_for()

@@ -1,0 +1,48 @@
+"""A person pauses a session, lets it go on, and says something to its agent, over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_person_pauses_a_session_and_speaks_to_its_agent(project, tokens):
+    people = tokens("local alices-token-for-tests person\nbob bobs-token-for-tests person\n")
+    project.write("plain.md", "x\n")
+    async with project.agent("core") as agent:
+        begun = await agent.start("report", "main")
+        session_id = begun["session_id"]
+        project.write("gather.md")
+        with project.dashboard("--token-file", people) as dash:
+            (_, person), (_, bob) = dash.log_in("alices-token-for-tests"), dash.log_in("bobs-token-for-tests")
+            own = f"api/sessions/{session_id}"
+
+            def intervene(action, text=None, headers=person):
+                body = {"action": action, "text": text}
+                return dash.ask(f"{own}/interventions", "POST", body=body, **headers).status
+
+            program = {"token": "alices-token-for-tests"}
+            assert intervene("pause", "The port is moved", headers=program) == 403
+            assert intervene("pause", "The port is moved", headers=bob) == 404
+            refused = [
+                ("dance", "x"),
+                ("pause", None),
+                ("pause", " "),
+                ("say", None),
+                ("say", "x" * 10_001),
+                ("unpause", 1),
+            ]
+            assert [intervene(*one) for one in refused] == [400] * 6
+            assert intervene("unpause") == 409
+
+            assert intervene("pause", "The port is moved") == 200
+            assert intervene("pause", "Again") == 409
+            assert dash.get(own, token="alices-token-for-tests")["paused"] == "The port is moved"
+            report = {"outputs": {"gather.md": "gather.md"}, "session_id": session_id}
+            assert "The port is moved" in await agent.refused("finished_step", **report)
+            assert intervene("unpause", "Use the new port") == 200
+            assert dash.get(own, token="alices-token-for-tests")["paused"] is None
+            assert intervene("say", "Leave the migrations alone") == 200
+            notes = dash.get(f"{own}/history?kind=note", token="alices-token-for-tests")["items"]
+            assert [note["detail"]["text"] for note in notes] == ["Leave the migrations alone", "Use the new port"]
