@@ -257,7 +257,10 @@ def _races(project: DeepworkProject, agent: Agent, count: int, broken: list[str]
         if not session:
             started = agent.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
             session = started["begin_step"]["session_id"]
-        agent.call("finished_step", outputs=OUTPUTS, session_id=session)
+        asked = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
+        if "waits_for" not in asked:
+            broken.append(f"race {number}: nobody was asked: {json.dumps(asked)[:500]}")
+            continue
         ends = _race(project.root, session)
         reply = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
         is_passed = reply["status"] == "workflow_complete"
@@ -277,7 +280,10 @@ def _race(root: Path, session: str) -> dict[str, Exception | None]:
     async def answer(action: str) -> None:
         desk = project_at(root)
         try:
-            [item] = [item for item in (await desk.inbox().items(PERSON)).items if item.id == f"sessions:{session}.a"]
+            contents = await desk.inbox().items(PERSON)
+            item = next((item for item in contents.items if item.id == f"sessions:{session}.a"), None)
+            if item is None:
+                raise LookupError(f"the item is not listed: {contents.as_json()}")
             await anyio.to_thread.run_sync(start.wait)
             await desk.inbox().answer(item.id, action, "Both at once", PERSON, state=item.state)
         finally:
