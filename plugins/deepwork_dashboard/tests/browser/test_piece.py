@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from urllib.error import URLError
 
 import browsing
@@ -12,6 +13,9 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.slow
 
 SMALL = 360
+# Whether the server has this draft.
+STORED = """([session, wanted]) => fetch(`api/sessions/${session}/steps/plan`).then((response) => response.json())
+    .then(({draft}) => JSON.stringify(draft) === JSON.stringify(wanted))"""
 SCROLLED = "async () => { scrollTo(0, document.body.scrollHeight); await new Promise(requestAnimationFrame); }"
 
 
@@ -103,6 +107,7 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
     page.keyboard.press("Enter")
     page.get_by_role("status").filter(has_text="needs the changes").first.wait_for()
     page.get_by_text("not sent yet").first.wait_for(state="detached")
+    page.wait_for_function(STORED, arg=[session, None])
 
     told = shop.report(agent, session, stories.files())["comments"]
     assert [(comment["file"], comment["line"], comment["must"]) for comment in told] == [
@@ -147,6 +152,22 @@ def test_a_draft_outlives_a_reload_and_a_server_that_was_killed(session, shop, s
     page.evaluate("localStorage.clear()")
     page.reload()
     expect(page.get_by_role("textbox", name="Comment")).to_have_value("Half a sentence")
+
+
+def test_a_page_that_died_after_it_had_sent_its_draft_does_not_send_it_again(shop, session, serve, page):
+    dashboard = serve(shop.root)
+    dashboard.enter(page, address(session))
+    comment_on_plan(page, "Once")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("textbox", name="What you say to all of it").fill("All of it")
+    saved(page)
+    comment = {"file": "plan.md", "line": 9, "end_line": 9, "text": "Once", "must": True}
+    shop.decide(session, "changes", "All of it", [comment])
+    page.reload()
+    card(page, "plan.md").get_by_role("article", name="Comment on line 9").wait_for()
+    assert page.get_by_text("not sent yet").count() == 0
+    assert page.get_by_text("kept as a draft").count() == 0
+    assert page.evaluate("localStorage.length") == 0
 
 
 def test_what_the_server_never_got_is_kept_by_the_browser(session, dashboard, page):
@@ -200,42 +221,64 @@ def test_who_comes_second_reads_what_was_decided_and_keeps_the_draft(shop, sessi
     page.get_by_role("article", name="Your comment on line 9").wait_for()
 
 
-HOSTILE = [
+PAYLOADS = [
     "<script>window.hit = 1</script>",
     "<img src=x onerror='window.hit = 1'>",
     "<svg onload='window.hit = 1'><a href='javascript:window.hit=1'>x</a></svg>",
-    "[x](javascript:window.hit=1) ![y](http://127.0.0.1:9/y.png) <http://127.0.0.1:9/>",
+    "[x](javascript:window.hit=1)",
+    "![y](http://127.0.0.1:9/y.png)",
+    "<http://127.0.0.1:9/>",
     "${window.hit = 1} {{window.hit = 1}} <!--?lit$000$-->",
     "\x1b]8;;http://127.0.0.1:9/\x1b\\click\x1b]8;;\x1b\\ \x1b[2J",
     "access = 'user\u202e \u2066// check\u2069 \u2066'\u200b\ufeff",
-    "</title></p></div><iframe srcdoc='<script>parent.hit = 1</script>'></iframe>",
-    "- [ ] <details open ontoggle='window.hit = 1'>",
-    "|<b onclick='window.hit=1'>a</b>|\n|-|\n|<style>*{display:none}</style>|",
+    "</title></p></div></template><iframe srcdoc='<script>parent.hit = 1</script>'></iframe>",
+    "<details open ontoggle='window.hit = 1'>",
+    "<style>*{display:none}</style><link rel=stylesheet href=http://127.0.0.1:9/a.css>",
+    "<meta http-equiv=refresh content='0;url=http://127.0.0.1:9/'><base href=http://127.0.0.1:9/>",
+    "data:text/html,<script>window.hit=1</script>",
+    "<input autofocus onfocus='window.hit = 1'><button popovertarget=x>",
 ]
+WRAPPED = ["{}", "# {}", "> {}", "- {}", "1. {}", "`{}`", "**{}**", "[{0}]({0})", "![{0}]({0})", "<{}>", "    {}"]
+WRAPPED += [
+    "```\n{}\n```",
+    "|{}|\n|-|\n|{}|",
+    "[a]: {0}\n[a]",
+    "<div>\n{}\n</div>",
+    "&lt;{}",
+    "\\{}",
+    "~~{}~~",
+    "{}\r",
+    "*{}",
+]
+HOSTILE = [wrapped.format(payload, payload) for payload in PAYLOADS for wrapped in WRAPPED]
 
 
 def test_contents_and_comments_have_no_effect_and_what_is_unseen_is_shown(shop, agent, dashboard, new_page):
     """Every kind of content, as lines and rendered, in files, paths, comments and what the agent answers."""
-    session = shop.begin(agent, HOSTILE[0])
+    session = shop.begin(agent, PAYLOADS[0])
+    assert len(HOSTILE) == 300
     text = "\n\n".join(HOSTILE)
     files = {
         "plan.md": text,
-        "a.csv": ",".join(f'"{line}"' for line in HOSTILE if '"' not in line),
-        "b.json": '{"' + HOSTILE[0] + '": "' + HOSTILE[2] + '"}',
-        "c.svg": HOSTILE[2],
+        "a.csv": "".join(f'"{line}",{line}\n' for line in HOSTILE),
+        "b.json": json.dumps([{line: line} for line in HOSTILE]),
+        "c.svg": PAYLOADS[2],
         "d.html": f"<!doctype html>{text}",
         "e'\"<b>f<i>.txt": text,
         "evil\u202egnp.txt": text,
-        "g.png": HOSTILE[2],
+        "g.png": PAYLOADS[2],
     }
     shop.report(agent, session, files)
     comments = [
         {"file": "plan.md", "line": number * 2 + 1, "text": line, "must": True, "suggestion": line}
-        for number, line in enumerate(HOSTILE[:6])
+        for number, line in enumerate(PAYLOADS)
     ]
-    shop.decide(session, "changes", HOSTILE[1], comments)
+    shop.decide(session, "changes", PAYLOADS[1], comments)
     shop.report(
-        agent, session, {**files, "plan.md": f"First\n{text}"}, "\n".join(f"c{n}: {HOSTILE[1]}" for n in (1, 2, 3))
+        agent,
+        session,
+        {**files, "plan.md": f"First\n{text}"},
+        "\n".join(f"c{n}: {line}" for n, line in enumerate(PAYLOADS, 1)),
     )
     page = new_page()
     asked = []

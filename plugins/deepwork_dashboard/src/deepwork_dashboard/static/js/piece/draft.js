@@ -13,12 +13,10 @@ class Draft {
   #timer = 0;
   #isSaving = false;
 
-  constructor(path, stored, sent) {
+  constructor(path, piece) {
     this.path = path;
     const unsaved = this.#unsaved();
-    const content = {...EMPTY, ...(unsaved ?? stored)};
-    const comments = content.comments.filter((comment) => !sent.some(isThe(comment, content.attempt)));
-    this.content = {...content, comments};
+    this.content = withoutSent({...EMPTY, ...(unsaved ?? piece.draft)}, piece);
     this.state = 'saved';
     if (unsaved) this.#later(0);
   }
@@ -41,12 +39,11 @@ class Draft {
     this.change(EMPTY, null);
   }
 
-  // It has been sent, and the server has dropped it with that.
+  // It has been sent.
   drop() {
-    clearTimeout(this.#timer);
     this.content = EMPTY;
-    this.state = 'saved';
-    this.#keep(null);
+    this.#keep(JSON.stringify(EMPTY));
+    this.#later(0);
     redraw();
   }
 
@@ -97,15 +94,30 @@ class Draft {
   }
 }
 
-export function draftOf(path, {draft, comments}) {
-  if (!drafts.has(path)) drafts.set(path, new Draft(path, draft, comments));
+export function draftOf(path, piece) {
+  if (!drafts.has(path)) drafts.set(path, new Draft(path, piece));
   return drafts.get(path);
 }
 
-// A page that died just after it had sent its comments still has them in its draft.
-function isThe({file, line, end_line: end, text}, attempt) {
-  return (sent) =>
-    sent.attempt === attempt && sent.file === file && sent.line === line && sent.end_line === end && sent.text === text;
+// A page that died just after it had sent its draft still has it.
+function withoutSent(content, piece) {
+  const {attempt, text, comments} = content;
+  const isSent = ({file, line, end_line: end, text: words}) =>
+    piece.comments.some(
+      (sent) =>
+        sent.attempt === attempt &&
+        sent.file === file &&
+        sent.line === line &&
+        sent.end_line === end &&
+        sent.text === words,
+    );
+  const judged = piece.attempts.find(({number}) => number === attempt)?.reviewers ?? [];
+  const left = {
+    ...content,
+    text: judged.some(({by, feedback}) => by && feedback === text.trim()) ? '' : text,
+    comments: comments.filter((comment) => !isSent(comment)),
+  };
+  return left.text || left.comments.length || left.composer ? left : EMPTY;
 }
 
 // The comments of a draft on the lines of another attempt: `changes` lead there from the attempt of the draft. What was
