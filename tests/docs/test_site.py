@@ -46,6 +46,7 @@ def test_all_pages_of_this_repository_become_a_site_without_a_complaint(tmp_path
     assert (done.returncode, done.stderr) == (0, "")
     first = (tmp_path / "site" / "docs" / "README.html").read_text()
     assert 'href="tutorial/first-workflow.html"' in first
+    assert 'href="../_static/site.css' in first
     assert (tmp_path / "site" / "docs" / "reference" / "tools.html").exists()
 
 

@@ -19,6 +19,8 @@ nitpicky = True
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_show_copyright = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 4
 suppress_warnings = [
     "misc.highlighting_failure",  # "…" stands for what is left out
