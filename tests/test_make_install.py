@@ -82,7 +82,8 @@ def machine(tmp_path):
 def test_the_core_and_all_plugins_go_into_one_environment_by_their_folders(machine):
     printed = machine.run("install")
     install = machine.calls()[-1].split()
-    assert install[-2:] == [str(machine.checkout), f"{machine.checkout}/plugins/deepwork_sql[postgresql]"]
+    plugin = f"{machine.checkout}/plugins/deepwork_sql"
+    assert install[-3:] == [str(machine.checkout), plugin, f"{plugin}[postgresql]"]
     assert f"linked     {machine.link}" in printed
     assert os.path.realpath(machine.link) == os.path.realpath(machine.environment / "bin/deepwork")
 

@@ -119,6 +119,7 @@ _MOVED_NAMES = {
     "documents.document": "Document",
     "documents.load": "read_document",
     "documents.problems": "DocumentError Problem",
+    "engine.pieces": "Pieces",
     "errors": (
         "ArgumentError EmptyWorkflow GitError ItemChanged JobError JobSourceError MissingInstructions "
         "NameClash NoActiveSession OutputError PersonNeeded PluginError PluginLoadError ProgramError "
@@ -153,6 +154,7 @@ _MOVED_NAMES = {
     "programs.work_queue": "Piece WorkQueue",
     "project.stores": "open_store",
     "server.apps": "serve_apps",
+    "sessions.lines": "moves",
     "sessions.standing": "calls_of standing_of step_state waits_of",
     "text": "one_line quoted quoted_lines visible visible_lines",
 }

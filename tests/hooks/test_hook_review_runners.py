@@ -14,6 +14,7 @@ def test_runners_are_collected_and_attributed(ask):
     provided = ask("review_runners", "good")
     assert sorted((runner.item.name, str(runner.by)) for runner in provided) == [
         ("acme", "acme-tracker 2.1 (plugin 'acme')"),
+        ("person", f"deepwork {__version__} (feature 'people')"),
         ("self", f"deepwork {__version__} (feature 'reviewers')"),
     ]
 

@@ -132,7 +132,7 @@ def test_an_unknown_runner_is_refused_with_those_that_there_are(project, install
         project.server(external_runner="acmee")
     assert (
         error.value.message
-        == "no review runner 'acmee' (from --external-runner or quality_gate.runner); available: acme, self"
+        == "no review runner 'acmee' (from --external-runner or quality_gate.runner); available: acme, person, self"
     )
 
 
