@@ -59,26 +59,26 @@ class FileHeads:
     def __init__(self, root: Path) -> None:
         self._workspace = Workspace(root)
 
-    def named(self, session_id: str) -> Head | None:
-        """Return one session; None if it is not open, or cannot be read."""
+    def named(self, session_id: str, status: str = ACTIVE) -> Head | None:
+        """Return one session; None if it has another status, or cannot be read."""
         with suppress(OSError, DeepWorkError), self._folder() as folder:
             head = _head(folder, session_id) if _ID.fullmatch(session_id) else None
-            return _standing(folder, head) if head and head.status == ACTIVE else None
+            return _standing(folder, head) if head and head.status == status else None
         return None
 
-    def document(self, session_id: str) -> Mapping[str, Any] | None:
-        """Return the JSON of one session; None if it does not say where it stands, is over, or cannot be read."""
+    def document(self, session_id: str, status: str = ACTIVE) -> Mapping[str, Any] | None:
+        """Return the JSON of one session; None if it has another status, or its file does not say everything."""
         with suppress(OSError, DeepWorkError, ValueError), self._folder() as folder:
             head = _head(folder, session_id, strict=True)
-            if head and head.standing and head.status == ACTIVE:
+            if head and head.standing and head.status == status:
                 content = folder.read(f"session_{session_id}.json", limit=_MAX_SESSION)
                 document = json.loads(content or b"")
                 return document if isinstance(document, dict) else None
         return None
 
-    def history(self, session_id: str) -> Sequence[Mapping[str, Any]]:
-        """Return what has happened in an open session, as it is stored; nothing if it cannot be read."""
-        if document := self.document(session_id):
+    def history(self, session_id: str, status: str = ACTIVE) -> Sequence[Mapping[str, Any]]:
+        """Return what has happened in a session of this status, as it is stored; nothing if it cannot be read."""
+        if document := self.document(session_id, status):
             history = document.get("history")
             return history if isinstance(history, list) else []
         return []
@@ -121,16 +121,16 @@ class StoreHeads:
     def __init__(self, project: Project) -> None:
         self._project = project
 
-    def named(self, session_id: str) -> Head | None:
-        """Return one session; None if it is not open."""
+    def named(self, session_id: str, status: str = ACTIVE) -> Head | None:
+        """Return one session; None if it has another status."""
         from deepwork.project.session_access import with_store
         from deepwork.sessions.standing import head_of
 
         session = with_store(self._project, lambda store: store.load(session_id))
-        return head_of(session) if session and session.is_active else None
+        return head_of(session) if session and session.status == status else None
 
-    def history(self, session_id: str) -> Sequence[Mapping[str, Any]]:
-        """Return what has happened in an open session, as it is stored."""
+    def history(self, session_id: str, _status: str = ACTIVE) -> Sequence[Mapping[str, Any]]:
+        """Return what has happened in a session, as it is stored."""
         from deepwork.project.session_access import with_store
 
         session = with_store(self._project, lambda store: store.load(session_id))

@@ -202,10 +202,12 @@ async def test_a_step_that_a_person_has_let_pass_waits_for_nobody(hook, started,
     assert started["session_id"] in hook("Stop")
 
 
-async def test_a_session_that_is_over_is_not_mentioned(hook, started, project, run):
-    run("sessions", "abort", started["session_id"], "--reason", "done")
+async def test_a_session_that_a_person_has_ended_is_told_of_after_a_tool_alone(hook, started, project, run):
+    run("sessions", "abort", started["session_id"], "--reason", "no longer wanted")
     assert hook("Stop") == ""
     assert hook("SessionStart", source="compact") == ""
+    assert "was ended before its end: no longer wanted" in hook("PostToolUse", tool_name="Bash")
+    assert hook("PostToolUse", tool_name="Bash") == ""
 
 
 async def test_after_a_compaction_the_own_session_comes_with_its_resume_text_and_others_in_a_line(

@@ -439,3 +439,16 @@ async def test_comments_that_a_report_has_told_are_not_told_at_the_next_breath(p
         assert [comment["text"] for comment in reply["comments"]] == ["Why two?"]
         assert (told, await window.breathe()) == ("", "")
     await desk.close()
+
+
+async def test_the_end_of_a_workflow_is_told_once_to_those_who_have_not_ended_it(agent, project):
+    mine, other, stranger = Window(agent), Window(agent), Window(agent)
+    session_id = await mine.start()
+    await other.call("finished_step", session_id=session_id, step_id="?", outputs={})
+    told, _ = await other.call("abort_workflow", explanation="The plan has changed", session_id=session_id)
+    assert told == ""
+    async with project.agent() as second:  # and on any server
+        for window in (mine.on(second), other, stranger):
+            texts = [await window.breathe() for _ in range(2)]
+            text = f"demo/main, session {session_id}, was ended before its end: The plan has changed ("
+            assert [text in told for told in texts] == [window.session == mine.session, False]

@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from deepwork.builtin.clients.desk import PRINTED, Desk
+from deepwork.builtin.clients.desk import ABORTED, PRINTED, Desk
 from deepwork.builtin.clients.listeners import MAX_TOLD, ClientSession, Listener, Note
-from deepwork.builtin.clients.news import Text, first_open, mail_text, news_of
+from deepwork.builtin.clients.news import Text, end_of, first_open, mail_text, news_of
 from deepwork.models.standing import Head
 
 
@@ -42,9 +42,15 @@ class Deliveries:
         read = await self._histories(listener.sessions)
         await self._change(lambda known: _advanced(known.with_told(delivered), read))
 
-    async def hand_over(self) -> tuple[str, tuple[str, ...]]:
-        """Return what fits of all that waits for the listener, and its ids, once it is noted who hands it over."""
-        texts = [text async for text in self._waiting(self._client_session.note())]
+    async def hand_over(self, *, with_ends: bool = True) -> tuple[str, tuple[str, ...]]:
+        """Return what fits of all that waits for the listener, and its ids, once it is noted who hands it over.
+
+        Args:
+            with_ends: Whether it is told of sessions that others have ended; no agent has to go on for that.
+        """
+        note = self._client_session.note()
+        texts = [text async for text in self._waiting(note)]
+        texts += await self._ends(note.listener(self._agent)) if with_ends else []
         chosen: list[tuple[str, str]] = []
 
         def hand_over(note: Note) -> Note:
@@ -78,6 +84,11 @@ class Deliveries:
 
         await self._change(joined)
 
+    async def know_end(self, strings: Collection[str]) -> None:
+        """Note that a reply has told of the end of sessions."""
+        texts = [text for text in await self._ends(self._listener()) if text.is_in(strings)]
+        await self._change(lambda known: known.with_told(text.id for text in texts))
+
     # What waits
 
     async def _waiting(self, note: Note) -> AsyncIterator[Text]:
@@ -109,6 +120,10 @@ class Deliveries:
             for head, history in await self._histories(session_ids)
             for text in news_of(head, history, heard.get(head.session_id, 0), known)
         ]
+
+    async def _ends(self, listener: Listener) -> list[Text]:
+        heads = await self._desk.heads(listener.sessions, ABORTED)
+        return [end_of(head, await self._desk.history(head)) for head in heads]
 
     async def _histories(self, session_ids: Sequence[str]) -> list[tuple[Head, Any]]:
         return [(head, await self._desk.history(head)) for head in await self._desk.heads(session_ids)]

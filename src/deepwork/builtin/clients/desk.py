@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # A text that a command has printed is delivered with the next call, whoever answers that.
 PRINTED = "printed"
+ACTIVE, ABORTED = "active", "aborted"
 MAX_HISTORIES = 200
 # How long a server waits for a plugin, such as one that opens its database.
 PLUGIN_SECONDS = 0.8
@@ -41,14 +42,14 @@ class Desk(Protocol):
     server: str
     principal: str
 
-    async def heads(self, session_ids: Sequence[str]) -> list[Head]:
-        """Return those of the sessions that are open, in this order."""
+    async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
+        """Return those of the sessions that have this status, in this order."""
 
     async def open(self) -> list[Head]:
         """Return all open sessions, the last changed first."""
 
     async def history(self, head: Head) -> Sequence[Entry]:
-        """Return what has happened in an open session."""
+        """Return what has happened in a session."""
 
     async def resume(self, session_id: str) -> str:
         """Return what an agent needs to go on with a session."""
@@ -76,15 +77,15 @@ class CommandDesk:
     server: str = field(default_factory=partial(secrets.token_hex, 6))
     principal: str = "local"
 
-    async def heads(self, session_ids: Sequence[str]) -> list[Head]:
-        heads = map(self.project.standings().named, session_ids)
+    async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
+        heads = [self.project.standings().named(session_id, status) for session_id in session_ids]
         return [head for head in heads if head]
 
     async def open(self) -> list[Head]:
         return self.project.standings().open()
 
     async def history(self, head: Head) -> Sequence[Entry]:
-        return self.project.standings().history(head.session_id)
+        return self.project.standings().history(head.session_id, head.status)
 
     async def resume(self, session_id: str) -> str:
         return self.project.resume_text(session_id)
@@ -119,10 +120,12 @@ class ServerDesk:
         self._project = project
         self._histories = histories
 
-    async def heads(self, session_ids: Sequence[str]) -> list[Head]:
+    async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
         store = await self._project.sessions().store()
         summaries = await store.peek([*session_ids]) if session_ids else []
-        heads = [await self._head(item) for item in summaries if not isinstance(item, Exception) and item.is_active]
+        heads = [
+            await self._head(item) for item in summaries if not isinstance(item, Exception) and item.status == status
+        ]
         return [head for head in heads if head.principal == self.principal]
 
     async def open(self) -> list[Head]:

@@ -123,6 +123,8 @@ async def _note_own_call(call: Answering) -> None:
         begun = [reply["begin_step"] for reply in objects if isinstance(reply.get("begin_step"), dict)]
         ids = _ids(event.arguments.get("session_id"), *(step.get("session_id") for step in begun))
         await call.deliveries.join(ids, strings)
+    if event.tool.endswith("abort_workflow"):
+        await call.deliveries.know_end([text for reply in objects for text in reply.values() if isinstance(text, str)])
     if not _WORKFLOW_TOOL.fullmatch(event.tool):
         known = call.listener().agents.get(call.desk.root)
         agent_call = AgentCall(tool=event.tool, arguments=event.arguments, replies=objects, agent_id=known)
@@ -147,7 +149,7 @@ async def _stop(call: Answering) -> Answer:
     text, text_ids = "", tuple[str, ...]()
     if not call.event.is_continued:
         await _begin_turn(call)
-        text, text_ids = await call.deliveries.hand_over()
+        text, text_ids = await call.deliveries.hand_over(with_ends=False)
     reason = "\n\n".join(filter(None, [text, await _reminders(call)]))
     decision = "deny" if call.event.client == GEMINI else "block"
     return Answer(json.dumps({"decision": decision, "reason": _shown(reason)}) if reason else "", text_ids)

@@ -100,6 +100,14 @@ def news_of(head: Head, history: Sequence[Entry], heard: int, known: Collection[
             yield Text(text_id, text, index=index, is_result=True, is_due=_is_old(entry))
 
 
+def end_of(head: Head, history: Sequence[Entry]) -> Text:
+    """Write that a session was ended before its end."""
+    index = max((index for index, entry in enumerate(history) if entry["kind"] == "aborted"), default=0)
+    reason = str(history[index].get("detail", {}).get("explanation") or "") if history else ""
+    text = f"{_where(head)}, was ended before its end: {one_line(reason, MAX_ABOUT)} (do nothing more for it)"
+    return Text(_id(head, index), text, reason[:MAX_COMPARED])
+
+
 def first_open(history: Sequence[Entry]) -> int:
     """Return from which entry on an agent that goes on with a session has to hear its news: its pause, and notes."""
     reports = [index for index, entry in enumerate(history) if entry["kind"] in _REPORTS]
