@@ -12,6 +12,7 @@ from deepwork.errors import ArgumentError, ConfigError, ItemChanged, PersonNeede
 from deepwork.models.reviews import Waiting
 from deepwork.ports.inbox import Answerer
 from deepwork.testing import review, step
+from deepwork.text import tokens_of
 
 pytestmark = pytest.mark.anyio
 
@@ -73,14 +74,18 @@ async def test_comments_reach_the_agent_and_stay_with_it(agent, desk, by_person)
     assert "Not yet" in reply["feedback"]
     first, second = reply["comments"]
     assert first == {"id": "c1", "file": "a.md", "line": 3, "quoted": "Line 3", "text": "Shorter", "must": True}
-    assert second["suggestion"].splitlines()[5:] == [
+    assert second["suggestion"].splitlines()[2:] == [
+        "@@ -6,4 +6,3 @@",
         " Line 6",
         "-Line 7",
         "-Line 8",
         "+Line 7 and 8",
         " Line 9",
-        " Line 10",
     ]
+    texts = ("quoted", "text", "suggestion", "file")
+    for comment in reply["comments"]:
+        own = json.dumps({**comment, **{name: "" for name in texts if name in comment}})
+        assert tokens_of("", "", own) <= 60
     assert (await agent.finish(DONE))["comments"] == reply["comments"]  # the same call
     by_person.write("a.md", "New\n" + TEXT)
     named = await agent.finish(DONE)

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 # So many lines before and after a comment are kept with it.
 CONTEXT = 3
+# So many in the diff of a suggestion, for which an agent pays; with none `git apply` would not take it.
+DIFF_CONTEXT = 1
 # So many lines together are the same ones, even if each of them is there more than once.
 MANY = 4
 
@@ -78,7 +80,7 @@ def replaced(path: str, content: bytes, place: Place, text: str) -> str:
         new.pop()
     if new and new[-1] != ending and last == len(old) and not content.endswith(b"\n"):
         new[-1] = new[-1].removesuffix(ending)
-    start, end = max(0, first - CONTEXT), min(len(old), last + CONTEXT)
+    start, end = max(0, first - DIFF_CONTEXT), min(len(old), last + DIFF_CONTEXT)
     shown = [b" " + line for line in old[start:first]]
     shown += [b"-" + line for line in old[first:last]]
     shown += [b"+" + line for line in new]
