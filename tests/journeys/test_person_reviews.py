@@ -337,3 +337,18 @@ async def test_what_goes_back_to_the_agent_waits_until_the_person_has_passed(by_
         assert [*by_person.state.glob("quality_review_*")] == []
         await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
         assert "subagent" in (await agent.finish(done))["feedback"]
+
+
+async def test_comments_that_other_files_were_answered_with_are_not_told_again(agent, desk, by_person):
+    await agent.finish(DONE)
+    comment = {"file": "a.md", "line": 3, "text": "Shorter", "must": True}
+    await desk.pieces().decide(agent.session_id, "a", "changes", None, [comment], ADA)
+    by_person.write("a.md", f"New\n{TEXT}")  # the agent has not heard of it yet
+    named = await agent.finish(DONE)
+    assert "a must: c1" in named["feedback"]
+    assert [comment["line"] for comment in named["comments"]] == [4]
+    assert await agent.finish(DONE) == named
+    by_person.write("a.md", TEXT.replace("Line 3", "3"))
+    asked = await agent.finish(DONE)
+    assert asked["waits_for"]
+    assert "comments" not in asked

@@ -39,6 +39,7 @@ class Submitted:
 
     Attributes:
         number: The attempt that it is.
+        work: The digest of what is reported.
         comments: All comments, each with its place in what is reported.
         answers: What the agent answers in this report, and has not answered before.
         suggestions: The diffs of the comments that are told with the answer.
@@ -46,6 +47,7 @@ class Submitted:
     """
 
     number: int
+    work: str
     comments: Sequence[Comment]
     answers: Mapping[str, str]
     suggestions: Mapping[str, str | None]
@@ -84,9 +86,7 @@ class PersonReviews:
         step_id = work.step.id
         comments = comments_of(session, step_id)
         known = {comment.id: comment for comment in submitted.comments}
-        new = [
-            known.get(comment.id, comment) for comment in comments[_told_before(session, step_id, submitted.number) :]
-        ]
+        new = [known.get(comment.id, comment) for comment in comments[_told_before(session, step_id, submitted.work) :]]
 
         def note(current: Session) -> tuple[Session, None]:
             answers = {
@@ -96,7 +96,7 @@ class PersonReviews:
             }
             if answers:
                 current = answered(current, step_id, answers, submitted.number, now=self._now())
-            return told_comments(current, step_id, submitted.number, len(comments)), None
+            return told_comments(current, step_id, submitted.work, len(comments)), None
 
         session, _ = await self._sessions.update_upgraded(session, note)
         told = [_told(comment, submitted.suggestions.get(comment.id)) for comment in new]
@@ -121,9 +121,9 @@ class PersonReviews:
             for comment_id, text in answers_in(notes, open_ids).items()
             if _last(next(comment for comment in comments if comment.id == comment_id)) != text
         }
-        new = comments[_told_before(session, work.step.id, number) :]
+        new = comments[_told_before(session, work.step.id, digest) :]
         suggestions = {comment.id: _suggestion(comment, number, placing.content) for comment in new}
-        submitted = Submitted(number, comments, answers, suggestions)
+        submitted = Submitted(number, digest, comments, answers, suggestions)
         if is_same and last.asked and not last.decided:
             return replace(submitted, decision=waiting(last))
         unmet = [comment.id for comment in comments if comment.is_unmet and comment.id not in answers]
@@ -204,10 +204,10 @@ def _musts(comments: Sequence[Comment], told: Sequence[PersonComment]) -> Iterat
         yield f"Open, and a must: {', '.join(left[:MAX_TOLD])}{more}."
 
 
-def _told_before(session: Session, step_id: str, number: int) -> int:
-    """Return how many comments the agent was told with the attempts before this one."""
-    told = session.step_progress[step_id].told_comments[: number - 1]
-    return max(told, default=0)
+def _told_before(session: Session, step_id: str, work: str) -> int:
+    """Return how many comments the agent was told by reports of other files."""
+    progress = session.step_progress[step_id]
+    return progress.told_before if progress.told_work == work else progress.told_comments
 
 
 def _last(comment: Comment) -> str | None:

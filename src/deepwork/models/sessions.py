@@ -102,8 +102,8 @@ class StepProgress(StoredModel):
     `quality_attempts` counts judged attempts of external reviewers, `runner_failures` the last calls in a row in which
     they gave no verdict. `handed_back` is what the agent was told when it had to have its work reviewed, for hooks,
     which read no history. `reported` are the outputs as the agent wrote them, where their paths were resolved to
-    others. `told_comments` counts, for each attempt, the comments of
-    people, the oldest first, that its agent was told by then.
+    others. `told_comments` counts the comments of people, the oldest
+    first, that its agent was told; those after `told_before` with a report of the files whose digest is `told_work`.
     """
 
     step_id: str
@@ -119,7 +119,9 @@ class StepProgress(StoredModel):
     begun: BegunStep | None = None
     reply: RecordedReply | None = None
     digests: dict[str, str] = {}
-    told_comments: list[int] = []
+    told_comments: int = 0
+    told_before: int = 0
+    told_work: str | None = None
 
 
 class PinnedDefinition(StoredModel):

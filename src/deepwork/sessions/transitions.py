@@ -149,13 +149,14 @@ def return_attempt(session: Session, step_id: str, reason: str, *, now: str) -> 
     return record(session, now, history.GivenBack(reason=reason), step_id, quality_attempts=number)
 
 
-def told_comments(session: Session, step_id: str, attempt: int, count: int) -> Session:
-    """Note that the agent was told so many comments with this attempt or an earlier one."""
-    told = session.step_progress[step_id].told_comments
-    if (told[attempt - 1] if len(told) >= attempt else 0) >= count:
+def told_comments(session: Session, step_id: str, work: str, count: int) -> Session:
+    """Note that the agent was told so many comments by a report of these files."""
+    progress = session.step_progress[step_id]
+    if progress.told_comments >= count:
         return session
-    padded = [*told[: attempt - 1], *[max(told, default=0)] * (attempt - 1 - len(told)), count]
-    return session.model_copy(update={"step_progress": _updated_progress(session, step_id, told_comments=padded)})
+    before = progress.told_before if progress.told_work == work else progress.told_comments
+    told = {"told_comments": count, "told_before": before, "told_work": work}
+    return session.model_copy(update={"step_progress": _updated_progress(session, step_id, **told)})
 
 
 def count_runner_failures(session: Session, step_id: str, failures: int) -> Session:
