@@ -19,6 +19,7 @@ class EditedText:
     def __init__(self, dice: random.Random, length: int) -> None:
         self._dice = dice
         self._count = 0
+        self._doubled: set[int] = set()
         self.versions: list[list[Line]] = [[self._new() for _ in range(length)]]
 
     @property
@@ -32,8 +33,12 @@ class EditedText:
         return "".join(f"{text}\n" for _, text in self.lines)
 
     def edit(self, share: float) -> None:
-        """Make a new version with edits at this share of the lines; the file differs then."""
+        """Make a new version with edits at this share of the lines; the file differs then.
+
+        What is copied is not moved as well: no reader could tell which of the two is which.
+        """
         lines = [*self.lines]
+        self._doubled = set()
         for _ in range(max(1, int(len(lines) * share))):
             self._edit(lines)
         lines.append((self._numbered(), f"version {len(self.versions) + 1}"))
@@ -58,11 +63,15 @@ class EditedText:
             del lines[start:end]
         elif kind < 0.9:
             lines[start:end] = [(number, self._fresh(number)) for number, _ in lines[start:end]]
+        elif self._doubled.intersection(number for number, _ in lines[start:end]):
+            return
         elif kind < 0.95:
             block = lines[start:end]
+            self._doubled.update(number for number, _ in block)
             del lines[start:end]
             lines[to:to] = block
         else:
+            self._doubled.update(number for number, _ in lines[start:end])
             lines[to:to] = [(self._numbered(), text) for _, text in lines[start:end]]
         if not lines:
             lines.append(self._new())

@@ -83,7 +83,7 @@ class Reviewed:
         self._project = project
         self._agent = agent
         self._dice = dice
-        self._share = dice.choice((0.01, 0.03, 0.06))
+        self._share = dice.choice((0.01, 0.02, 0.04))
         self.text = EditedText(dice, dice.randint(200, 600))
         self.attempts = attempts
         self.written: dict[str, tuple[int, int, int]] = {}  # attempt, first line, last line

@@ -17,8 +17,6 @@ from typing import NamedTuple
 CONTEXT = 3
 # So many in the diff of a suggestion, for which an agent pays; with none `git apply` would not take it.
 DIFF_CONTEXT = 1
-# So many lines together are the same ones, even if each of them is there more than once.
-MANY = 4
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _confirmed(to: Sequence[int | None], old: Sequence[bytes], new: Sequence[bytes]) -> list[int | None]:
-    """Keep lines that stand together as before: with one that both texts have once, at an end, or many of them.
+    """Keep lines that stand together as before: with one that both texts have once, or at an end.
 
     A line that was removed and one that is equal to it elsewhere could be confused otherwise.
     """
@@ -181,7 +179,7 @@ def _confirmed(to: Sequence[int | None], old: Sequence[bytes], new: Sequence[byt
         first, last = to[run.start], to[run.stop - 1]
         is_at_end = (run.start == 0 and first == 0) or (run.stop == len(to) and last == len(new) - 1)
         has_own = any(counts[old[index]] == 1 == new_counts[old[index]] for index in run)
-        if is_at_end or len(run) >= MANY or (has_own and len(run) > 1):
+        if is_at_end or (has_own and len(run) > 1):
             kept[run.start : run.stop] = to[run.start : run.stop]
     return kept
 
