@@ -13,9 +13,15 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.slow
 
 SMALL = 360
-# Whether the server has this draft.
-STORED = """([session, wanted]) => fetch(`api/sessions/${session}/steps/plan`).then((response) => response.json())
-    .then(({draft}) => JSON.stringify(draft) === JSON.stringify(wanted))"""
+# Wait until the server has no draft of a session any more.
+DROPPED = """async (session) => {
+    for (let turn = 0; turn < 300; turn += 1) {
+        const {draft} = await fetch(`api/sessions/${session}/steps/plan`).then((response) => response.json());
+        if (draft === null) return;
+        await new Promise((done) => setTimeout(done, 100));
+    }
+    throw new Error('the server still has the draft');
+}"""
 SCROLLED = "async () => { scrollTo(0, document.body.scrollHeight); await new Promise(requestAnimationFrame); }"
 
 
@@ -103,11 +109,12 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
 
     page.keyboard.press("d")
     page.keyboard.type("Close.")
+    saved(page)
     page.get_by_role("button", name="Request changes").focus()
     page.keyboard.press("Enter")
     page.get_by_role("status").filter(has_text="needs the changes").first.wait_for()
     page.get_by_text("not sent yet").first.wait_for(state="detached")
-    page.wait_for_function(STORED, arg=[session, None])
+    page.evaluate(DROPPED, session)
 
     told = shop.report(agent, session, stories.files())["comments"]
     assert [(comment["file"], comment["line"], comment["must"]) for comment in told] == [
