@@ -51,6 +51,7 @@ OF_OTHERS = (
     ".gitconfig",
     ".local/share/uv",
     ".local/share/pipx",
+    ".local/state/pipx",
 )
 OURS = (".local/share/deepwork", ".local/bin/deepwork")
 STATE = ".local/state/deepwork"
@@ -277,7 +278,9 @@ def fill(mirror: Path) -> None:
     if not any(mirror.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         command += ["--dest", str(mirror), "hatchling>=1.27", *projects()]
-        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{done.stderr}Error: the libraries could not be downloaded")
         for file in mirror.glob("deepwork*"):
             file.unlink()
     size = sum(file.stat().st_size for file in mirror.iterdir())
