@@ -70,7 +70,8 @@ def go_to_line(page, text):
 def comment_on_plan(page, text="Say more."):
     """Open the editor on the second step of the plan, and write."""
     card(page, "plan.md").get_by_role("button", name="Rendered").click()
-    page.locator(".line[data-line='9'] .new").first.click()
+    card(page, "plan.md").locator("code").first.wait_for()
+    card(page, "plan.md").locator(".line[data-line='9']:not(.is-block) .new").click()
     page.get_by_role("textbox", name="Comment").fill(text)
 
 

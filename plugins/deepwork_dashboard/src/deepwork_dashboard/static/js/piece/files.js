@@ -143,7 +143,7 @@ function grid(work, {content: file, isRendered, key, parts, below}) {
     >
       ${repeat(
         parts,
-        ({kind, index}) => `${kind} ${index} ${isRendered}`,
+        ({kind, rows}) => `${kind} ${rows.at(-1).index} ${isRendered}`, // what is written below keeps its place
         (part) =>
           part.kind === 'gap'
             ? gap(part, () => setNote(key('gaps'), new Set([...gaps, part.index])))
