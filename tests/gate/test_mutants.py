@@ -21,6 +21,7 @@ def price(count: int, *, member: bool = False) -> float:
     total = count * 3
     if count > 10 and member:
         total = total - 5
+        total -= 1
     return total
 
 
@@ -80,6 +81,10 @@ def test_a_script_that_cannot_be_parsed_is_text_and_so_is_each_without_the_extra
     assert "its first half alone" in {mutant.kind for mutant in made("a.js", broken)}
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     assert "its first half alone" in {mutant.kind for mutant in made("a.js", JAVASCRIPT)}
+
+
+def test_no_name_is_left_without_a_value():
+    assert all(b"total = " in mutant.content and b"NAMES = " in mutant.content for mutant in made("a.py", PYTHON))
 
 
 def test_docstrings_are_left_alone():
