@@ -48,6 +48,22 @@ def test_a_group_and_its_command_say_once_in_which_project_they_are(project, bel
     assert (ended.stdout, ended.stderr) == (f"{project.root}\n", f"In the project {project.root}.\n")
 
 
+def test_what_a_group_is_told_counts_for_its_command(project, tmp_path, monkeypatch):
+    @click.group()
+    @path_option
+    def outer(root):
+        pass
+
+    @outer.command()
+    @path_option
+    def inner(root):
+        click.echo(root)
+
+    monkeypatch.chdir(project.root)
+    for arguments in (["--path", str(tmp_path), "inner"], ["inner", "--path", str(tmp_path)]):
+        assert CliRunner().invoke(outer, arguments).stdout == f"{tmp_path}\n"
+
+
 def test_a_path_that_is_given_is_taken_as_it_is(project, below, run):
     project.write_job("nearby")
     for options, variables in ((["--path", "."], {}), ([], {"DEEPWORK_PROJECT": str(below)})):

@@ -71,8 +71,13 @@ def _path_option(callback: Callable[[click.Context, click.Parameter, str], str])
 
 def _nearest(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """Replace the current folder by the nearest project above it, and say so."""
-    is_given = context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT
-    root = None if is_given else nearest_project(Path.cwd())
+    name = parameter.name or ""
+    given, own, group = ParameterSource.COMMANDLINE, context.get_parameter_source(name), context.parent
+    if own is not given and group and group.get_parameter_source(name) is given:
+        return str(group.params[name])
+    if own is not ParameterSource.DEFAULT:
+        return _given(context, parameter, value)
+    root = nearest_project(Path.cwd())
     if root is not None:
         value = str(root)
         # A group with the same option has said so already.
