@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deepwork_dashboard.differences import changes
@@ -30,6 +30,7 @@ def test_the_changes_of_two_texts_lead_from_one_to_the_other(old, new):
 
 
 @given(LINES, st.integers(0, 29))
+@example((b"a", b"a", b"a"), 1)
 def test_one_line_that_is_put_in_is_all_that_has_changed(old, place):
     new = (*old[:place], b"a line of its own", *old[place:])
     assert changes(old, new) == [(min(place, len(old)) + 1, (), min(place, len(old)) + 1, 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import NamedTuple
 
 from deepwork.sessions.lines import moves
@@ -39,12 +40,24 @@ def _matches(old: Lines, new: Lines) -> Iterator[tuple[int, int]]:
     before, after, budget = 0, 0, MAX_PAIRS
     sure = ((one, other) for one, other in enumerate(moves(old, new).to) if other is not None)
     for one, other in (*sure, (len(old), len(new))):
-        pairs = (one - before) * (other - after)
+        gap, new_gap = old[before:one], new[after:other]
+        start = _equal(gap, new_gap)
+        end = min(_equal(gap[::-1], new_gap[::-1]), len(gap) - start, len(new_gap) - start)
+        yield from ((before + step, after + step) for step in range(start))
+        middle, new_middle = gap[start : len(gap) - end], new_gap[start : len(new_gap) - end]
+        pairs = len(middle) * len(new_middle)
         if 0 < pairs <= budget:
             budget -= pairs
-            matcher = SequenceMatcher(None, old[before:one], new[after:other])
-            for start, there, size in matcher.get_matching_blocks():
-                yield from ((before + start + step, after + there + step) for step in range(size))
+            for place, new_place, size in SequenceMatcher(None, middle, new_middle).get_matching_blocks():
+                lines = range(start, start + size)
+                yield from ((before + place + line, after + new_place + line) for line in lines)
+        yield from ((one - step, other - step) for step in range(end, 0, -1))
         if one < len(old):
             yield one, other
         before, after = one + 1, other + 1
+
+
+def _equal(old: Lines, new: Lines) -> int:
+    """Return how many lines both begin with."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))
+    return sum(1 for _ in same)
