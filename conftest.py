@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -52,6 +55,23 @@ def pytest_collection_modifyitems(items):
         engines = getattr(item, "callspec", None) and item.callspec.params.values()
         if engines and "postgresql" in engines and not item.get_closest_marker("smoke"):
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _schemas_are_checked_once():
+    """The SDK's client checks the schemas of all tools for each connection: a tenth of the time of tests."""
+    check = jsonschema.Draft202012Validator.check_schema
+
+    @functools.cache
+    def checked(schema: str) -> None:
+        check(json.loads(schema))
+
+    def check_schema(schema, *_args, **_options):
+        checked(json.dumps(schema, sort_keys=True))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonschema.Draft202012Validator, "check_schema", check_schema)
+        yield
 
 
 @pytest.fixture(params=STORED, ids=lambda folder: folder.name)

@@ -292,7 +292,12 @@ def _signed(wrapper: Any, parameters: list[inspect.Parameter], hints: dict[str, 
 def _output_schema(spec: ToolSpec) -> dict[str, Any]:
     if isinstance(spec.output, str):
         return {"type": "object", "additionalProperties": True}
-    schema = spec.output.model_json_schema(mode="serialization")
+    return _schema_of(spec.output)
+
+
+@functools.cache
+def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema(mode="serialization")
     required = schema.get("required", [])
     return {**_lean(schema), "required": required}
 
