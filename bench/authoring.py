@@ -14,7 +14,7 @@ from bench.contestants import Contestant
 from bench.corpus import write_corpus
 from bench.editor import Editor, editing
 from bench.measure import Run, p95
-from deepwork.builtin.authoring.lint import lint
+from deepwork.builtin.authoring.lint import LintedJob
 from deepwork.builtin.authoring.new import EXAMPLE_NAMES, EXAMPLES
 from deepwork.builtin.authoring.test_command import run_tests
 from deepwork.testing import review, step
@@ -120,7 +120,7 @@ def _edited(folder: Path, count: int) -> tuple[float, float]:
         for path in paths:
             text = editor.edit_at_random(path, count, dice)
             shown = [item["message"] for item in editor.diagnostics[path.as_uri()]["diagnostics"]]
-            findings = lint(path.parent, {path: text})
+            findings = LintedJob(path.parent, {path: text}).findings()
             if shown != [finding.message for finding in findings if finding.file == path]:
                 raise ContestantError(f"the diagnostics of {path} are not those of the checker: {shown}")
         return resident_mib(editor.process.pid) or 0.0, before

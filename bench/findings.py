@@ -16,7 +16,7 @@ import click
 
 from bench.corpus import write_corpus
 from deepwork.builtin.authoring.findings import JobFinding
-from deepwork.builtin.authoring.lint import MAX_LINTED, lint
+from deepwork.builtin.authoring.lint import MAX_LINTED, LintedJob, lint
 from deepwork.builtin.authoring.mutate import MutationBench
 from deepwork.builtin.authoring.operators import Mutants
 from deepwork.testing import output, step
@@ -60,7 +60,7 @@ def _of_texts(folders: tuple[Path, ...], place: Path) -> Iterator[tuple[str, lis
     for file in sorted(file for folder in folders for file in folder.rglob("*.md") if file.is_file()):
         text = file.read_text("utf-8", "replace")[:MAX_LINTED]
         if len(text) >= LEAST_CHARACTERS:
-            yield str(file), lint(job_dir, {job_dir / "steps" / "write.md": text})
+            yield str(file), LintedJob(job_dir, {job_dir / "steps" / "write.md": text}).findings()
 
 
 def _show(what: str, found: list[tuple[str, list[JobFinding]]]) -> None:

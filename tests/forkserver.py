@@ -30,6 +30,8 @@ from typing import Any, NamedTuple, NoReturn
 from unittest.mock import patch
 
 MODULE = ["-m", "deepwork"]
+# As the installed command is started; without `-P` our `__main__` takes the current folder off the path itself.
+SAFE_MODULE = ["-P", *MODULE]
 # Python and libraries read these when they are imported.
 READ_AT_IMPORT = ("PYTHON", "FASTMCP_", "PYDANTIC_", "LC_", "LANG", "LD_", "TZ", "MALLOC_")
 PR_SET_CHILD_SUBREAPER = 36
@@ -125,7 +127,7 @@ def _fork(server: ForkServer, arguments: Sequence[Any]) -> int | None:
     python, *words = map(os.fsdecode, command)
     if python != sys.executable or [*programs] != [os.fsencode(sys.executable)]:
         return None
-    if words[:2] != MODULE and not "".join(words[:1]).endswith(".py"):
+    if not _is_module(words) and not "".join(words[:1]).endswith(".py"):
         return None
     if (close_fds, tuple(pass_fds), process_group, umask) != (True, (errors,), -1, -1):
         return None
@@ -136,6 +138,10 @@ def _fork(server: ForkServer, arguments: Sequence[Any]) -> int | None:
     folder = os.path.abspath(os.curdir if cwd is None else os.fsdecode(cwd))
     start = Start(words, folder, environment, start_new_session)
     return server.start(start, [own if fd == -1 else fd for own, fd in enumerate((stdin, stdout, stderr))])
+
+
+def _is_module(words: Sequence[str]) -> bool:
+    return words[:2] == MODULE or words[:3] == SAFE_MODULE
 
 
 def _read_at_import(environment: Mapping[str, str]) -> dict[str, str]:
@@ -215,7 +221,7 @@ def _find_further_modules(start: Start, known: Sequence[str]) -> bool:
         files = {file.partition(".")[0] for folder in folders for file in os.listdir(folder)}
         if files & {"sitecustomize", "usercustomize", *sys.modules, *sys.stdlib_module_names}:
             return False
-    first = start.folder if start.command[:2] == MODULE else os.path.dirname(os.path.realpath(start.command[0]))
+    first = start.folder if _is_module(start.command) else os.path.dirname(os.path.realpath(start.command[0]))
     sys.path[: len(known) + 1] = [first, *folders]
     return True
 
@@ -230,8 +236,8 @@ def _run(command: Sequence[str]) -> NoReturn:
     """Run the command, and end as the interpreter does, but without taking apart every module."""
     code: Any = 0
     try:
-        if [*command[:2]] == MODULE:
-            sys.argv = [*command[1:]]
+        if _is_module(command):
+            sys.argv = [*command[command.index("-m") + 1 :]]
             runpy.run_module("deepwork", run_name="__main__", alter_sys=True)
         else:
             sys.argv = [*command]

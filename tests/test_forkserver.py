@@ -70,6 +70,16 @@ def test_a_process_is_a_child_with_its_own_pid_that_ends_by_its_input(project):
         assert process.wait(100) == 0
 
 
+@pytest.mark.parametrize("options", [(), ("-P",)], ids=["module", "safe path"])
+def test_modules_of_the_current_folder_are_not_found(project, plugin, options):
+    body = "import importlib.util\nprint('forkserver' in open('/proc/self/cmdline').read())\n"
+    env = plugin(body + "print(importlib.util.find_spec('lies_here'))")
+    project.write("lies_here.py", "")
+    command = [sys.executable, *options, "-m", "deepwork", "probe"]
+    ended = subprocess.run(command, cwd=project.root, env=env, check=True, stdout=subprocess.PIPE, timeout=100)
+    assert ended.stdout.split() == [b"True", b"None"]
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_it_is_ended_by_signals(project, number, code):
     with serve(project) as process:

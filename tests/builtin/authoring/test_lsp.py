@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import random
 import re
 import sys
 import tomllib
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
-from bench.editor import editing
+from bench.editor import Editor, editing
 
-from deepwork.builtin.authoring.lint import lint
+from deepwork.builtin.authoring.lint import LintedJob
 from deepwork.builtin.authoring.new import EXAMPLE_NAMES, EXAMPLES
 from deepwork.testing import review, step
 
@@ -75,7 +80,7 @@ def test_diagnostics_are_the_findings_of_the_checker_with_the_version_of_the_doc
         assert editor.open(file) == []
         editor.change(file, 2, {"text": broken})
         shown = editor.await_version(file.as_uri(), 2)
-        expected = [finding for finding in lint(file.parent, {file: broken}) if finding.file == file]
+        expected = [finding for finding in LintedJob(file.parent, {file: broken}).findings() if finding.file == file]
         assert [(one["code"], one["severity"], one["message"], one["range"]["start"]["line"] + 1) for one in shown] == [
             (finding.rule, SEVERITY[finding.level], finding.message, finding.line) for finding in expected
         ]
@@ -204,8 +209,35 @@ def test_random_edits_neither_end_the_server_nor_leave_a_stale_answer(example, p
         editor.open(path)
         text = editor.edit_at_random(path, 60, random.Random(example))
         shown = editor.diagnostics[path.as_uri()]["diagnostics"]
-    expected = [finding for finding in lint(path.parent, {path: text}) if finding.file == path]
+    expected = [finding for finding in LintedJob(path.parent, {path: text}).findings() if finding.file == path]
     assert [one["message"] for one in shown] == [finding.message for finding in expected]
+
+
+def futures():
+    return sum(isinstance(one, Future) for one in gc.get_objects())
+
+
+def test_edits_that_were_answered_leave_nothing(demo, file):
+    """pygls 2.1 keeps two futures of each."""
+    from deepwork.builtin.authoring.lsp import language_server
+
+    (requests, to_server), (from_server, answers) = os.pipe(), os.pipe()
+    with ExitStack() as ended_last, ThreadPoolExecutor(1) as threads:
+        modes = {requests: "rb", to_server: "wb", from_server: "rb", answers: "wb"}
+        requests, to_server, from_server, answers = (
+            ended_last.enter_context(open(descriptor, mode)) for descriptor, mode in modes.items()
+        )
+        ended = threads.submit(language_server().start_io, requests, answers)
+        editor = Editor(SimpleNamespace(stdin=to_server, stdout=from_server))
+        editor.request("initialize", {"processId": None, "rootUri": demo.root.as_uri(), "capabilities": {}})
+        editor.open(file)
+        before = futures()
+        editor.edit_at_random(file, 20, random.Random(1))
+        kept = futures() - before
+        editor.request("shutdown", None)
+        editor.send("exit", None)
+        ended.result(30)
+    assert kept < 10
 
 
 def test_without_its_library_the_command_says_what_to_install(here, monkeypatch):

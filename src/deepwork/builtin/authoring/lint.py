@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from deepwork.api import JobReading
 from deepwork.builtin.authoring import wording
 from deepwork.builtin.authoring.findings import JobFinding, with_ignored
+from deepwork.builtin.authoring.wording import Question
 from deepwork.documents.document import Document
 from deepwork.documents.problems import MAX_PROBLEMS, Problem
 from deepwork.errors import PathRefused
@@ -44,7 +45,7 @@ class LintedJob:
     """
 
     job_dir: Path
-    unsaved: Mapping[Path, str]
+    unsaved: Mapping[Path, str] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:
@@ -83,15 +84,18 @@ class LintedJob:
         self.texts[path] = text[:MAX_LINTED]
         return text
 
+    def findings(self) -> list[JobFinding]:
+        """Return everything that is wrong, in the order of the files; what comments ignore is marked so."""
+        findings = dict.fromkeys(islice(_findings(self), MAX_FINDINGS))
+        return sorted(
+            with_ignored(findings, self.texts),
+            key=lambda finding: (finding.file != self.file, str(finding.file), finding.line or 0),
+        )
 
-def lint(job_dir: Path, unsaved: Mapping[Path, str] | None = None) -> list[JobFinding]:
-    """Return everything that is wrong with a job, in the order of its files; what comments ignore is marked so."""
-    job = LintedJob(job_dir, unsaved or {})
-    findings = dict.fromkeys(islice(_findings(job), MAX_FINDINGS))
-    return sorted(
-        with_ignored(findings, job.texts),
-        key=lambda finding: (finding.file != job.file, str(finding.file), finding.line or 0),
-    )
+
+def lint(job_dir: Path) -> list[JobFinding]:
+    """Return everything that is wrong with a job as it is on the disk."""
+    return LintedJob(job_dir).findings()
 
 
 def _findings(job: LintedJob) -> Iterator[JobFinding]:
@@ -176,7 +180,7 @@ def _without_effect(job: JobFile, document: Document) -> Iterator[Problem]:
 @dataclass(frozen=True)
 class _Criterion:
     name: str
-    question: str
+    question: Question
     target: str
     place: tuple[str | int, ...]
 
@@ -187,12 +191,12 @@ def _criteria(job: JobFile, document: Document) -> Iterator[Problem]:
         for position, review in enumerate(step.reviews):
             place = ("steps", index, "reviews", position, "quality_criteria")
             for name, question in review.quality_criteria.items():
-                criteria.append(_Criterion(name, question, review.run_each, (*place, name)))
+                criteria.append(_Criterion(name, Question(question), review.run_each, (*place, name)))
         for criterion in criteria:
-            if wording.is_unobservable(criterion.question):
+            if criterion.question.is_unobservable:
                 text = f"step {step.id!r}: criterion {criterion.name!r} asks for nothing that can be seen in the work"
                 yield Problem(text, document.line(*criterion.place), rule="unobservable-criterion")
-            elif [*wording.ways_around(criterion.question)]:
+            elif [*wording.ways_around(criterion.question.text)]:
                 text = f"step {step.id!r}: criterion {criterion.name!r} tells the reviewer to let work through"
                 yield Problem(text, document.line(*criterion.place), rule="bypass")
         # Each is compared with all others, so very many are not.
@@ -204,9 +208,9 @@ def _criteria(job: JobFile, document: Document) -> Iterator[Problem]:
 def _compared(step: Step, first: _Criterion, second: _Criterion) -> Iterator[Problem]:
     is_of_same_work = first.target == second.target or "step" in (first.target, second.target)
     names = f"step {step.id!r}: criteria {first.name!r} and {second.name!r}"
-    if is_of_same_work and wording.same_question(first.question, second.question):
+    if is_of_same_work and first.question.words == second.question.words:
         yield Problem(f"{names} ask the same", rule="duplicate-criterion")
-    elif is_of_same_work and (reason := wording.contradiction(first.question, second.question)):
+    elif is_of_same_work and (reason := first.question.contradiction(second.question)):
         yield Problem(f"{names} contradict each other: {reason}", rule="contradicting-criteria")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from deepwork.api import Job, JobReading, Step, project_at
 from deepwork.builtin.authoring import symbols
 from deepwork.builtin.authoring.findings import JobFinding
 from deepwork.builtin.authoring.job_tests import SUFFIX, files_in, parsed_test, unknown_names
-from deepwork.builtin.authoring.lint import lint
+from deepwork.builtin.authoring.lint import LintedJob
 from deepwork.builtin.authoring.symbols import Symbol, Use
 from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
@@ -92,8 +93,10 @@ class JobServer:
         opened = {file: document for file, document in self.documents().items() if job_dir_of(file) == job_dir}
         findings: dict[str, list[lsp.Diagnostic]] = {document.uri: [] for document in opened.values()}
         unsaved = {file: document.source for file, document in opened.items()}
-        self.document(job_dir / FILE_NAME)  # names are completed from it while it cannot be parsed
-        for finding in lint(job_dir, unsaved):
+        job = LintedJob(job_dir, unsaved)
+        if isinstance(job.reading, JobReading) and job.reading.document:
+            self._last_good[job.file] = job.reading.document  # names are completed from it while it cannot be parsed
+        for finding in job.findings():
             if not finding.is_ignored:
                 document = opened.get(finding.file)
                 place = document.uri if document else finding.file.as_uri()
@@ -395,11 +398,28 @@ def _runners(config: Path) -> list[str]:
 
 def serve() -> None:
     """Serve on stdin and stdout until the editor says that it is enough."""
+    server = language_server()
+    # Whatever is loaded by now stays: to look through it for garbage takes as long as to lint a job of 5,000 lines.
+    gc.freeze()
+    # What is printed by others would break the protocol, and pygls closes the stream that it is given.
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(os.dup(stdout), "wb") as output:
+            server.start_io(stdout=output)
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
+def language_server() -> LanguageServer:
+    """Make a server that knows no document yet."""
     jobs = JobServer()
     server = jobs.server
 
     def check(parameters: Any) -> None:
         jobs.check(parameters.text_document.uri)
+        _forget_ended(server)
 
     for event in (
         lsp.TEXT_DOCUMENT_DID_OPEN,
@@ -413,15 +433,14 @@ def serve() -> None:
     server.feature(lsp.TEXT_DOCUMENT_HOVER)(partial(_call, jobs.hover))
     server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(partial(_call, jobs.definition))
     server.feature(lsp.TEXT_DOCUMENT_RENAME)(partial(_call, jobs.rename))
-    # What is printed by others would break the protocol, and pygls closes the stream that it is given.
-    stdout = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        with os.fdopen(os.dup(stdout), "wb") as output:
-            server.start_io(stdout=output)
-    finally:
-        os.dup2(stdout, 1)
-        os.close(stdout)
+    return server
+
+
+def _forget_ended(server: LanguageServer) -> None:
+    """Forget notifications that have ended: pygls keeps each for an answer, and they have none."""
+    futures = getattr(server.protocol, "_request_futures", {})
+    for key in [key for key, future in futures.items() if future.done()]:
+        del futures[key]
 
 
 def _call(method: Any, parameters: Any) -> Any:

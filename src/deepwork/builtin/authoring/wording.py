@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 
@@ -44,7 +45,7 @@ _SUBJECTS = _words_of(
     work output outputs result results file files document text report step job task content
     """
 )
-_OPPOSITES = [
+_OPPOSITES = frozenset(
     frozenset(pair.split("/"))
     for pair in _words_of(
         """
@@ -53,7 +54,9 @@ _OPPOSITES = [
         sync/async synchronous/asynchronous simple/complex
         """
     )
-]
+)
+# Words that carry no meaning, and what is left out where questions are compared.
+_EMPTY, _COMPARED_WITHOUT = _FILLERS | _SUBJECTS, _FILLERS | _NEGATIONS
 
 _NUMBER = rf"(\d[\d,]*|{'|'.join(_NUMBERS)})"
 _UPPER = r"at most|no more than|not more than|up to|a maximum of|maximum|not exceeding|not exceed|within"
@@ -72,60 +75,65 @@ class Bound(NamedTuple):
     about: frozenset[str]
 
 
-def words(text: str) -> list[str]:
-    """Split a sentence into its words, in lower case; `n't` counts as `not`."""
-    return re.findall(r"[\w%]+", re.sub(r"n['\u2019]t\b", " not", text.lower()))
+class Question:
+    """A question of a criterion, taken apart once however often it is compared."""
 
+    def __init__(self, text: str) -> None:
+        self.text = text
 
-def is_unobservable(question: str) -> bool:
-    """True if nothing but praise is left of a question without the words that carry no meaning."""
-    rest = [word for word in words(question) if word not in _FILLERS | _SUBJECTS]
-    return all(word in _PRAISE for word in rest)
+    @cached_property
+    def words(self) -> list[str]:
+        """The words in lower case; `n't` counts as `not`."""
+        return re.findall(r"[\w%]+", re.sub(r"n['\u2019]t\b", " not", self.text.lower()))
 
+    @cached_property
+    def is_unobservable(self) -> bool:
+        """True if nothing but praise is left without the words that carry no meaning."""
+        rest = [word for word in self.words if word not in _EMPTY]
+        return all(word in _PRAISE for word in rest)
 
-def same_question(first: str, second: str) -> bool:
-    """True if two questions have the same words."""
-    return words(first) == words(second)
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """The words that carry a meaning, in the singular."""
+        return frozenset(_singular(word) for word in self.words if word not in _COMPARED_WITHOUT)
 
+    @cached_property
+    def is_negated(self) -> bool:
+        return sum(word in _NEGATIONS for word in self.words) % 2 == 1
 
-def contradiction(first: str, second: str) -> str | None:
-    """Return why two questions cannot both be answered with yes; None if nothing speaks against it."""
-    first_words, second_words = frozenset(_content(first)), frozenset(_content(second))
-    if first_words and first_words == second_words and _is_negated(first) != _is_negated(second):
-        return "one asks for the opposite of the other"
-    if frozenset(first_words ^ second_words) in _OPPOSITES and first_words & second_words:
-        return f"{' and '.join(repr(word) for word in sorted(first_words ^ second_words))} exclude each other"
-    for one in _bounds(first):
-        for two in _bounds(second):
-            if one.unit == two.unit and max(one.lowest, two.lowest) > min(one.highest, two.highest):
-                is_of_same = not one.about or not two.about or one.about & two.about
-                if is_of_same:
-                    return f"no number of {one.unit} fits both"
-    return None
+    @cached_property
+    def bounds(self) -> list[Bound]:
+        """How many of what the question allows."""
+        return [*_bounds(self.text.lower())]
 
-
-def _content(text: str) -> tuple[str, ...]:
-    return tuple(_singular(word) for word in words(text) if word not in _FILLERS | _NEGATIONS)
-
-
-def _is_negated(text: str) -> bool:
-    return sum(word in _NEGATIONS for word in words(text)) % 2 == 1
+    def contradiction(self, other: Question) -> str | None:
+        """Return why this and another cannot both be answered with yes; None if nothing speaks against it."""
+        if self.content and self.content == other.content and self.is_negated != other.is_negated:
+            return "one asks for the opposite of the other"
+        if self.content ^ other.content in _OPPOSITES and self.content & other.content:
+            excluded = " and ".join(repr(word) for word in sorted(self.content ^ other.content))
+            return f"{excluded} exclude each other"
+        for one in self.bounds:
+            for two in other.bounds:
+                if one.unit == two.unit and max(one.lowest, two.lowest) > min(one.highest, two.highest):
+                    is_of_same = not one.about or not two.about or one.about & two.about
+                    if is_of_same:
+                        return f"no number of {one.unit} fits both"
+        return None
 
 
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _bounds(text: str) -> Iterator[Bound]:
-    lowered = text.lower()
+def _bounds(lowered: str) -> Iterator[Bound]:
     for match in _BOUND.finditer(lowered):
         upper, below, lower, above, exactly, number, unit = match.groups()
         count = float(_NUMBERS[number] if number in _NUMBERS else number.replace(",", ""))
-        rest = lowered[: match.start()] + lowered[match.end() :]
-        about = frozenset(_content(rest)) - _SUBJECTS
+        rest = Question(lowered[: match.start()] + lowered[match.end() :])
         lowest = count if lower or exactly else count + 1 if above else 0.0
         highest = count if upper or exactly else count - 1 if below else float("inf")
-        yield Bound(_singular(unit), lowest, highest, about)
+        yield Bound(_singular(unit), lowest, highest, rest.content - _SUBJECTS)
 
 
 _WAVED = r"(?:the |this |that |these |any |all |every |its |our |your |their )?(?:quality |external |self[- ])?"
