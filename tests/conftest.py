@@ -65,15 +65,20 @@ def path_without_clients(tmp_path_factory):
     return os.pathsep.join(folders)
 
 
+@pytest.fixture(scope="session")
+def installed_beside():
+    """Return the distributions of plugins that are installed beside the core."""
+    return ",".join(sorted({plugin.distribution for plugin in installed() if not plugin.builtin}))
+
+
 @pytest.fixture(autouse=True)
-def _nobodys_environment(monkeypatch, tmp_path_factory, path_without_clients):
+def _nobodys_environment(monkeypatch, tmp_path_factory, path_without_clients, installed_beside):
     monkeypatch.setenv("PATH", path_without_clients)
     for name in list(os.environ):
         if name.startswith(("DEEPWORK_", "FASTMCP_")):
             monkeypatch.delenv(name)
     # Whatever else is installed beside the core stays out, until a test lets it in.
-    distributions = sorted({plugin.distribution for plugin in installed() if not plugin.builtin})
-    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", ",".join(distributions))
+    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", installed_beside)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
