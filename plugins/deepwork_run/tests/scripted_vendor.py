@@ -1,4 +1,4 @@
-"""Models on loopback for the real Claude Code and Codex: they report the open step, and keep books.
+"""Models on loopback for the real Claude Code, Codex and Gemini CLI: they report the open step, and keep books.
 
 The conversation says what is open: the prompt names the session, and the last reply of the server the step.
 """
@@ -75,13 +75,11 @@ class Vendor:
                 number = len(vendor.requests)
                 spent = (100 + number, 10 + number)
                 vendor.requests.append(spent)
-                if "messages" in body:
-                    events = _claude(body, vendor.steps, spent, vendor.first_calls)
-                else:
-                    events = _codex(body, vendor.steps, spent, vendor.first_calls)
+                answer = _claude if "messages" in body else _gemini if "contents" in body else _codex
                 with suppress(ConnectionError):
-                    for event in events:
-                        self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                    for event in answer(body, vendor.steps, spent, vendor.first_calls):
+                        name = f"event: {event['type']}\n" if "type" in event else ""
+                        self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -170,3 +168,10 @@ def _codex(body, steps, spent, first_calls):
     yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     yield {"type": "response.completed", "response": {**response, "status": "completed", "output": [item]}}
+
+
+def _gemini(_body, _steps, spent, _first_calls):
+    """Write the end, as the Gemini API streams it."""
+    usage = {"promptTokenCount": spent[0], "candidatesTokenCount": spent[1], "totalTokenCount": sum(spent)}
+    candidate = {"content": {"role": "model", "parts": [{"text": "The end"}]}, "finishReason": "STOP", "index": 0}
+    yield {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}

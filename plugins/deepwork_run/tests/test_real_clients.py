@@ -1,4 +1,4 @@
-"""The real Claude Code and the real Codex, from npm, with scripted models on this machine and no account."""
+"""The real Claude Code, Codex and Gemini CLI, from npm, with scripted models on this machine and no account."""
 
 from __future__ import annotations
 
@@ -189,3 +189,38 @@ def test_a_budget_ends_claude_within_a_request(desk):
     assert code == 5, desk.stderr
     spent = told["totals"]["cost_usd"]
     assert 0.003 <= spent < 0.003 + 1.5 * spent / len(desk.claude.requests)
+
+
+def test_gemini_takes_instructions_of_the_project_whatever_its_settings_say(desk, tmp_path):
+    """This is why it is not offered: in a private folder nothing of the project starts, but its `GEMINI.md` counts."""
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}}
+    settings |= {"context": {"fileName": "NO-SUCH-FILE.md", "memoryBoundaryMarkers": []}, "skills": {"enabled": False}}
+    private, vendor = tmp_path / "private", Vendor()
+    for folder in (private / "home" / ".gemini", private / "desk"):
+        folder.mkdir(parents=True)
+    (private / "home" / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    foreign = {"mcpServers": {"foreign": {"command": "touch", "args": [str(desk.project.root / "FOREIGN")]}}}
+    desk.project.write(".gemini/settings.json", json.dumps(foreign))
+    variables = {"GEMINI_CLI_HOME": str(private / "home"), "GEMINI_API_KEY": "stub"}
+    variables |= {"GEMINI_MODEL": "gemini-2.5-pro", "GOOGLE_GEMINI_BASE_URL": vendor.url}
+    done = subprocess.run(
+        [
+            "gemini",
+            "--output-format",
+            "stream-json",
+            "--extensions",
+            "none",
+            "--include-directories",
+            desk.project.root,
+        ],
+        cwd=private / "desk",
+        env={**os.environ, **variables},
+        input="Do what the model says",
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    vendor.close()
+    assert done.returncode == 0, done.stderr
+    assert not (desk.project.root / "FOREIGN").exists()
+    assert any(CANARY in body for body in vendor.bodies)
