@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from deepwork.commands.options import nearest_project, path_option
+from deepwork.commands.options import json_option, nearest_project, path_option
 
 
 @pytest.fixture
@@ -51,17 +51,21 @@ def test_a_group_and_its_command_say_once_in_which_project_they_are(project, bel
 def test_what_a_group_is_told_counts_for_its_command(project, tmp_path, monkeypatch):
     @click.group()
     @path_option
-    def outer(root):
+    @json_option
+    def outer(root, as_json):
         pass
 
     @outer.command()
     @path_option
-    def inner(root):
-        click.echo(root)
+    @json_option
+    def inner(root, as_json):
+        click.echo(f"{root} {as_json}")
 
     monkeypatch.chdir(project.root)
-    for arguments in (["--path", str(tmp_path), "inner"], ["inner", "--path", str(tmp_path)]):
-        assert CliRunner().invoke(outer, arguments).stdout == f"{tmp_path}\n"
+    for options in ([], ["--json"]):
+        options += ["--path", str(tmp_path)]
+        for arguments in ([*options, "inner"], ["inner", *options]):
+            assert CliRunner().invoke(outer, arguments).stdout == f"{tmp_path} {'--json' in options}\n"
 
 
 def test_a_path_that_is_given_is_taken_as_it_is(project, below, run):

@@ -205,7 +205,8 @@ def test_a_second_runner_names_the_first_and_stop_lets_the_call_finish(desk):
     assert desk("run", "--continue", session_id, "--with", "claude") == 1
     assert str(run.pid) in desk.stderr
     wait_for(lambda: "tool_use" in next(desk.project.state.glob("runs/*/worker-1.jsonl")).read_text())
-    assert desk("runs", "stop", session_id) == 0, desk.stderr
+    assert desk("runs", "stop", "--json", session_id) == 0, desk.stderr
+    assert json.loads(desk.stdout) == {"session_id": session_id, "runner": run.pid}
     run.communicate(timeout=60)
     assert run.returncode == 130
     assert desk.session()["current_step_id"] == "b"
@@ -311,6 +312,9 @@ def test_runs_are_listed(desk):
     assert run["waiting"]["cause"] == "usage limit of claude"
     assert desk("runs", "list") == 0
     assert run["session_id"] in desk.stdout
+    assert desk("runs", "--json", "log", run["session_id"]) == 0
+    told = json.loads(desk.stdout)
+    assert (told["worker"], [json.loads(line)["type"] for line in told["lines"]][-1]) == (1, "result")
 
 
 def test_a_runner_imports_no_server_and_no_database(desk):

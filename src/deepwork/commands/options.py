@@ -21,7 +21,14 @@ NEWEST = 10
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+def _of_group(context: click.Context, parameter: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's form
+    """Return true if the option is given, to the command or to its group."""
+    group = context.parent
+    return value or bool(group and group.params.get(parameter.name or ""))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.", callback=_of_group)
 
 session_id_argument = click.argument("session_id")
 

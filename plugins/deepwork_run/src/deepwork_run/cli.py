@@ -338,18 +338,23 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
 @runs.command()
 @click.argument("session_id")
 @path_option
-def stop(session_id: str, root: str) -> int:
+@json_option
+def stop(session_id: str, root: str, *, as_json: bool) -> None:
     """Stop a run: its agent finishes the call that it makes."""
     record = _record(open_context("run", root), session_id)
-    say(f"Process {stop_runner(record)} stops.")
-    return 0
+    pid = stop_runner(record)
+    if as_json:
+        say_json({"session_id": record.session_id, "runner": pid})
+    else:
+        say(f"Process {pid} stops.")
 
 
 @runs.command()
 @click.argument("session_id")
 @click.option("--worker", type=click.IntRange(1), metavar="N", help="Which agent of the run (default: the last one).")
 @path_option
-def log(session_id: str, worker: int | None, root: str) -> None:
+@json_option
+def log(session_id: str, worker: int | None, root: str, *, as_json: bool) -> None:
     """Print what an agent's program has printed, as it came."""
     record = _record(open_context("run", root), session_id)
     numbers = [known.number for known in record.read().workers]
@@ -357,7 +362,11 @@ def log(session_id: str, worker: int | None, root: str) -> None:
     content = record.transcript_of(number)
     if content is None:
         raise DeepWorkError(f"There is no transcript of worker {number} of session {record.session_id}")
-    for line in content.decode("utf-8", "replace").splitlines():
+    lines = content.decode("utf-8", "replace").splitlines()
+    if as_json:
+        say_json({"session_id": record.session_id, "worker": number, "lines": lines})
+        return
+    for line in lines:
         say(line)
 
 
