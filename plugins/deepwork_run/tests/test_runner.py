@@ -16,6 +16,7 @@ from deepwork.api import Answerer, ToolCall, history, open_context, project_at
 from deepwork.errors import DeepWorkError
 from deepwork.models.history import HistoryEntry
 from deepwork.ports.agent import Called, Ended, Failed, FailureKind, LimitCause, Limited, Spent
+from deepwork.sessions.standing import standing_of
 from deepwork_run import runner as runner_module
 from deepwork_run.inbox import RunInbox
 from deepwork_run.limits import waiting
@@ -186,9 +187,23 @@ async def test_with_wait_nobody_else_goes_on(runs):
 
 
 @pytest.mark.parametrize("options", [{"waits": False}, {"on_limit": OnLimit.RELEASE}])
-async def test_a_run_that_does_not_wait_ends_at_a_limit(runs, options):
+async def test_a_run_that_does_not_wait_ends_at_a_limit_and_says_until_when(runs, options, capsys):
     run = await runs.run({"one": [works(1, Limited(soon(hours=1)))]}, **options)
     assert (run.code, run.starts) == (7, ["one"])
+    assert "one may go on at " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "last", [works(1, Failed("no login", FailureKind.LOGIN)), works(0, Limited(soon(hours=3))), works(0)]
+)
+async def test_the_session_says_until_when_the_run_waits_whoever_has_worked_since(runs, last):
+    until = soon(hours=1)
+    options = {"waits": False, "on_limit": OnLimit.SWITCH}
+    run = await runs.run({"one": [works(1, Limited(until))], "two": [last]}, **options)
+    again = await runs.run({"one": [NOTHING], "two": [NOTHING]}, run.session_id, **options)
+    assert (run.code, again.code, again.agents["one"].tasks) == (7, 7, [])
+    assert datetime.fromisoformat(standing_of(run.session).pause.until) == until
+    assert again.history("waiting") == run.history("waiting")
 
 
 async def test_a_limit_outlives_its_runner(runs):

@@ -25,6 +25,17 @@ def limits_of(session: Session) -> dict[str, datetime]:
     return {name: until for name, until in limits.items() if until > present}
 
 
+def wait_to_show(session: Session, agent: str) -> history.Waiting | None:
+    """Return the wait of an agent anew, unless it is the last of the session, which is the one that others show.
+
+    Another agent may have worked or met its own limit since.
+    """
+    details = [entry.detail for entry in session.history]
+    own = [detail for detail in details if isinstance(detail, history.Waiting) and detail.agent == agent][-1]
+    is_shown = waits_of(session)[-1:] == [own]
+    return None if is_shown else own.model_copy(update={"is_guess": False})
+
+
 def waiting(session: Session, agent: str, limit: Limited) -> history.Waiting:
     """Return the entry of a limit; without a time each such wait is twice as long as the one before."""
     present = datetime.now(UTC)

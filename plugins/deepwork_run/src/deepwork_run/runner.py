@@ -41,7 +41,7 @@ from deepwork.sessions.standing import calls_of, standing_of
 from deepwork.text import one_line
 from deepwork_run.claims import Claims
 from deepwork_run.display import Display, duration, shown
-from deepwork_run.limits import limits_of, waiting
+from deepwork_run.limits import limits_of, wait_to_show, waiting
 from deepwork_run.options import OnLimit, Options
 from deepwork_run.prompts import prompt_of
 from deepwork_run.record import CONTINUE, Record, remove_old_transcripts
@@ -193,12 +193,14 @@ class Runner:
         if until is None:
             await self._work_once(session)
             return None
+        if wait := wait_to_show(session, self._current):
+            await self._project.engine.wait(self._session_id, wait)
+        self._tell(f"{self._current} may go on at {shown(until)}.")
         if self._options.on_limit is OnLimit.RELEASE:
             await self._claims.release(f"{self._current} may go on at {until.isoformat()} only")
             return Exit.LIMIT
         if not self._options.waits:
             return Exit.LIMIT
-        self._tell(f"{self._current} may go on at {shown(until)}.")
         left = self._max_seconds - (time.monotonic() - self._started)
         await self._pause(min(LONG_LOOK_SECONDS, left, (until - datetime.now(UTC)).total_seconds()))
         return None
