@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from bench.contestants import FLOOR, Contestant
+from bench.contestants import FLOOR
 from bench.measure import Run
 
 SHOWN = 12
@@ -38,8 +38,3 @@ def _table(log: str) -> Table:
     rest = packages.total() - sum(time for _, time in shown)
     rows = [*shown, ("others", rest), ("together", packages.total())]
     return [(name, time / 1000) for name, time in rows] if packages else []
-
-
-def named(run: Run) -> list[Contestant]:
-    """Return the contestants that have a table."""
-    return [one for one in [FLOOR, *run.contestants] if one.name in run.imports]

@@ -51,7 +51,7 @@ def kills_command(count: int, transport: str, store: str, seed: int) -> None:
 
 
 @main.command("runs")
-@click.argument("scenario", type=click.Choice(["cuts", "resume", "spending", "idle"]))
+@click.argument("scenario", type=click.Choice(["cuts", "spending"]))
 @click.option("--count", default=100, show_default=True, help="How many runs.")
 @seed_option
 def runs_command(scenario: str, count: int, seed: int) -> None:

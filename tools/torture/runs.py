@@ -22,13 +22,11 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import anyio
 from report import Report
 from scripted_vendor import Vendor
 from spending import histories
 from splintr import Tokenizer
 
-from deepwork.api import ToolCall, open_project
 from deepwork.testing import DeepworkProject, step
 
 ROOT = Path(__file__).parents[2]
@@ -38,9 +36,6 @@ CUTS = ("cli", "server", "runner", "limit", "network", "context")
 SECONDS = 240
 RESET = 3
 MOST_TOKENS = 1500
-PROMPT = (
-    'Call finished_step with session_id="{session_id}", step_id="?", outputs={{}}, and report one step after the other.'
-)
 
 
 class Scene:
@@ -70,39 +65,6 @@ class Scene:
             "OPENAI_API_KEY": "stub",
             "CLAUDE_CODE_MAX_RETRIES": "0",
         }
-
-    async def begin(self) -> str:
-        """Start a session without any agent, and return its id."""
-        async with open_project("run", self.project.root) as project:
-            started = await project.engine.start(ToolCall(), goal="control", job_name="demo", workflow_name="main")
-            return str(started.begin_step.session_id)
-
-    def client(self, name: str, prompt: str, *, resumes: bool) -> subprocess.Popen[bytes]:
-        """Start the program of a vendor as a user without a runner would, with our server."""
-        server = {"command": sys.executable, "args": ["-m", "deepwork", "serve", "--path", str(self.project.root)]}
-        if name == "claude":
-            servers = self.project.root / "mcp.json"
-            servers.write_text(json.dumps({"mcpServers": {"deepwork": server}}))
-            words = ["claude", "-p", "--mcp-config", str(servers), "--allowedTools", "mcp__deepwork"]
-            words += ["--continue"] if resumes else []
-        else:
-            about = {**server, "default_tools_approval_mode": "approve", "required": True}
-            pairs = ", ".join(f"{key} = {json.dumps(value)}" for key, value in about.items())
-            words = ["codex", "exec", *(["resume", "--last"] if resumes else []), "--skip-git-repo-check"]
-            words += ["-c", f"mcp_servers.deepwork={{{pairs}}}", "-c", "approval_policy=never", "-"]
-        mark = {"DEEPWORK_WORKER": str(self.session()["session_id"])}
-        client = subprocess.Popen(
-            words,
-            cwd=self.project.root,
-            env={**self.environment, **mark},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        assert client.stdin
-        client.stdin.write(prompt.encode())
-        client.stdin.close()
-        return client
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "deepwork", "run", *words, "--path", str(self.project.root)]
@@ -272,45 +234,6 @@ def count_run(scene: Scene, book: Book, code: int | None) -> str:
     return "" if code == 0 else f": code {code}, last step {done[-1:]}"
 
 
-def resume(count: int, seed: int) -> int:
-    """Make the same cuts, with a loop that starts the client's own resume again until the session is complete."""
-    report = Report(f"runs: the client's own resume in place of the runner, seed {seed}")
-    programs, chance, book = node_programs(), random.Random(seed), Book()
-    kinds = [kind for kind in CUTS if kind != "runner"]
-    for number in range(count):
-        kind, first = kinds[number % len(kinds)], ("claude", "codex")[number // len(kinds) % 2]
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            scene, end = Scene(Path(folder), programs), time.monotonic() + SECONDS / 2
-            session_id = anyio.run(scene.begin)
-            client = scene.client(first, PROMPT.format(session_id=session_id), resumes=False)
-            wanted = wait_for_request(scene, client, chance, end)
-            is_cut = client.poll() is None
-            book.counts["cut"] += is_cut
-            until = cut(scene, client, kind, first) if is_cut else 0.0
-            vendor = scene.vendors[first]
-            while scene.session()["status"] == "active" and time.monotonic() < end:
-                if until and time.time() > until:
-                    early = len(vendor.refused) - 1
-                    book.counts["calls before a reset"] += max(0, early) if kind == "limit" else 0
-                    until, vendor.refuses, vendor.closes = 0.0, None, False
-                if client.poll() is not None:
-                    client = scene.client(first, "Go on.", resumes=True)
-                time.sleep(0.05)
-            client.kill()
-            status = scene.session()["status"]
-            book.counts["complete"] += status == "completed"
-            longest = max((max(lengths) for lengths in vendor.prompts.values()), default=0)
-            book.prompts.append(longest // 4)
-            where = f"{kind:8} {first:7} at request {wanted:2}"
-            print(f"{number + 1:3}  {where}  {status}", file=sys.stderr, flush=True)
-            scene.close()
-    report.fact("runs cut before their end", book.counts["cut"])
-    report.fact("runs completed", book.counts["complete"])
-    report.fact("calls before a reset", book.counts["calls before a reset"])
-    report.fact("tokens sent to go on, about, at most", max(book.prompts, default=0))
-    return report.finish()
-
-
 def spending(count: int, seed: int) -> int:
     """Compare what is counted with the programs' own books, over random histories of spending."""
     report = Report(f"runs: histories of spending against scripted programs, seed {seed}")
@@ -318,34 +241,6 @@ def spending(count: int, seed: int) -> int:
     report.fact("tokens", counts["tokens"])
     report.promise("histories counted to the token and cent", counts["equal"], count)
     report.promise("runs stopped later than the request", counts["stopped late"])
-    return report.finish()
-
-
-def idle(_count: int, _seed: int) -> int:
-    """Measure a runner that waits for an hour."""
-    report = Report("runs: a runner that waits for a limit")
-    programs = node_programs()
-    with tempfile.TemporaryDirectory() as folder:
-        scene = Scene(Path(folder), programs)
-        vendor = scene.vendors["claude"]
-        headers = {f"anthropic-ratelimit-{name}": str(int(time.time()) + 3600) for name in ("unified-reset",)}
-        headers |= {"anthropic-ratelimit-unified-status": "rejected", "x-should-retry": "false"}
-        error = {"type": "rate_limit_error", "message": "This would exceed your rate limit."}
-        vendor.refuses = (429, headers, {"type": "error", "error": error})
-        runner = scene.start("demo", "--goal", "figures", "--with", "claude")
-        while not any(entry["kind"] == "waiting" for entry in scene.session().get("history", ())):
-            time.sleep(0.1)
-        time.sleep(2)
-        before, moment = used(runner.pid), time.monotonic()
-        time.sleep(30)
-        share = (used(runner.pid) - before) / (time.monotonic() - moment)
-        lines = Path(f"/proc/{runner.pid}/smaps_rollup").read_text().splitlines()
-        private = sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
-        runner.kill()
-        runner.wait()
-        scene.close()
-    report.fact("share of a core; goal 0.5 %", f"{share:.2%}")
-    report.fact("private MiB; goal 30", f"{private:.0f}")
     return report.finish()
 
 
@@ -365,10 +260,4 @@ def _tokenizer() -> Tokenizer:
     return Tokenizer.from_pretrained("o200k_base")
 
 
-def used(pid: int) -> float:
-    """Return the processor time of a process, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-SCENARIOS = {"cuts": cuts, "resume": resume, "spending": spending, "idle": idle}
+SCENARIOS = {"cuts": cuts, "spending": spending}
