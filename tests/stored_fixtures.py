@@ -1,4 +1,4 @@
-"""What a release has stored, unpacked from its fixture as its user would have it; `tools/stored_state.py` makes one."""
+"""What a release has stored, unpacked from its fixture as its user would have it; `tests/stored_state.py` makes one."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def keep_stored_state(clone: Path, python: Path, version: Version) -> None:
     testing = tomllib.loads((clone / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python), *testing["testing"]], clone)
     number = output(["git", "rev-parse", "--short=7", "HEAD"], cwd=clone)
-    run([str(python), "tools/stored_state.py", f"tests/data/stored/{version}-{number}"], cwd=clone)
+    run([str(python), "tests/stored_state.py", f"tests/data/stored/{version}-{number}"], cwd=clone)
 
 
 def write_checksums(out: Path) -> None:
@@ -185,9 +185,9 @@ def replace(file: Path, old: str, new: str) -> None:
 
 def run(command: list[str], cwd: Path) -> None:
     """Run a command that has to work; what it says is shown if it does not."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{done.stdout}{done.stderr}Error: {' '.join(command)} failed, so there is no release")
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        sys.exit(f"{ended.stdout}{ended.stderr}Error: {' '.join(command)} failed, so there is no release")
 
 
 def output(command: list[str], cwd: Path) -> str:

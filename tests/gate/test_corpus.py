@@ -1,4 +1,4 @@
-"""The corpus of gates: `tools/gates.py` measures all of it, and a part of it is judged here."""
+"""The corpus of gates: `tools/torture proofs` measures all of it, and a part of it is judged here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load(name, path):
 
 
 CORPUS = load("corpus_kinds", "tests/gate/corpus/kinds.py")
-TOOL = load("tools_gates", "tools/gates.py")
+INSTANCES = load("corpus_instances", "tests/gate/corpus/instances.py")
 KINDS = {kind.name: kind for kind in (*CORPUS.VACUOUS, *CORPUS.HONEST)}
 
 
@@ -44,10 +44,10 @@ def test_there_are_25_kinds_of_each():
     ],
 )
 def test_a_gate_is_told_for_what_it_is_and_its_project_is_left_alone(name, results):
-    result, reason, wrong = TOOL.measure(KINDS[name], Random(name))
+    result, reason, wrong = INSTANCES.measure(KINDS[name], Random(name))
     assert (result in results, wrong) == (True, ""), (result, reason)
 
 
 @pytest.mark.slow
 def test_a_killed_proof_leaves_nothing_once_the_next_server_has_started():
-    assert TOOL.kill(KINDS["an editable path"], Random("kill")) == (True, "")
+    assert INSTANCES.kill(KINDS["an editable path"], Random("kill")) == (True, "")

@@ -1,6 +1,6 @@
 """Data of an earlier release opens, goes on and ends in this one: sessions in files, and the decisions of their user.
 
-`tools/stored_state.py` makes a fixture of each release. The plugins test the data in its databases.
+`tests/stored_state.py` makes a fixture of each release. The plugins test the data in its databases.
 """
 
 from __future__ import annotations

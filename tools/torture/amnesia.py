@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 import re
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from report import Report
-from sample_project import Project, inconsistencies, stored_sessions
-from servers import Server, answer_text, tracebacks
-from stores import Store, opened_store
+import click
+from report import Report, seed_option
+from sample_project import Project, aftermath, inconsistencies, tell_aftermath, tortured
+from servers import Server, answer_text
+from stores import store_option
 
 from deepwork.models.sessions import Session
 from deepwork.testing import Refused, review, step
@@ -53,26 +53,25 @@ class Agent:
 
     def _make(self, text: str, session_id: str, step_id: str) -> dict[str, str | list[str]]:
         section = text.split(f"## Outputs of {step_id!r}\n", 1)[1].split("\n## ", 1)[0]
-        made: dict[str, str | list[str]] = {}
+        outputs: dict[str, str | list[str]] = {}
         for name, syntax, needed in OUTPUT_LINE.findall(section):
             if needed == "optional" and self._dice.random() < 0.5:
                 continue
-            path = f"made/{session_id}/{step_id}/{len(made)}.md"
+            path = f"made/{session_id}/{step_id}/{len(outputs)}.md"
             file = self._root / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{name}\n")
-            made[name] = path if syntax == "filepath" else [path]
-        return made
+            outputs[name] = path if syntax == "filepath" else [path]
+        return outputs
 
 
 class World:
-    """A project with random jobs, and two servers, either of which may answer or vanish."""
+    """A project with random jobs, and two servers: either may answer or vanish."""
 
-    def __init__(self, root: Path, seed: int, store: Store) -> None:
-        self.project = Project(root, store)
-        self._root = root
+    def __init__(self, project: Project, seed: int) -> None:
+        self.project = project
         self._dice = random.Random(seed)
-        self._agent = Agent(root, self._dice)
+        self._agent = Agent(project.root, self._dice)
         self._servers = [self._new_server(), self._new_server()]
         self.counts: Counter[str] = Counter()
         self.complaints: list[str] = []
@@ -137,27 +136,27 @@ class World:
         return self._servers[place]
 
     def _new_server(self) -> Server:
-        return Server(self._root, env=self.project.store.env)
+        return Server(self.project.root, env=self.project.store.env)
 
     def _write_job(self, name: str) -> list[str]:
         """Write a job with random steps and three workflows; return the names of those to nest."""
         dice = self._dice
         steps = [self._step(f"s{number}") for number in range(dice.randint(2, 7))]
-        ids = [one["id"] for one in steps]
+        ids = [item["id"] for item in steps]
         workflows = {"main": self._entries(ids), "nested": self._entries(ids[:2]), "other": self._entries(ids[-1:])}
         self.project.write_job(name, steps, workflows)
-        for one in steps:
+        for item in steps:
             if dice.random() < 0.15:
                 text = "A long line of instructions.\n" * 400
-                self.project.write(f".deepwork/jobs/{name}/{one['instructions_file']}", text)
+                self.project.write(f".deepwork/jobs/{name}/{item['instructions_file']}", text)
         return ["nested", "other"]
 
     def _entries(self, ids: list[str]) -> list[str | list[str]]:
         entries: list[str | list[str]] = []
-        left = [*ids]
-        while left:
+        rest = [*ids]
+        while rest:
             size = self._dice.choice([1, 1, 2, 3])
-            group, left = left[:size], left[size:]
+            group, rest = rest[:size], rest[size:]
             entries.append(group if len(group) > 1 or self._dice.random() < 0.1 else group[0])
         return entries
 
@@ -181,36 +180,39 @@ class World:
 
 def shortcomings(session: Session) -> list[str]:
     """Return what is missing in a session that should be completed, with every step reported."""
-    wrong = inconsistencies(session)
+    problems = inconsistencies(session)
     if session.status != "completed":
-        wrong.append(f"{session.session_id} of {session.workflow} is {session.status} at {session.current_step_id}")
+        problems.append(f"{session.session_id} of {session.workflow} is {session.status} at {session.current_step_id}")
     for name, declared in session.pinned.steps.items():
         progress = session.step_progress.get(name)
         if progress is None or progress.reply is None:
-            wrong.append(f"{session.session_id}: {name} was never reported")
+            problems.append(f"{session.session_id}: {name} was never reported")
             continue
         required = {output for output, spec in declared.outputs.items() if spec.required}
         if not required <= progress.outputs.keys():
-            wrong.append(f"{session.session_id}: {name} lacks outputs")
-        judged = [one for one in declared.reviews if one.run_each == "step" or progress.outputs.get(one.run_each)]
-        if judged and not progress.override_reason:
-            wrong.append(f"{session.session_id}: {name} passed its review unseen")
-    return wrong
+            problems.append(f"{session.session_id}: {name} lacks outputs")
+        needed_reviews = [
+            rule for rule in declared.reviews if rule.run_each == "step" or progress.outputs.get(rule.run_each)
+        ]
+        if needed_reviews and not progress.override_reason:
+            problems.append(f"{session.session_id}: {name} passed its review unseen")
+    return problems
 
 
-def amnesia(count: int, store: str, seed: int) -> int:
-    """Wipe an agent's memory after every call, and say what it could not complete."""
+@click.command()
+@click.option("--count", default=200, show_default=True, help="How many random workflows.")
+@store_option
+@seed_option
+def amnesia(count: int, store: str, seed: int) -> None:
+    """Have an agent that forgets everything after each call complete random workflows."""
     report = Report(f"amnesia: an agent that remembers nothing, {count} random workflows ({store}), seed {seed}")
-    with (
-        tempfile.TemporaryDirectory(prefix="deepwork-amnesia-") as folder,
-        opened_store(store, Path(folder)) as opened,
-    ):
-        world = World(Path(folder), seed, opened)
+    with tortured("amnesia", store) as project:
+        world = World(project, seed)
         for number in range(count):
             world.live_through(number)
         world.close()
-        sessions, unreadable = stored_sessions(world.project)
-        logged = tracebacks(world.project.root)
+        after = aftermath(project)
+    sessions = after.sessions
     completed = [session for session in sessions.values() if not shortcomings(session)]
     groups = sum(len(entry) > 1 for one in sessions.values() for entry in one.pinned.workflow.entries)
     overrides = sum(bool(step.override_reason) for one in sessions.values() for step in one.step_progress.values())
@@ -225,6 +227,5 @@ def amnesia(count: int, store: str, seed: int) -> int:
     report.promise("what is missing in the others", [line for one in sessions.values() for line in shortcomings(one)])
     report.promise("workflows given up", world.stuck)
     report.promise("reports refused, resume texts over 8,000 characters", world.complaints)
-    report.promise("session files unreadable", unreadable)
-    report.promise("tracebacks in the servers' logs", logged)
-    return report.finish()
+    tell_aftermath(report, [after])
+    report.finish()

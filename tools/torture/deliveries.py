@@ -10,19 +10,18 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-from report import Progress, Report
+import click
+from report import Progress, Report, seed_option
 from sample_project import Project, make_project
-from servers import Server
+from servers import Restarted
 
 from deepwork.api import project_at
 from deepwork.ports.inbox import Answerer
-from deepwork.testing import Gone
 
 PERSON = Answerer(user="torture", terminal="/dev/pts/0")
 TEXTS = re.compile(r"^\[([^\],]+)(, again)?\] (.*(?:\n\|.*)*)", re.MULTILINE)
@@ -33,31 +32,10 @@ WAITED = 700.0
 ABOUT = {"paths": ["", ""], "arguments": "", "response": "", "stop_hook_active": ""}
 
 
-class Servers:
-    """One server after the other: each is started when the one before it was killed."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.wire = Server(root)
-
-    def restart(self) -> None:
-        """Kill it, and start another one."""
-        self.wire.kill()
-        self.wire = Server(self._root)
-
-    def text(self, tool_name: str, /, **arguments: Any) -> str:
-        """Call a tool, and return its text."""
-        answer = self.wire.request("tools/call", name=tool_name, arguments=arguments)
-        text = str(answer["result"]["content"][0]["text"])
-        if answer["result"].get("isError"):
-            raise RuntimeError(f"{tool_name}: {text}")
-        return text
-
-
 class Window:
     """A client session with a session of ours and an agent, and what it was sent and has read."""
 
-    def __init__(self, server: Servers, project: Project) -> None:
+    def __init__(self, server: Restarted, project: Project) -> None:
         self._server = server
         self._project = project
         self.session = uuid.uuid4().hex
@@ -94,18 +72,15 @@ class Window:
             self.late += [number for number in waiting if not self.read[number]]
 
     def end(self) -> None:
-        """Read what still waits, and end the workflow: nothing can start on top of one that is paused."""
+        """Read what still waits, and end the workflow: nothing can start on top of a paused one."""
         self.breathe()
         self._server.text("abort_workflow", explanation="over", session_id=self.session_id)
 
     def cut(self) -> None:
         """Send the call of a hook, and kill the server before its answer is read."""
-        arguments = {"event": "PostToolUse", "session": self.session, "tool": "Bash", **ABOUT}
-        answer = self._server.wire.send("tools/call", name="hook", arguments=arguments)
-        time.sleep(random.random() * 0.02)
-        self._server.restart()
-        with suppress(Gone):
-            answer.result(10)
+        self._server.cut(
+            random.random() * 0.02, "hook", event="PostToolUse", session=self.session, tool="Bash", **ABOUT
+        )
 
     def send(self, kind: str, number: str, sender: str) -> None:
         """Let a person or an agent say something to it, in another process than its server's."""
@@ -139,14 +114,18 @@ async def _by_person(root: Path, kind: str, session_id: str, words: str) -> None
         await access.close()
 
 
-def deliveries(count: int, kills: int, seed: int) -> int:
-    """Hand over so many texts, and kill so many servers meanwhile."""
+@click.command()
+@click.option("--count", default=1000, show_default=True, help="How many texts.")
+@click.option("--kills", default=50, show_default=True, help="How many servers to kill.")
+@seed_option
+def deliveries(count: int, kills: int, seed: int) -> None:
+    """Send texts to agents while servers are killed: each text is in the next request, and repeated only if marked."""
     dice = random.Random(seed)
     report = Report(f"{count} texts, {kills} kills")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = f"{folder}/state"
         project = make_project(Path(folder) / "project")
-        server = Servers(project.root)
+        server = Restarted(project.root)
         windows = _run(server, project, dice, count, kills)
         server.wire.close()
     lost = [number for window in windows for number in window.expected if not window.read[number]]
@@ -160,10 +139,10 @@ def deliveries(count: int, kills: int, seed: int) -> int:
     report.promise("later than the next request", [number for window in windows for number in window.late])
     report.promise("repeated without a mark", [number for window in windows for number in window.unmarked])
     report.promise("more repetitions than kills allow", max(0, repeated - kills * EACH))
-    return report.finish()
+    report.finish()
 
 
-def _run(server: Servers, project: Project, dice: random.Random, count: int, kills: int) -> list[Window]:
+def _run(server: Restarted, project: Project, dice: random.Random, count: int, kills: int) -> list[Window]:
     numbers = [*range(count)]
     killed = {*dice.sample(numbers, min(kills, count))}
     progress = Progress("texts", count)

@@ -2,72 +2,74 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-from report import Report
-from sample_project import ENTRIES, inconsistencies, make_project, stored_sessions
-from servers import Server, tracebacks
-from stores import opened_store
+import click
+from agents import Agent
+from ledger import Ledger, tell_losses
+from report import Report, seed_option
+from sample_project import tortured
+from servers import Server
+from stores import store_option
 
-from deepwork.testing import Refused, result_of
+from deepwork.testing import result_of
 from deepwork.testing.wire import PATIENCE
 
 WAYS = ("at once", "one after the other", "to two servers at once")
-STEPS = [step for primary, *members in ENTRIES for step in (*members, primary)]
 
 
-def duplicates(count: int, store: str, seed: int) -> int:
-    """Send calls twice, and say whether that made a difference."""
-    report = Report(f"duplicates: {count:,} finished_step calls with step_id, each sent twice ({store}), seed {seed}")
-    sent: Counter[str] = Counter()
-    differing: list[str] = []
-    refused: list[str] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="deepwork-duplicates-") as folder,
-        opened_store(store, Path(folder)) as opened,
-    ):
-        project = make_project(Path(folder), opened)
-        servers = (Server(project.root, env=opened.env), Server(project.root, env=opened.env))
-        while sum(sent.values()) < count:
-            start = {"goal": "twice", "job_name": "demo", "workflow_name": "main"}
-            session_id = servers[0].call("start_workflow", **start)["begin_step"]["session_id"]
-            for step in STEPS[: count - sum(sent.values())]:
-                way = WAYS[(sum(sent.values()) + seed) % len(WAYS)]
-                arguments = {"outputs": {f"{step}.md": f"{step}.md"}, "session_id": session_id, "step_id": step}
-                sent[way] += 1
-                try:
-                    first, second = _twice(servers, way, arguments)
-                except Refused as text:
-                    refused.append(f"{way}, {step}: {text}")
-                    continue
-                if _lasting(first) != _lasting(second):
-                    differing.append(f"{way}, {step}: {first} / {second}")
-        for server in servers:
-            server.close()
-        sessions, unreadable = stored_sessions(project)
-        logged = tracebacks(project.root)
-    completed = sum(event.kind == "step_completed" for one in sessions.values() for event in one.history)
-    for way in WAYS:
-        report.fact(f"sent twice {way}", sent[way])
-    report.promise("transitions in the histories", completed, count)
-    report.promise("histories inconsistent", [line for one in sessions.values() for line in inconsistencies(one)])
-    report.promise("replies that differ in more than stack and notices", differing)
-    report.promise("calls refused", refused)
-    report.promise("session files unreadable", unreadable)
-    report.promise("tracebacks in the servers' logs", logged)
-    return report.finish()
+class Twice:
+    """Two servers that look like one, to which every report of a step is sent twice."""
 
+    def __init__(self, servers: tuple[Server, Server]) -> None:
+        self._servers = servers
+        self.sent: Counter[str] = Counter()
+        self.differing: list[str] = []
 
-def _twice(servers: tuple[Server, Server], way: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    if way == "one after the other":
-        return tuple(servers[0].call("finished_step", **arguments) for _ in range(2))
-    receivers = servers if way == "to two servers at once" else (servers[0], servers[0])
-    futures = [server.send("tools/call", name="finished_step", arguments=arguments) for server in receivers]
-    return tuple(result_of(future.result(PATIENCE)) for future in futures)
+    def call(self, tool_name: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool, and return the first reply."""
+        if tool_name != "finished_step":
+            return self._servers[0].call(tool_name, **arguments)
+        way = WAYS[self.sent.total() % len(WAYS)]
+        self.sent[way] += 1
+        first, second = self._answers(way, arguments)
+        if _lasting(first) != _lasting(second):
+            self.differing.append(f"{way}, {arguments['step_id']}: {first} / {second}")
+        return first
+
+    def _answers(self, way: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+        if way == "one after the other":
+            return tuple(self._servers[0].call("finished_step", **arguments) for _ in range(2))
+        receivers = self._servers if way == "to two servers at once" else (self._servers[0], self._servers[0])
+        futures = [server.send("tools/call", name="finished_step", arguments=arguments) for server in receivers]
+        return tuple(result_of(future.result(PATIENCE)) for future in futures)
 
 
 def _lasting(reply: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in reply.items() if name not in ("stack", "notices")}
+
+
+@click.command()
+@click.option("--count", default=1000, show_default=True, help="How many calls to send twice.")
+@store_option
+@seed_option
+def duplicates(count: int, store: str, seed: int) -> None:
+    """Send every call twice: each may count once, and both get the same reply."""
+    report = Report(f"duplicates: {count:,} finished_step calls with step_id, each sent twice ({store}), seed {seed}")
+    with tortured("duplicates", store) as project:
+        servers = (Server(project.root, env=project.store.env), Server(project.root, env=project.store.env))
+        both = Twice(servers)
+        ledger = Ledger(project, [Agent(str(seed), project, {"finish": 1})])
+        while both.sent.total() < count:
+            ledger.agents[0].act(both)
+        for server in servers:
+            server.close()
+        ledger.check()
+        ledger.finish()
+    for way in WAYS:
+        report.fact(f"sent twice {way}", both.sent[way])
+    report.promise("reports that counted once", ledger.counts["completions"], count)
+    report.promise("replies that differ in more than stack and notices", both.differing)
+    tell_losses(report, [ledger])
+    report.finish()

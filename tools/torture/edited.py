@@ -47,12 +47,12 @@ class EditedText:
     def where(self, numbers: Sequence[int], texts: Sequence[str]) -> int | None:
         """Return at which line these stand now, together and unchanged; None if they do not."""
         places = {number: (place, text) for place, (number, text) in enumerate(self.lines, 1)}
-        found = [places.get(number) for number in numbers]
-        first = found[0]
+        lines = [places.get(number) for number in numbers]
+        first = lines[0]
         if first is None:
             return None
         expected = [(first[0] + index, text) for index, text in enumerate(texts)]
-        return first[0] if found == expected else None
+        return first[0] if lines == expected else None
 
     def _edit(self, lines: list[Line]) -> None:
         start, kind = self._dice.randrange(len(lines)), self._dice.random()

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 from report import Report
 from scenes import FIRST_START, SCENES, Scene, Stage
 from servers import tracebacks
@@ -116,8 +117,10 @@ class Faults:
         }
 
 
-def faults(*, quick: bool) -> int:
-    """Make everything fail that can fail, and say what was wrong about it."""
+@click.command()
+@click.option("--quick", is_flag=True, help="One error for each write, not all five.")
+def faults(*, quick: bool) -> None:
+    """Make every write fail: calls say why, change nothing, and work when made again."""
     report = Report("faults: every write of every call fails once, then the next, until the call passes")
     errors = [errno.ENOSPC] if quick else [*ERRORS]
     with tempfile.TemporaryDirectory(prefix="deepwork-faults-") as folder:
@@ -125,35 +128,35 @@ def faults(*, quick: bool) -> int:
         root.mkdir()
         path = os.pathsep.join(filter(None, [str(INJECTED), os.environ.get("PYTHONPATH")]))
         stage = Stage(root, {"PYTHONPATH": path, "DEEPWORK_TORTURE": str(control)})
-        found = Faults(stage, control)
+        results = Faults(stage, control)
         for scene in SCENES:
-            found.inject(scene, errors)
-        injected = found.counts["faults"]
-        notes = [_limit_file_size(found, stage), *_fill_disk(found, stage)]
+            results.inject(scene, errors)
+        injected = results.counts["faults"]
+        notes = [_limit_file_size(results, stage), *_fill_disk(results, stage)]
         stage.close()
         logged = tracebacks(root)
-    report.fact("calls in different situations", found.counts["scenes"])
+    report.fact("calls in different situations", results.counts["scenes"])
     report.fact("writes made to fail below the store", injected)
     for error in ERRORS:
         name = errno.errorcode[error]
-        report.fact(f"  {name}, real ones included", found.counts[name])
+        report.fact(f"  {name}, real ones included", results.counts[name])
     for note in notes:
         report.note(note)
-    report.promise("errors that do not name the cause", found.unnamed)
-    report.promise("files or stacks changed by a failed call", found.changed)
-    report.promise("calls that did not work when made again", found.stuck)
+    report.promise("errors that do not name the cause", results.unnamed)
+    report.promise("files or stacks changed by a failed call", results.changed)
+    report.promise("calls that did not work when made again", results.stuck)
     report.promise("tracebacks in the server's log", logged)
-    return report.finish()
+    report.finish()
 
 
-def _limit_file_size(found: Faults, stage: Stage) -> str:
+def _limit_file_size(results: Faults, stage: Stage) -> str:
     """Forbid the server to write files over a few bytes, and allow it again."""
     pid = stage.server.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     failed = 0
     for scene in SCENES:
         for limit in (0, 1000):
-            failed += found.suffer(
+            failed += results.suffer(
                 scene,
                 errno.EFBIG,
                 f"files limited to {limit} bytes",
@@ -163,12 +166,12 @@ def _limit_file_size(found: Faults, stage: Stage) -> str:
     return f"real: {failed} calls under prlimit --fsize"
 
 
-def _fill_disk(found: Faults, stage: Stage) -> Iterator[str]:
+def _fill_disk(results: Faults, stage: Stage) -> Iterator[str]:
     """Put the state on a small disk of its own; fill it, and make it read-only."""
     try:
         with _small_disk(stage.project.state) as disk:
-            yield f"real: {_on_full_disk(found, disk)} calls on a full tmpfs"
-            yield f"real: {_on_read_only_disk(found, disk)} calls on a read-only tmpfs"
+            yield f"real: {_on_full_disk(results, disk)} calls on a full tmpfs"
+            yield f"real: {_on_read_only_disk(results, disk)} calls on a read-only tmpfs"
     except (OSError, subprocess.CalledProcessError) as error:
         yield f"SKIPPED: full and read-only tmpfs; this machine does not let us mount one ({error})"
 
@@ -185,7 +188,7 @@ def _small_disk(place: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def _on_full_disk(found: Faults, disk: Path) -> int:
+def _on_full_disk(results: Faults, disk: Path) -> int:
     filler = disk / "filler"
 
     def fill(pages: int) -> None:
@@ -201,17 +204,18 @@ def _on_full_disk(found: Faults, disk: Path) -> int:
         if scene is FIRST_START:
             continue  # the disk would have to go too
         for pages in range(8):
-            failed += found.suffer(
+            failed += results.suffer(
                 scene, errno.ENOSPC, f"{pages} pages left", lambda pages=pages: fill(pages), filler.unlink
             )
     return failed
 
 
-def _on_read_only_disk(found: Faults, disk: Path) -> int:
+def _on_read_only_disk(results: Faults, disk: Path) -> int:
     def remount(how: str) -> None:
         subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True, capture_output=True)
 
     scenes = [scene for scene in SCENES if scene is not FIRST_START]
     return sum(
-        found.suffer(scene, errno.EROFS, "read-only", lambda: remount("ro"), lambda: remount("rw")) for scene in scenes
+        results.suffer(scene, errno.EROFS, "read-only", lambda: remount("ro"), lambda: remount("rw"))
+        for scene in scenes
     )

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import click
 from report import Report
-from stores import Database, opened_store
+from stores import Database, database_option, opened_store
 
 if TYPE_CHECKING:
     import deepwork_sql
@@ -58,7 +59,7 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
     open_item = Prepared({"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")})
     claimed = Prepared(text("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'"))
     completed = Prepared(text("INSERT INTO completions VALUES (:item, :fence, :worker)"))
-    done = Prepared(text("UPDATE items SET state = 'done' WHERE item = :item"))
+    finished = Prepared(text("UPDATE items SET state = 'done' WHERE item = :item"))
     unfinished = text("SELECT 1 FROM items WHERE state <> 'done' LIMIT 1")
     stale = Counter[str]()
 
@@ -80,7 +81,7 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
         leases.check(tx, lease.item, lease.fence)
         values = {"item": lease.item, "fence": lease.fence, "worker": worker}
         tx.run(completed, **values)
-        tx.run(done, item=lease.item)
+        tx.run(finished, item=lease.item)
         leases.end(tx, lease.item, fence=lease.fence)
         tx.emit("torture", "item:done", workflow_id=worker, data=values)
 
@@ -137,8 +138,15 @@ class Reader(threading.Thread):
         self.worker.wait()
 
 
-def items(store: str, count: int, processes: int, agents: int, late: float, *, deaths: bool) -> int:
-    """Have items completed, and say which were lost or done twice."""
+@click.command()
+@database_option
+@click.option("--count", default=4000, show_default=True)
+@click.option("--processes", default=4, show_default=True)
+@click.option("--agents", default=8, show_default=True, help="Agents of each process.")
+@click.option("--late", default=0.01, show_default=True, help="So many of the leases are held too long.")
+@click.option("--deaths", is_flag=True, help="Kill a process every 2 s, and restart PostgreSQL every 5 s.")
+def items(store: str, count: int, processes: int, agents: int, late: float, *, deaths: bool) -> None:
+    """Claim and complete items of a database: each is done once."""
     what = "workers killed, PostgreSQL restarted" if deaths else "nobody dies"
     report = Report(f"items: {count:,} in {store}, {processes} processes x {agents} agents, {late:.1%} late, {what}")
     with tempfile.TemporaryDirectory(prefix="deepwork-items-") as folder, opened_store(store, Path(folder)) as database:
@@ -163,7 +171,7 @@ def items(store: str, count: int, processes: int, agents: int, late: float, *, d
     report.promise("late completions accepted", stale["accepted"])
     report.promise("events", events, count)
     report.promise("processes that failed", sum(map(bool, codes)))
-    return report.finish()
+    report.finish()
 
 
 def _until_all_is_done(

@@ -17,7 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from report import Progress, Report
+import click
+from report import Progress, Report, seed_option
 from servers import Server
 
 from deepwork.testing import DeepworkProject, Refused, review, step
@@ -134,8 +135,12 @@ class Scene:
         self.receiver.close()
 
 
-def notifications(count: int, within: float, seed: int) -> int:
-    """Kill senders, and say what was lost and what came twice."""
+@click.command()
+@click.option("--count", default=200, show_default=True, help="How many senders to kill.")
+@click.option("--within", default=2.0, show_default=True, metavar="SECONDS", help="How late they may be (p95).")
+@seed_option
+def notifications(count: int, within: float, seed: int) -> None:
+    """Kill senders of notifications at random moments: nothing may be lost, and only what was sent may come again."""
     report = Report(f"notifications: senders ended by SIGKILL while agents wait for people, seed {seed}")
     with tempfile.TemporaryDirectory(prefix="deepwork-torture-") as folder:
         scene = Scene(Path(folder))
@@ -144,7 +149,7 @@ def notifications(count: int, within: float, seed: int) -> int:
             _measure(scene, within, report)
         finally:
             scene.close()
-    return report.finish()
+    report.finish()
 
 
 def _kill_senders(scene: Scene, count: int, chance: random.Random, report: Report) -> None:

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from ledger import Victim, complaints, tell_losses, torment
-from report import Report
+import click
+from kills import Victim, torment
+from ledger import complaints
+from report import Report, seed_option
 from servers import AnyServer
 
 FS_IOC_SHUTDOWN = 0x8004587D
@@ -82,20 +84,22 @@ class PowerVictim(Victim):
         server.process.send_signal(signal.SIGSTOP)
         self._disk.cut()
         server.kill()
-        if wrong := self._disk.restore():
-            self.complain("fsck", wrong[:300])
+        if damage := self._disk.restore():
+            self.complain("fsck", damage[:300])
 
 
-def power(count: int, seed: int) -> int:
-    """Cut the power, and say what was lost."""
+@click.command()
+@click.option("--count", default=200, show_default=True, help="How often to cut the power.")
+@seed_option
+def power(count: int, seed: int) -> None:
+    """Cut the power under servers: nothing acknowledged may be lost. Needs root, on Linux."""
     report = Report(f"power: ext4 shut down without flush under servers in the middle of calls, seed {seed}")
     if reason := why_not():
         report.note(f"SKIPPED: {reason}")
-        return report.finish()
-    victims = torment("power", count, seed, _victim)
-    tell_losses(report, victims, ends="power cuts")
+        report.finish()
+    victims = torment(report, "power", count, seed, _victim)
     report.promise("file systems that fsck found damaged", complaints(victims, "fsck"))
-    return report.finish()
+    report.finish()
 
 
 def why_not() -> str:
@@ -109,14 +113,14 @@ def why_not() -> str:
             (disk.place / "unsynced").write_text("text")
             disk.cut()
             disk.restore()
-            found = sorted(file.name for file in disk.place.glob("*synced"))
+            survivors = sorted(file.name for file in disk.place.glob("*synced"))
     except FileNotFoundError as error:
         return f"{error.filename} is not installed"
     except subprocess.CalledProcessError as error:
         return f"{error.cmd[0]} failed: {error.stderr.strip()}"
     except OSError as error:
         return f"the file system cannot be shut down: {error.strerror}"
-    return "" if found == ["synced"] else f"a power cut has left {found}, not the synced file alone"
+    return "" if survivors == ["synced"] else f"a power cut has left {survivors}, not the synced file alone"
 
 
 @contextmanager

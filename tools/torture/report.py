@@ -5,8 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from typing import NoReturn
+
+import click
 
 TOLD_EVERY = 10.0
+
+seed_option = click.option("--seed", default=1, show_default=True, help="The same seed makes the same choices.")
 
 
 class Progress:
@@ -45,21 +50,21 @@ class Report:
         """Report something other than a number, such as what was skipped."""
         self._lines.append(f"  {text}")
 
-    def promise(self, name: str, found: list[str] | int, goal: int = 0) -> None:
+    def promise(self, name: str, complaints: list[str] | int, goal: int = 0) -> None:
         """Compare a count, or the length of a list of complaints, with the goal."""
-        count = found if isinstance(found, int) else len(found)
+        count = complaints if isinstance(complaints, int) else len(complaints)
         verdict = "ok" if count == goal else "FAILED"
         self._lines.append(f"  {name:<52} {_shown(count):>9}   goal {_shown(goal):>6}   {verdict}")
         if count != goal:
             self.broken.append(name)
-            self._lines += [f"      {line}" for line in (found[:5] if isinstance(found, list) else [])]
+            self._lines += [f"      {line}" for line in (complaints[:5] if isinstance(complaints, list) else [])]
 
-    def finish(self) -> int:
-        """Print all of it and give the exit code."""
+    def finish(self) -> NoReturn:
+        """Print all of it, and exit: with 1 if a promise was broken."""
         self._lines.append(f"  {'seconds':<52} {time.monotonic() - self._began:>9.1f}")
         self._lines.append(f"  {'FAILED: ' + ', '.join(self.broken) if self.broken else 'every promise was kept'}")
         print("\n".join(self._lines), flush=True)
-        return 1 if self.broken else 0
+        sys.exit(1 if self.broken else 0)
 
 
 def _shown(value: object) -> str:

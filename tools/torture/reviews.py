@@ -11,20 +11,20 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 from edited import EditedText
-from report import Progress, Report
-from servers import Server
+from report import Progress, Report, seed_option
+from servers import Restarted
 
 from deepwork.api import project_at
 from deepwork.errors import ItemChanged
 from deepwork.ports.inbox import Answerer
-from deepwork.testing import DeepworkProject, Gone, review, step
+from deepwork.testing import DeepworkProject, review, step
 
 PERSON = Answerer(user="torture", terminal="/dev/pts/0")
 FILE = "text.txt"
@@ -45,35 +45,19 @@ anyio.run(decide)
 """
 
 
-class Agent:
+class Agent(Restarted):
     """An agent whose server may be killed at any call, which it then makes again."""
 
     def __init__(self, root: Path, dice: random.Random) -> None:
-        self._root = root
+        super().__init__(root)
         self._dice = dice
-        self._wire = Server(root)
-        self.kills = 0
 
     def call(self, tool: str, *, killed: bool = False, **arguments: Any) -> dict[str, Any]:
         """Call a tool; if the server is to be killed meanwhile, call it twice."""
         if killed:
-            answer = self._wire.send("tools/call", name=tool, arguments=arguments)
-            time.sleep(self._dice.random() * 0.15)
-            self._wire.kill()
-            with suppress(Gone):
-                answer.result(10)
-            self._wire = Server(self._root)
-            self.kills += 1
-        answer = self._wire.request("tools/call", name=tool, arguments=arguments)["result"]
-        text = str(answer["content"][0]["text"])
-        if answer.get("isError"):
-            raise RuntimeError(f"{tool}: {text}")
-        reply: dict[str, Any] = json.loads(text)
+            self.cut(self._dice.random() * 0.15, tool, **arguments)
+        reply: dict[str, Any] = json.loads(self.text(tool, **arguments))
         return reply
-
-    def close(self) -> None:
-        """End the server."""
-        self._wire.close()
 
 
 class Reviewed:
@@ -108,11 +92,11 @@ class Reviewed:
             self._decide(items, killed=2 * attempt - 1 in killed)
             new = self._known(attempt, items)
             reply = self._report(notes)
-            told = [comment["id"] for comment in self._all_told(reply)]
-            self.told.update(told)
-            if sorted(told) != sorted(new):
+            ids = [comment["id"] for comment in self._all_told(reply)]
+            self.told.update(ids)
+            if sorted(ids) != sorted(new):
                 self.broken.append(
-                    f"{self.session}: of attempt {attempt} {len(told)} comments were told, not {len(new)}"
+                    f"{self.session}: of attempt {attempt} {len(ids)} comments were told, not {len(new)}"
                 )
             self.text.edit(self._share)
             self._project.write(FILE, self.text.content)
@@ -166,8 +150,8 @@ class Reviewed:
         for notice in reply.get("notices", ()):
             if " comments, the first " in notice:
                 path = notice.rpartition(" in ")[2].rstrip(".")
-                told: list[dict[str, Any]] = json.loads((self._project.root / path).read_text())
-                return told
+                comments: list[dict[str, Any]] = json.loads((self._project.root / path).read_text())
+                return comments
         return list(reply.get("comments", ()))
 
 
@@ -187,8 +171,15 @@ async def _decide(root: Path, session: str, action: str, comments: list[dict[str
         await desk.close()
 
 
-def reviews(count: int, comments: int, attempts: int, kills: int, races: int, seed: int) -> int:
-    """Hold so many reviews, and so many races of two people."""
+@click.command()
+@click.option("--count", default=200, show_default=True, help="How many reviews.")
+@click.option("--comments", default=2000, show_default=True, help="How many comments each.")
+@click.option("--attempts", default=5, show_default=True, help="How often the work of each is reported.")
+@click.option("--kills", default=100, show_default=True, help="How many servers and people to kill.")
+@click.option("--races", default=500, show_default=True, help="How often two people decide at once.")
+@seed_option
+def reviews(count: int, comments: int, attempts: int, kills: int, races: int, seed: int) -> None:
+    """Comment on texts that agents edit: none is lost, told twice or on a wrong line; of two people one decides."""
     dice = random.Random(seed)
     report = Report(
         f"{count} reviews with {comments:,} comments over {attempts} attempts, {kills} kills, {races} races"
@@ -205,12 +196,12 @@ def reviews(count: int, comments: int, attempts: int, kills: int, races: int, se
         progress = Progress("reviews", count)
         for number in range(count):
             share = kills * (number + 1) // count - kills * number // count
-            one = Reviewed(project, agent, dice, attempts)
-            one.run(comments, share)
-            _checked(one, facts, broken)
+            reviewed = Reviewed(project, agent, dice, attempts)
+            reviewed.run(comments, share)
+            _checked(reviewed, facts, broken)
             progress.step()
         _races(project, agent, races, broken["races"])
-        agent.close()
+        agent.wire.close()
     report.fact("comments", facts["comments"])
     report.fact("whose lines survived", facts["survived"])
     report.fact("of them still on their lines", facts["placed"])
@@ -221,31 +212,31 @@ def reviews(count: int, comments: int, attempts: int, kills: int, races: int, se
     report.promise("answers that were not right", broken["broken"])
     report.promise("percent still on their lines, less than 95", int(facts["placed"] < 0.95 * facts["survived"]))
     report.promise("races with another end than one decision", broken["races"])
-    return report.finish()
+    report.finish()
 
 
 def _declared() -> dict[str, Any]:
     return {FILE: {"type": "file", "description": "The text", "required": True}}
 
 
-def _checked(one: Reviewed, facts: Counter[str], broken: dict[str, list[str]]) -> None:
+def _checked(reviewed: Reviewed, facts: Counter[str], broken: dict[str, list[str]]) -> None:
     """Compare where the comments stand with where their lines are."""
-    piece = one.piece()
+    piece = reviewed.piece()
     states = {comment["id"]: comment for comment in piece["comments"]}
-    broken["broken"] += one.broken
-    broken["lost"] += [comment_id for comment_id in one.written if not one.told[comment_id]]
-    broken["lost"] += [comment_id for comment_id in one.written if comment_id not in states]
-    broken["twice"] += [comment_id for comment_id, times in one.told.items() if times > 1]
-    for comment_id, (attempt, first, last) in one.written.items():
-        lines = one.text.versions[attempt - 1][first - 1 : last]
-        true = one.text.where([number for number, _ in lines], [text for _, text in lines])
+    broken["broken"] += reviewed.broken
+    broken["lost"] += [comment_id for comment_id in reviewed.written if not reviewed.told[comment_id]]
+    broken["lost"] += [comment_id for comment_id in reviewed.written if comment_id not in states]
+    broken["twice"] += [comment_id for comment_id, times in reviewed.told.items() if times > 1]
+    for comment_id, (attempt, first, last) in reviewed.written.items():
+        lines = reviewed.text.versions[attempt - 1][first - 1 : last]
+        true = reviewed.text.where([number for number, _ in lines], [text for _, text in lines])
         comment = states[comment_id]
         place = comment["place"] if comment["state"] == "open" else None
         facts["comments"] += 1
         facts["survived"] += true is not None
         facts["placed"] += place is not None and place["line"] == true
         if place and place["line"] != true:
-            broken["wrong"].append(f"{one.session} {comment_id}: on line {place['line']}, not on {true}")
+            broken["wrong"].append(f"{reviewed.session} {comment_id}: on line {place['line']}, not on {true}")
 
 
 def _races(project: DeepworkProject, agent: Agent, count: int, broken: list[str]) -> None:
@@ -257,9 +248,9 @@ def _races(project: DeepworkProject, agent: Agent, count: int, broken: list[str]
         if not session:
             started = agent.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
             session = started["begin_step"]["session_id"]
-        asked = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
-        if "waits_for" not in asked:
-            broken.append(f"race {number}: nobody was asked: {json.dumps(asked)[:500]}")
+        question = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
+        if "waits_for" not in question:
+            broken.append(f"race {number}: nobody was asked: {json.dumps(question)[:500]}")
             continue
         ends = _race(project.root, session)
         reply = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
@@ -293,7 +284,7 @@ def _race(root: Path, session: str) -> dict[str, Exception | None]:
         try:
             anyio.run(answer, action)
             ends[action] = None
-        except Exception as error:  # noqa: BLE001 - it is compared with the one that there may be
+        except Exception as error:  # noqa: BLE001 - it is compared with the expected one
             ends[action] = error
 
     people = [threading.Thread(target=decide, args=(action,)) for action in ("pass", "changes")]

@@ -159,18 +159,20 @@ class Book:
         for name in ("steps repeated", "calls before a reset", "usage counted twice"):
             report.promise(name, self.counts[name])
         report.fact("tokens of the longest prompt to go on (o200k)", max(self.prompts, default=0))
-        report.promise(f"prompts of more than {MOST_TOKENS:,} tokens", sum(one > MOST_TOKENS for one in self.prompts))
+        report.promise(
+            f"prompts of more than {MOST_TOKENS:,} tokens", sum(tokens > MOST_TOKENS for tokens in self.prompts)
+        )
         report.fact("seconds from an end to the next start, at most", f"{max(self.pauses, default=0):.2f}")
         report.promise("starts of the next agent after more than 1 s", sum(pause > 1 for pause in self.pauses))
 
 
 def wait_for_request(scene: Scene, process: subprocess.Popen[bytes], chance: random.Random, end: float) -> int:
     """Wait until a random request and a moment after it, and return its number."""
-    wanted = chance.randrange(1, 13)
-    while scene.requests < wanted and process.poll() is None and time.monotonic() < end:
+    number = chance.randrange(1, 13)
+    while scene.requests < number and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
     time.sleep(chance.uniform(0, 0.3))
-    return wanted
+    return number
 
 
 def end_refusal(vendor: Vendor, until: float, kind: str, process: subprocess.Popen[bytes]) -> int:
@@ -184,7 +186,7 @@ def end_refusal(vendor: Vendor, until: float, kind: str, process: subprocess.Pop
     return early
 
 
-def cuts(count: int, seed: int) -> int:
+def cuts(count: int, seed: int) -> None:
     """Cut runs of a job, each at a random point."""
     report = Report(f"runs: a job of {len(STEPS)} steps, each run cut at a random request, seed {seed}")
     programs, chance, book = node_programs(), random.Random(seed), Book()
@@ -194,7 +196,7 @@ def cuts(count: int, seed: int) -> int:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             scene, end = Scene(Path(folder), programs), time.monotonic() + SECONDS
             runner = scene.start("demo", "--goal", "figures", "--with", ",".join(names))
-            wanted = wait_for_request(scene, runner, chance, end)
+            request = wait_for_request(scene, runner, chance, end)
             is_cut = runner.poll() is None
             if until := cut(scene, runner, kind, first) if is_cut else 0.0:
                 book.counts["calls before a reset"] += end_refusal(scene.vendors[first], until, kind, runner)
@@ -206,11 +208,11 @@ def cuts(count: int, seed: int) -> int:
             runner.kill()
             book.counts["cut"] += is_cut
             told = count_run(scene, book, code)
-            where = f"{kind:8} {first:7} at request {wanted:2}"
+            where = f"{kind:8} {first:7} at request {request:2}"
             print(f"{number + 1:3}  {where}  {'ok' if code == 0 else 'NOT'}{told}", file=sys.stderr, flush=True)
             scene.close()
     book.tell(report, count)
-    return report.finish()
+    report.finish()
 
 
 def count_run(scene: Scene, book: Book, code: int | None) -> str:
@@ -234,14 +236,14 @@ def count_run(scene: Scene, book: Book, code: int | None) -> str:
     return "" if code == 0 else f": code {code}, last step {done[-1:]}"
 
 
-def spending(count: int, seed: int) -> int:
+def spending(count: int, seed: int) -> None:
     """Compare what is counted with the programs' own books, over random histories of spending."""
     report = Report(f"runs: histories of spending against scripted programs, seed {seed}")
     counts = histories(count, seed)
     report.fact("tokens", counts["tokens"])
     report.promise("histories counted to the token and cent", counts["equal"], count)
     report.promise("runs stopped later than the request", counts["stopped late"])
-    return report.finish()
+    report.finish()
 
 
 def node_programs() -> str:

@@ -17,7 +17,7 @@ LONG = "Do it with care.\n" * 800
 
 
 class Stage:
-    """A project with jobs for all situations, the server under test, and another one that is left alone."""
+    """A project with jobs for all situations, the server under test, and an undisturbed one."""
 
     def __init__(self, root: Path, env: dict[str, str]) -> None:
         self.project = Project(root)

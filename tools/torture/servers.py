@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import click
 
 from deepwork.testing import Gone, HttpWire, Refused, StdioWire, address_of, start_server
 from deepwork.testing.wire import PATIENCE, Wire
@@ -81,12 +85,50 @@ class WebServer(Killable, Wire):
         return wire
 
 
+class Restarted:
+    """One server after the other: each is started when the one before it was killed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.wire = Server(root)
+        self.kills = 0
+
+    def restart(self) -> None:
+        """Kill it, and start another one."""
+        self.wire.kill()
+        self.wire = Server(self._root)
+        self.kills += 1
+
+    def cut(self, seconds: float, tool_name: str, /, **arguments: Any) -> None:
+        """Send a call, and kill the server so long after, whether it has answered or not."""
+        answer = self.wire.send("tools/call", name=tool_name, arguments=arguments)
+        time.sleep(seconds)
+        self.restart()
+        with suppress(Gone):
+            answer.result(10)
+
+    def text(self, tool_name: str, /, **arguments: Any) -> str:
+        """Call a tool, and return its text.
+
+        Raises:
+            RuntimeError: The call was refused.
+        """
+        answer = self.wire.request("tools/call", name=tool_name, arguments=arguments)["result"]
+        text = str(answer["content"][0]["text"])
+        if answer.get("isError"):
+            raise RuntimeError(f"{tool_name}: {text}")
+        return text
+
+
 AnyServer = Server | WebServer
 TRANSPORTS: dict[str, tuple[type[AnyServer], ...]] = {
     "stdio": (Server,),
     "http": (WebServer,),
     "mixed": (Server, WebServer),
 }
+transport_option = click.option(
+    "--transport", type=click.Choice([*TRANSPORTS]), default="stdio", show_default=True, help="How agents reach it."
+)
 
 
 def answer_text(server: AnyServer, tool: str, **arguments: Any) -> str:

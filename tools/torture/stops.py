@@ -12,12 +12,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
-from ledger import Victim, complaints, tell_losses, torment
-from report import Report
-from sample_project import Project, stored_sessions
+import click
+from kills import Victim, torment
+from ledger import complaints
+from report import Report, seed_option
+from sample_project import Project, aftermath
 from servers import TRANSPORTS, AnyServer, Server
 
 from deepwork.paths.folder import is_leftover
@@ -79,17 +81,17 @@ class Stopped(Victim):
         way = self.dice.choice(WAYS if isinstance(server, Server) else WAYS[:2])
         self._end(server.process, way, {0})
 
-    def check(self, server: AnyServer) -> None:
+    def check(self, server: AnyServer | None = None) -> None:
         """Do it for the project of the reviews too."""
         super().check(server)
-        for wrong in self._reviews.strays():
-            self.complain("half-applied", wrong)
+        for problem in self._reviews.strays():
+            self.complain("half-applied", problem)
 
     def _end_at_start(self) -> None:
         way = self.dice.choice(WAYS)
         options = ["--transport", "http", "--port", "0"] if way != "closed stdin" and self.dice.random() < 0.5 else []
         log = self._folder / f"server-{self.counts['start-up']}.log"
-        process = start_server(self.root, *options, env=self.env, log=log)
+        process = start_server(self.project.root, *options, env=self.env, log=log)
         time.sleep(self.dice.uniform(0, LONGEST_START))
         self._end(process, way, CODES_AT_START[way])
         if process.returncode == -signal.SIGINT:  # Python was still loading, and has told so in its own way
@@ -162,8 +164,9 @@ class Reviews:
 
     def strays(self) -> list[str]:
         """Find what interrupted reviews have changed, besides the history."""
-        sessions, unreadable = stored_sessions(self.project)
-        for session in sessions.values():
+        after = aftermath(self.project)
+        unreadable = [*after.unreadable]
+        for session in after.sessions.values():
             step = session.step_progress["a"]
             if (session.status, session.current_step_id, step.quality_attempts) != ("active", "a", 0):
                 unreadable.append(f"{session.session_id} after a review was interrupted: {session.status}, {step}")
@@ -177,30 +180,38 @@ class Reviews:
 
 def processes_about(folder: Path) -> list[str]:
     """List the processes that work in a folder or were started with something in it."""
-    found = []
+    processes = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             command = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             if str(folder) in command or os.readlink(place / "cwd").startswith(str(folder)):
-                found.append(f"process {place.name}: {command}")
-    return found
+                processes.append(f"process {place.name}: {command}")
+    return processes
 
 
-def stops(count: int, limit: float, seed: int) -> int:
-    """End servers, and say what that was like."""
+@click.command()
+@click.option("--count", default=200, show_default=True, help="How many servers to end.")
+@click.option("--within", "limit", default=2.0, show_default=True, metavar="SECONDS", help="How long an end may take.")
+@seed_option
+def stops(count: int, limit: float, seed: int) -> None:
+    """End servers in order at random moments: they go at once, and leave nothing behind."""
     report = Report(f"stops: servers told to end at random moments, on stdio and HTTP, seed {seed}")
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # background jobs of a shell ignore it, and so would servers
-    made = torment("stops", count, seed, lambda folder, chance: nullcontext(Stopped(folder, chance, limit)))
-    victims = [victim for victim in made if isinstance(victim, Stopped)]
+    victims: list[Stopped] = []
+
+    def victim(folder: Path, chance: str) -> AbstractContextManager[Stopped]:
+        victims.append(Stopped(folder, chance, limit))
+        return nullcontext(victims[-1])
+
+    torment(report, "stops", count, seed, victim)
     counts = sum((victim.counts for victim in victims), Counter())
     for name in (*MOMENTS, *WAYS):
         report.fact(f"  {'by' if name in WAYS else 'during'} {name}", counts[name])
     report.fact("interrupted before Python had loaded the program", counts["too early"])
     report.fact("seconds that the slowest end took", f"{max(victim.slowest for victim in victims):.2f}")
-    report.promise(f"ends that took more than {limit:g} s", complaints([*victims], "late"))
-    report.promise("wrong exit codes", complaints([*victims], "codes"))
-    report.promise("processes and temporary files left behind", complaints([*victims], "left"))
-    tell_losses(report, [*victims], ends="servers told to end")
-    return report.finish()
+    report.promise(f"ends that took more than {limit:g} s", complaints(victims, "late"))
+    report.promise("wrong exit codes", complaints(victims, "codes"))
+    report.promise("processes and temporary files left behind", complaints(victims, "left"))
+    report.finish()

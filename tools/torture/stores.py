@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
+import click
 
 if TYPE_CHECKING:
     from deepwork_sql.cluster import Cluster
 
 STORES = ("json", "sqlite", "postgresql")
+
+store_option = click.option(
+    "--store", type=click.Choice(STORES), default="json", show_default=True, help="Where sessions are kept."
+)
+database_option = click.option("--store", type=click.Choice(STORES[1:]), default="sqlite", show_default=True)
 
 _OPENING = threading.Lock()
 

@@ -1,9 +1,9 @@
 """Everything that one release stores, kept as a fixture: every later release has to open it and go on with it.
 
-    python tools/stored_state.py tests/data/stored/RELEASE-COMMIT    make the fixture of the release that runs this
+    python tests/stored_state.py tests/data/stored/RELEASE-COMMIT    make the fixture of the release that runs this
 
 Run it once for every release, with the Python in which that release is installed with all its plugins, and commit the
-folder. PostgreSQL has to be installed. `restored` of `tests/stored_fixtures.py` is the way back.
+folder. PostgreSQL has to be installed. `restored` of `stored_fixtures.py`, beside it, is the way back.
 
 A fixture has three files. `cases.json` tells what is there. `files.tar.gz` has four folders: `project`, with sessions
 of the store `json` and the SQLite database, and `config`, `state` and `home` of its user. `postgresql.sql` is what
@@ -33,8 +33,6 @@ from typing import Any
 import anyio
 
 from deepwork.testing import Agent, DeepworkProject, Refused, output, review, step
-
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from stored_fixtures import (
     STEPS,
     database,
@@ -125,8 +123,8 @@ class Writer:
 
     async def start(self, agent: Agent, name: str, workflow: str = "write", **more: Any) -> str:
         """Start a workflow, and remember its session by this name."""
-        begun = await agent.start("book", workflow, **more)
-        self.sessions[name] = str(begun["session_id"])
+        reply = await agent.start("book", workflow, **more)
+        self.sessions[name] = str(reply["session_id"])
         return self.sessions[name]
 
     async def attempt(self, agent: Agent, session_id: str, **more: Any) -> None:

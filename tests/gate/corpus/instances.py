@@ -1,16 +1,8 @@
-"""Measure how gates that cannot fail are told from honest ones, on the corpus of `tests/gate/corpus`.
-
-    .venv/bin/python tools/gates.py [--instances N] [--only WORDS] [--kills N]
-
-Each instance is a project of its own, which is compared byte for byte before and after. With `--kills` so many proofs
-are killed at a random moment, and it is looked at what they leave.
-"""
+"""Instances of the kinds of gates, each a project of its own: what a proof says of one, and what it leaves behind."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -18,7 +10,6 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -27,21 +18,9 @@ from typing import Any
 from deepwork.testing import output, review, step
 from deepwork.testing.project import DeepworkProject
 
-ROOT = Path(__file__).parents[1]
 WORDS = ("apples", "bridges", "clouds", "deserts", "engines", "forests", "gardens", "harbours")
 # What gates write beside the work by themselves, with the work as it is, is theirs.
 OWN = (".deepwork", "__pycache__", ".pytest_cache", "build", "out.xml", "golden.md")
-
-
-def kinds() -> Any:
-    """Return the module of the corpus."""
-    spec = importlib.util.spec_from_file_location("kinds", ROOT / "tests/gate/corpus/kinds.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["kinds"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def filled(text: str, number: int, word: str) -> str:
@@ -86,12 +65,12 @@ def make_venv(project: Path) -> None:
 
 def tree(project: Path) -> dict[str, tuple[bytes, int, int, int]]:
     """Return all of a project that gates must not change."""
-    found = {}
+    files = {}
     for file in sorted(project.rglob("*")):
         if file.is_file() and not set(file.relative_to(project).parts) & set(OWN):
             status = file.lstat()
-            found[str(file)] = (file.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode)
-    return found
+            files[str(file)] = (file.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode)
+    return files
 
 
 def command_of(path: str) -> list[str]:
@@ -118,32 +97,32 @@ def measure(kind: Any, random: Random) -> tuple[str, str, str]:
 
 def left(folder: Path, before: dict[str, tuple[bytes, int, int, int]]) -> str:
     """Return what is left of a proof: changes of the project, files, mounts and processes."""
-    found = []
+    findings = []
     deadline = time.monotonic() + 30
     while (running := processes(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
     if running:
-        found.append(f"{len(running)} processes run on: {running[0]}")
+        findings.append(f"{len(running)} processes run on: {running[0]}")
     if tree(folder / "project") != before:
-        found.append("the project was changed")
+        findings.append("the project was changed")
     if [*(folder / "tmp").iterdir()]:
-        found.append("something is left among the temporary files")
+        findings.append("something is left among the temporary files")
     if str(folder) in Path("/proc/mounts").read_text():
-        found.append("something is mounted")
-    return "; ".join(found)
+        findings.append("something is mounted")
+    return "; ".join(findings)
 
 
 def processes(folder: Path) -> list[str]:
     """Return the processes whose temporary files lie there."""
     mark = f"TMPDIR={folder}/".encode()
-    found = []
+    commands = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark in process.joinpath("environ").read_bytes():
-                found.append(process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                commands.append(process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
             continue
-    return found
+    return commands
 
 
 def kill(kind: Any, random: Random) -> tuple[bool, str]:
@@ -175,64 +154,3 @@ def kill(kind: Any, random: Random) -> tuple[bool, str]:
             check=False, timeout=120,
         )  # fmt: skip
         return is_running, left(folder, before)
-
-
-def measure_kills(corpus: Any, count: int, seed: int) -> dict[str, Any]:
-    """Kill so many proofs of all kinds in turn, and count what they leave."""
-    kinds = [*corpus.HONEST, *corpus.VACUOUS]
-    random = Random(f"{seed} kills")
-    killed, number, wrong = 0, 0, Counter[str]()
-    while killed < count and number < 3 * count:
-        kind = kinds[number % len(kinds)]
-        number += 1
-        is_running, text = kill(kind, random)
-        killed += is_running
-        if killed % 25 == 0:
-            print(f"{killed} of {number} proofs killed while they ran", flush=True)
-        if text:
-            wrong[f"{kind.name}: {text}"] += 1
-            print("killed", kind.name, text, sep="  ", flush=True)
-    return {"killed": killed, "started": number, "wrong": dict(wrong)}
-
-
-def share(counted: Counter[str], *results: str) -> str:
-    """Return how much of an outcome there is."""
-    number = sum(counted[result] for result in results)
-    return f"{number} of {counted.total()} ({number / max(1, counted.total()):.1%})"
-
-
-def main() -> None:
-    """Measure all kinds."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--instances", type=int, default=20)
-    parser.add_argument("--kills", type=int, default=0)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--seed", type=int, default=34)
-    options = parser.parse_args()
-    corpus = kinds()
-    sums: dict[str, Counter[str]] = {}
-    wrong = Counter[str]()
-    for name, group in (("vacuous", corpus.VACUOUS), ("honest", corpus.HONEST)):
-        sums[name] = Counter()
-        for kind in group:
-            if options.only not in kind.name:
-                continue
-            random = Random(f"{options.seed} {kind.name}")
-            results = [measure(kind, random) for _ in range(options.instances)]
-            counted = Counter(result for result, _, _ in results)
-            sums[name] += counted
-            wrong.update(text for _, _, text in results if text)
-            texts = {text for _, _, text in results if text}
-            reasons = {why[:100] for result, why, _ in results if why and result in ("not_provable", "refused")}
-            print(f"{name:8} {kind.name:40} {dict(counted)}", *sorted(reasons), *sorted(texts), sep="  ", flush=True)
-    print(f"vacuous recognised: {share(sums['vacuous'], 'cannot_fail', 'proved/presence', 'not_provable')}")
-    print(f"honest refused: {share(sums['honest'], 'cannot_fail')}")
-    print(f"honest not provable: {share(sums['honest'], 'not_provable')}")
-    print(f"honest work refused before any proof: {share(sums['honest'], 'refused')}")
-    print(f"trees changed, files, mounts or processes left: {wrong.total()}")
-    if options.kills:
-        print(json.dumps(measure_kills(corpus, options.kills, options.seed)))
-
-
-if __name__ == "__main__":
-    main()
