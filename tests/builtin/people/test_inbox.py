@@ -13,9 +13,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from deepwork.api import (
-    NeedsWork,
-)
+from deepwork.api import Answerer, NeedsWork, open_context
 from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio
@@ -212,3 +210,13 @@ async def test_ids_and_actions_are_completed(reviewed, failed, deepwork, monkeyp
     assert f"plain,sessions:{session_id}.a" in complete("deepwork inbox answer ", 3)
     actions = complete(f"deepwork inbox answer sessions:{session_id}.a ", 4).split()
     assert actions == ["plain,override", "plain,retry", "plain,abort"]
+
+
+async def test_a_plugin_finds_the_whole_inbox_in_its_context(project, failed, reviewed):
+    session_id = await failed(reviewed)
+    async with open_context("acme", project.root) as context:
+        inbox = context.inbox()
+        assert [item.id for item in (await inbox.items(Answerer(principal="local"))).items] == [
+            f"sessions:{session_id}.a"
+        ]
+        assert (await inbox.items(Answerer(principal="somebody"))).items == ()

@@ -1,4 +1,4 @@
-"""The inbox of a project: the sources of all plugins in one list, of which none can hide another."""
+"""The inbox of a project: the sources of all plugins in one list; no source can hide another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from deepwork import api, hookimpl
-from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, open_context
+from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.cli.main import main
 from deepwork.commands.person import at_terminal as terminal_user
 from deepwork.errors import ArgumentError, ItemChanged, PersonNeeded, UnknownItem
@@ -310,13 +310,3 @@ async def test_long_and_hostile_texts_are_shortened_and_made_visible(inbox_of):
     assert "\x1b" not in item.what
     assert "\n" not in item.what
     assert (len(item.what) <= 200, len(item.detail)) == (True, 4000)
-
-
-async def test_a_plugin_finds_the_whole_inbox_in_its_context(project, failed, inbox_of, reviewed):
-    session_id = await failed(reviewed)
-    async with open_context("acme", project.root) as context:
-        inbox = context.inbox()
-        assert [item.id for item in (await inbox.items(Answerer(principal="local"))).items] == [
-            f"sessions:{session_id}.a"
-        ]
-        assert (await inbox.items(Answerer(principal="somebody"))).items == ()
