@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize("route", ["checkout", "wheels", "uvx", "claude", "codex"])
+@pytest.mark.parametrize("route", ["checkout", "checkout-pip", "wheels", "pipx", "uvx", "claude", "codex"])
 def test_a_route_leads_to_a_refused_step_and_leaves_nothing(node_clients, route):
     """`tools/routes.py` ends with 1 if it does not, or if a file lies where none of ours may lie."""
     environment = {**os.environ, "PATH": f"{node_clients}{os.pathsep}{os.environ['PATH']}"}
