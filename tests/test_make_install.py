@@ -146,6 +146,15 @@ def test_uninstall_takes_deepwork_out_of_clients_first_and_leaves_nothing(machin
     assert machine.run("uninstall") == ""
 
 
+def test_data_that_a_finished_uninstall_has_left_are_named(machine):
+    machine.run("install")
+    machine.run("uninstall")
+    data = machine.home / ".local/state/deepwork"
+    data.mkdir(parents=True)
+    assert f"remove your data with: rm -r {data}" in machine.run("uninstall", "--data")
+    assert data.exists()
+
+
 def test_uninstall_keeps_the_environment_while_clients_still_start_it(machine):
     machine.run("install")
     machine.write_program("deepwork", "#!/bin/sh\nexit 1\n", machine.environment / "bin")

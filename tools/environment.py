@@ -80,6 +80,8 @@ def uninstall(options: list[str]) -> None:
     command = environment() / "bin" / NAME
     if os.access(command, os.X_OK) and subprocess.run([command, "uninstall", *options], check=False).returncode:
         raise Refused("the environment stays until `deepwork uninstall` has ended well")
+    if options and not command.exists() and state().exists():
+        print(f"{NAME} is not installed any more; remove your data with: rm -r {shlex.quote(str(state()))}")
     if link().is_symlink() and is_ours(link()):
         link().unlink()
         print(f"removed    {link()}")
@@ -93,8 +95,18 @@ def uninstall(options: list[str]) -> None:
 
 def environment() -> Path:
     """Return the folder of the environment."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(data) if os.path.isabs(data) else Path.home() / ".local" / "share") / NAME / "environment"
+    return user_folder("XDG_DATA_HOME", ".local/share") / "environment"
+
+
+def state() -> Path:
+    """Return where deepwork keeps the user's data."""
+    return user_folder("XDG_STATE_HOME", ".local/state")
+
+
+def user_folder(variable: str, default: str) -> Path:
+    """Return our folder in one of the user's."""
+    named = os.environ.get(variable, "")
+    return (Path(named) if os.path.isabs(named) else Path.home() / default) / NAME
 
 
 def link() -> Path:

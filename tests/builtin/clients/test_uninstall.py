@@ -103,11 +103,19 @@ def test_data_are_listed_with_their_size_and_go_only_if_that_is_said(here, conne
     ended = here("uninstall", "--dry-run", "--data")
     assert f"data       {state}: " in ended.out
     assert "1,234  client-sessions" in ended.out
-    assert "`deepwork uninstall --data` removes them" in here("uninstall").err
+    assert f"Your data stay; remove them with: rm -r {state}\n" in here("uninstall").err
     assert (state / "client-sessions/a.json").exists()
     assert f"removed    {state}" in here("uninstall", "--data").out
     assert not state.exists()
     assert [path.name for path in project.root.iterdir()] == [".deepwork"]
+
+
+def test_without_data_nothing_stays_and_nothing_is_said_of_it(here, connect, home, state):
+    connect("claude")
+    assert state.exists()
+    ended = here("uninstall")
+    assert (ended.code, ended.err) == (0, "")
+    assert not state.exists()
 
 
 def test_an_entry_of_somebody_else_in_a_file_that_we_have_written_stays(here, connect, project):

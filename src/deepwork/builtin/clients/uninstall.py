@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -39,14 +40,15 @@ def uninstall(dry_run: bool, data: bool) -> None:
     if installed_entries(claude_folder(os.environ)):
         say(f"Claude Code has the plugin, too; remove it with: claude plugin uninstall {NAME}@{NAME}", err=True)
     folder = user_state_dir(os.environ)
-    _list_data(folder)
+    size = _list_data(folder)
     if failed:
         kept = "; your data were kept, for the backups of these files are among them" if data else ""
         raise ConfigError(f"not taken out of {', '.join(failed)}{kept}", hint="Mend these files, and run it again.")
-    if data and folder.exists() and not dry_run:
+    if folder.exists() and not dry_run and (data or not size):
         _remove(folder)
-    elif folder.exists() and not data:
-        say("Your data stay; `deepwork uninstall --data` removes them.", err=True)
+    elif size and not data:
+        # Not a command of ours, which may be gone by then: `make uninstall` removes it next.
+        say(f"Your data stay; remove them with: rm -r {shlex.quote(str(folder))}", err=True)
 
 
 def _taken_out(record: Record, *, dry_run: bool) -> bool:
@@ -61,11 +63,14 @@ def _taken_out(record: Record, *, dry_run: bool) -> bool:
     return True
 
 
-def _list_data(folder: Path) -> None:
+def _list_data(folder: Path) -> int:
+    """Print what the state folder holds, and return its bytes."""
     parts = {path.name: _size(path) for path in sorted(folder.iterdir())} if folder.is_dir() else {}
-    say(f"data       {folder}: {sum(parts.values()):,} bytes")
+    total = sum(parts.values())
+    say(f"data       {folder}: {total:,} bytes")
     for name, size in parts.items():
         say(f"           {size:>13,}  {name}")
+    return total
 
 
 def _size(path: Path) -> int:
