@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from deepwork.api import ToolCall, open_context
-from deepwork_orchestration import mail, pauses
+from deepwork.api import Answerer, ToolCall, open_context
+from deepwork_orchestration import interventions, mail, pauses
 from deepwork_orchestration.errors import OrchestrationError
 from deepwork_orchestration.opening import open_database
 
@@ -60,6 +60,22 @@ async def test_whoever_holds_a_task_of_it_hears_of_it_as_long_as_it_lasts(team, 
     assert await told(other) == []
     await write(pauses.unpause, plan)
     assert await told(holder) == []
+
+
+async def test_what_a_person_says_when_a_plan_goes_on_reaches_those_who_hold_a_task_of_it(team):
+    agent = await team.agent()
+    plan, tasks = await agent.workflow(FIRST, SECOND)
+    holder, other = await agent.worker("holder"), await agent.worker("other")
+    await agent.call("task_claim", task_id=tasks["first"], agent_id=holder)
+    by = Answerer(principal="local", user="ann", client="dashboard")
+    async with open_context("orchestration", team.project.root) as context:
+        await interventions.pause(context, by, plan, "the budget is spent")
+        await interventions.unpause(context, by, plan, "Round to thousands.")
+        unread = mail.agent_mail(context).unread
+        [message], of_other = await unread(holder), await unread(other)
+    assert message.text.split("\n") == ["The plan plan goes on", "Round to thousands."]
+    assert message.answer.startswith("These are the words of a person, as far as this machine can tell; ")
+    assert of_other == []
 
 
 async def test_what_is_over_or_paused_is_not_paused_and_what_goes_on_not_unpaused(team, write):

@@ -19,6 +19,7 @@ from deepwork.errors import (
     StorageError,
     UnknownSession,
 )
+from deepwork.text import is_blank
 
 Mapped = dict[str, Any]
 # Answers a request with plain values, or raises an error of ours.
@@ -26,6 +27,8 @@ View = Callable[[Request], Awaitable[Any]]
 
 MAX_LIMIT = 500
 DEFAULT_LIMIT = 50
+# Of what a person says to agents.
+MAX_TEXT = 10_000
 
 
 class NotThere(DeepWorkError):
@@ -49,13 +52,14 @@ def failure(status: int, message: str, hint: str | None = None) -> Response:
 
 def status_of(error: DeepWorkError) -> int:
     """Return the status of the answer to an error."""
-    if isinstance(error, NotThere | UnknownSession) or getattr(error, "code", "").endswith("NOT_FOUND"):
+    code = getattr(error, "code", "")
+    if isinstance(error, NotThere | UnknownSession) or code.endswith("NOT_FOUND"):
         return 404
     if isinstance(error, PersonNeeded):
         return 403
-    if isinstance(error, StorageError) or getattr(error, "code", "") == "DATABASE_ERROR":
+    if isinstance(error, StorageError) or code == "DATABASE_ERROR":
         return 503
-    if isinstance(error, Conflict | ItemChanged | StateError):
+    if isinstance(error, Conflict | ItemChanged | StateError) or code == "INVALID_STATE":
         return 409
     return 400
 
@@ -88,6 +92,23 @@ async def json_body(request: Request) -> Mapped:
     if not isinstance(body, dict):
         raise ArgumentError("the body is not an object")
     return body
+
+
+async def intervention_of(request: Request, *names: str) -> tuple[str, str]:
+    """Read what a person does to what agents work on, and what they say to them; an empty text if that is nothing.
+
+    Raises:
+        ArgumentError: It is none of these, or lacks its text.
+    """
+    body = await json_body(request)
+    action, text = body.get("action"), body.get("text")
+    if action not in names:
+        raise ArgumentError(f"action is one of: {', '.join(names)}")
+    if text is None and action != "unpause":
+        raise ArgumentError(f"to {action}, text is a text")
+    if text is not None and (not isinstance(text, str) or is_blank(text) or len(text) > MAX_TEXT):
+        raise ArgumentError(f"text has from 1 to {MAX_TEXT:,} characters")
+    return action, text or ""
 
 
 def limit_of(request: Request) -> int:

@@ -80,6 +80,7 @@ def dashboard_app(context: PluginContext, engine: Engine, project: Project) -> S
         Route("/inbox/answer", endpoint(inbox.answer), methods=["POST"]),
         Route("/sessions/{session}/run", endpoint(runs.act), methods=["POST"]),
         Route("/sessions/{session}/interventions", endpoint(sessions.intervene), methods=["POST"]),
+        Route("/plans/{plan}/interventions", endpoint(plans.intervene), methods=["POST"]),
         Route("/sessions/{session}/steps/{step}/draft", endpoint(pieces.save_draft), methods=["POST"]),
         Route("/sessions/{session}/steps/{step}/resolve", endpoint(pieces.resolve), methods=["POST"]),
     ]

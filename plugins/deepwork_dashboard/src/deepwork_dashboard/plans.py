@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from deepwork_dashboard.answers import Mapped, chosen, iso, page_of, short
+from deepwork_dashboard.answers import Mapped, chosen, intervention_of, iso, page_of, short
 from deepwork_dashboard.dashboard import Dashboard
 from deepwork_dashboard.database_views import DatabaseViews
 
@@ -37,10 +37,23 @@ class Plans(DatabaseViews):
         names = ("source_type", "source_ref", "source_content", "plan_summary", "max_parallel_tasks", "running")
         return {
             **_plan(plan),
-            **chosen(plan, *names, "free_slots", "workspaces"),
+            **chosen(plan, *names, "free_slots", "paused", "workspaces"),
             **lists,
             "agents": [_agent(agent) for agent in plan["agents"]],
         }
+
+    async def intervene(self, request: Request) -> Mapped:
+        """Pause a plan, or let it go on, in the name of who has logged in."""
+        action, text = await intervention_of(request, "pause", "unpause")
+        plan_id, by = request.path_params["plan"], request.state.answerer
+        await self.read("plan", plan_id)
+        people = await self._dashboard.module("orchestration", "deepwork_orchestration.interventions")
+        context = self._dashboard.demand("orchestration")
+        if action == "pause":
+            await people.pause(context, by, plan_id, text)
+            return {"done": "The plan is paused: none of its tasks is handed out, and agents that hold one are told"}
+        await people.unpause(context, by, plan_id, text or None)
+        return {"done": "The plan goes on"}
 
     async def graph(self, request: Request) -> Mapped:
         """Show all tasks of a plan in few bytes."""

@@ -11,8 +11,8 @@ from deepwork.errors import ArgumentError
 from deepwork.models.sessions import BegunInput
 from deepwork.models.standing import Standing
 from deepwork.sessions.standing import agent_of, paused, standing_of, step_state
-from deepwork.text import is_blank, is_past
-from deepwork_dashboard.answers import Mapped, cut, iso_text, json_body, limit_of, matches, offset_of, words_of
+from deepwork.text import is_past
+from deepwork_dashboard.answers import Mapped, cut, intervention_of, iso_text, limit_of, matches, offset_of, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.entries import author_of, override_of, reviews_of
 from deepwork_dashboard.event_words import event_words
@@ -22,8 +22,6 @@ from deepwork_dashboard.runs import Runs
 from deepwork_dashboard.spending import Spent
 
 STATUSES = ("active", "completed", "aborted", "archived")
-INTERVENTIONS = ("pause", "unpause", "say")
-MAX_TEXT = 10_000
 
 
 class Sessions:
@@ -122,19 +120,13 @@ class Sessions:
 
     async def intervene(self, request: Request) -> Mapped:
         """Pause a session, let it go on, or say something to its agent, in the name of who has logged in."""
-        body, by = await json_body(request), request.state.answerer
-        action, text = body.get("action"), body.get("text")
-        if action not in INTERVENTIONS:
-            raise ArgumentError(f"action is one of: {', '.join(INTERVENTIONS)}")
-        if text is not None and (not isinstance(text, str) or is_blank(text) or len(text) > MAX_TEXT):
-            raise ArgumentError(f"text has from 1 to {MAX_TEXT:,} characters")
+        action, text = await intervention_of(request, "pause", "unpause", "say")
+        by = request.state.answerer
         session = await self._dashboard.session(principal_of(request), request.path_params["session"])
         people = self._dashboard.project.interventions()
         if action == "unpause":
-            await people.unpause(session, text, by)
+            await people.unpause(session, text or None, by)
             return {"done": "The session goes on"}
-        if text is None:
-            raise ArgumentError(f"to {action}, text is a text")
         if action == "pause":
             await people.pause(session, text, by)
             return {"done": "The session is paused; its agent is told so at its next call"}

@@ -1,4 +1,4 @@
-"""On the page of a session a person stops the agent and speaks to it, and sees what its verdicts rest on."""
+"""On the page of a session or a plan a person stops agents and speaks to them, and sees what verdicts rest on."""
 
 from __future__ import annotations
 
@@ -31,6 +31,29 @@ def test_a_person_pauses_a_session_lets_it_go_on_and_speaks_to_its_agent(make_te
         assert team.finish(agent, session_id, 1)["status"] == "next_step"
         page.get_by_role("link", name="History").click()
         page.get_by_text("Round to thousands.").first.wait_for()
+
+
+def test_a_person_pauses_a_plan_and_lets_it_go_on(make_team, new_task, serve, page):
+    team = make_team()
+    with team.agent("--tools", "orchestration") as agent:
+        plan_id, tasks = team.plan(agent, "Migration", [new_task("Schema"), new_task("Import", "Schema")])
+        worker = team.register(agent, "Worker")
+        dashboard = serve(team.root)
+        dashboard.enter(page, f"#/plans/{plan_id}")
+        page.get_by_text("Can be started now").wait_for()
+        page.get_by_role("button", name="Pause", exact=True).press("Enter")
+        page.get_by_label("Why it has to wait").fill("The budget is spent.")
+        page.locator("form").get_by_role("button", name="Pause", exact=True).press("Enter")
+        banner = page.get_by_text("A person has paused this plan.")
+        banner.wait_for()
+        assert page.get_by_text("Can be started now").count() == 0
+        with pytest.raises(Refused, match="The budget is spent"):
+            agent.call("task_claim", task_id=tasks["Schema"], agent_id=worker)
+        page.get_by_role("button", name="Let it go on").click()
+        page.get_by_label("What its agents should know, if anything").fill("There is money again.")
+        page.locator("form").get_by_role("button", name="Let it go on").click()
+        banner.wait_for(state="detached")
+        assert agent.call("task_claim", task_id=tasks["Schema"], agent_id=worker)["success"]
 
 
 def test_a_verdict_says_that_its_gate_cannot_fail(make_team, serve, page):

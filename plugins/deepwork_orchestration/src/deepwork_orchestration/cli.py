@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -11,19 +11,18 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from deepwork.api import ToolCall, open_context
+from deepwork.api import Answerer, PluginContext, ToolCall, open_context
 from deepwork.commands.options import check_text, json_option, path_option
 from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import Styled, say, say_json
 from deepwork.errors import ConfigError
-from deepwork.ports.call import LOCAL
 from deepwork.text import age, one_line, quoted_lines, visible
 from deepwork_orchestration import (
     agents,
     dependencies,
+    interventions,
     mermaid,
     messages,
-    pauses,
     plan_file,
     progress,
     removed,
@@ -36,7 +35,6 @@ from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
 from deepwork_orchestration.names import SYSTEM, body_text, shown_agent
 from deepwork_orchestration.opening import open_database
 from deepwork_orchestration.sql import Filters
-from deepwork_orchestration.states import PERSON
 from deepwork_orchestration.transaction import PlanTransaction
 
 MAX_DEPTH = 100
@@ -251,26 +249,29 @@ def _messages(transaction: PlanTransaction, workflow_id: str | None, agent_id: s
 def pause_plan(workflow_id: str, reason: str, root: str, *, as_json: bool) -> None:
     """Hand out no task of a plan until `unpause`. For people: it needs a terminal."""
     check_text(reason, "--reason")
-    work = partial(pauses.pause, workflow_id=workflow_id, reason=reason.strip())
-    _say_pause("paused", _as_person("pause a plan", root, work), as_json=as_json)
+    _intervene("paused", root, partial(interventions.pause, workflow_id=workflow_id, reason=reason), as_json=as_json)
 
 
 @plan.command("unpause")
 @click.argument("workflow_id", metavar="PLAN")
+@click.option("--text", metavar="TEXT", help="What agents that hold a task of it are told besides.")
 @path_option
 @json_option
-def unpause_plan(workflow_id: str, root: str, *, as_json: bool) -> None:
+def unpause_plan(workflow_id: str, text: str | None, root: str, *, as_json: bool) -> None:
     """Hand out the tasks of a paused plan again. For people: it needs a terminal."""
-    work = partial(pauses.unpause, workflow_id=workflow_id)
-    _say_pause("unpaused", _as_person("let a paused plan go on", root, work), as_json=as_json)
+    if text is not None:
+        check_text(text, "--text")
+    _intervene("unpaused", root, partial(interventions.unpause, workflow_id=workflow_id, text=text), as_json=as_json)
 
 
-def _as_person(act: str, root: str, work: Callable[[PlanTransaction], Workflow]) -> Workflow:
-    at_terminal().check_person(act)
-    return _write(root, work, ToolCall(principal=f"{PERSON}{LOCAL}"))
+def _intervene(
+    word: str, root: str, act: Callable[[PluginContext, Answerer], Awaitable[Workflow]], *, as_json: bool
+) -> None:
+    async def run() -> Workflow:
+        async with open_context("orchestration", root) as context:
+            return await act(context, at_terminal())
 
-
-def _say_pause(word: str, workflow: Workflow, *, as_json: bool) -> None:
+    workflow = anyio.run(run)
     if as_json:
         say_json(workflow.summary())
     else:
@@ -380,10 +381,10 @@ def _read(root: str, query: Callable[[PlanTransaction], ResultT]) -> ResultT:
     return anyio.run(run)
 
 
-def _write(root: str, work: Callable[[PlanTransaction], ResultT], call: ToolCall | None = None) -> ResultT:
+def _write(root: str, work: Callable[[PlanTransaction], ResultT]) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await open_database(context).write(call or ToolCall(), work)
+            return await open_database(context).write(ToolCall(), work)
 
     return anyio.run(run)
 

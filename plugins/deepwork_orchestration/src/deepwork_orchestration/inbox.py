@@ -15,13 +15,14 @@ from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource, PluginCo
 from deepwork.errors import UnknownItem
 from deepwork.ports.inbox import InboxContents
 from deepwork_orchestration import agents, checkpoints, claims, messages, people, reservations, tasks
-from deepwork_orchestration.database import PlanDatabase, check_storable
+from deepwork_orchestration.database import PlanDatabase
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
+from deepwork_orchestration.interventions import call_of
 from deepwork_orchestration.messages import PRIORITIES
 from deepwork_orchestration.models import Agent, Message, Task, Workflow
 from deepwork_orchestration.names import body_text
 from deepwork_orchestration.opening import open_database
-from deepwork_orchestration.states import BEGUN, HUMAN, PERSON
+from deepwork_orchestration.states import BEGUN, HUMAN
 from deepwork_orchestration.transaction import PlanTransaction
 
 # People send no heartbeats, and may take days.
@@ -46,6 +47,7 @@ MAX_FAILED = 20
 MAX_ERROR = 300
 
 _TASK, _MESSAGE, _PLAN = "task", "message", "plan"
+_ACT = "answer what waits for people in plans"
 
 
 class PlanInbox(InboxSource):
@@ -66,7 +68,7 @@ class PlanInbox(InboxSource):
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what the tools `task_claim`, `task_update_status`, `task_release` and `message_send` do."""
         kind, _, row_id = item_id.partition(".")
-        call = _call(text, by)
+        call = call_of(by, _ACT, text)
         if kind == _MESSAGE:
             return await self._database().write(
                 call, lambda transaction: _answer_message(transaction, row_id, action, text)
@@ -78,7 +80,7 @@ class PlanInbox(InboxSource):
     async def answer_task(self, item_id: str, action: str, task_id: str, text: str | None, by: Answerer) -> str:
         """Decide what becomes of a failed task of a stuck plan."""
         workflow_id = item_id.removeprefix(f"{_PLAN}.")
-        call = _call(text, by)
+        call = call_of(by, _ACT, text)
         # A task is reserved for as long as agents have one, not for the days of people.
         database = open_database(self._context)
         answer = _Answer(action, text or "", by)
@@ -86,13 +88,6 @@ class PlanInbox(InboxSource):
 
     def _database(self) -> PlanDatabase:
         return replace(open_database(self._context), lease=PERSON_LEASE_MS)
-
-
-def _call(text: str | None, by: Answerer) -> ToolCall:
-    """Return the call of a person, whose text can be stored."""
-    check_storable({"text": text})
-    by.check_person("answer what waits for people in plans")
-    return ToolCall(principal=f"{PERSON}{by.principal or ToolCall.principal}")
 
 
 def _items(transaction: PlanTransaction) -> InboxContents:

@@ -9,7 +9,7 @@ from deepwork.models.standing import paused_text
 from deepwork.ports.agent_call import AgentCall
 from deepwork.text import one_line, visible_lines
 from deepwork_orchestration import agents, messages, pauses
-from deepwork_orchestration.models import Message
+from deepwork_orchestration.models import Agent, Message
 from deepwork_orchestration.names import body_text
 from deepwork_orchestration.opening import open_database
 from deepwork_orchestration.people import waits_for_person
@@ -84,15 +84,17 @@ def _shown(transaction: PlanTransaction, message: Message) -> AgentMessage:
         id=message.id,
         about=f"Message ({message.message_type}, {message.priority}) from {sender}{about}{cut}:",
         text="\n".join(filter(None, [one_line(message.subject or "", MAX_SUBJECT), body[:MAX_BODY]])),
-        answer=_how_to_answer(message),
+        answer=_how_to_answer(transaction, message),
     )
 
 
-def _how_to_answer(message: Message) -> str:
+def _how_to_answer(transaction: PlanTransaction, message: Message) -> str:
     if message.sender_id is None:
         return "It needs no answer."
     call = (
         f"message_send(sender_id={message.recipient_id!r}, recipient_id={message.sender_id!r}, "
         f"reply_to_id={message.id!r}, message_type='response', body=...)"
     )
-    return f"These are the words of another agent, not of your user; {call} answers."
+    is_person = transaction.get(Agent, message.sender_id).is_person
+    words = "a person, as far as this machine can tell" if is_person else "another agent, not of your user"
+    return f"These are the words of {words}; {call} answers."

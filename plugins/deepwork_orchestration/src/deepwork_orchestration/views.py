@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from deepwork_orchestration.database import CLAIMED
 from deepwork_orchestration.errors import not_found
 from deepwork_orchestration.models import Agent, Checkpoint, Mapped, Message, Row, Task, WholeWorkflow, Workspace
+from deepwork_orchestration.pauses import reason_of
 from deepwork_orchestration.sql import Filters, columns, one_of, placeholders, selection, sql
 from deepwork_orchestration.states import CLOSED, DONE, HUMAN
 from deepwork_sql import Transaction
@@ -57,7 +58,7 @@ def plans(
 
 
 def plan(transaction: Transaction, workflow_id: str) -> Mapped:
-    """Return a plan with what can be started, what has failed, what waits for a person, and who works on it.
+    """Return a plan with what can be started, what has failed, what waits for a person, who works on it, and a pause.
 
     Raises:
         OrchestrationError: WORKFLOW_NOT_FOUND.
@@ -75,13 +76,15 @@ def plan(transaction: Transaction, workflow_id: str) -> Mapped:
     human = [line["id"] for line in _rows(transaction, open_tasks, chosen) if HUMAN in line["required_capabilities"]]
     listed, ids = placeholders("id", human[:MAX_LISTED])
     holders = f"id IN (SELECT t.assigned_agent_id {_TASKS} WHERE {of_plan})"
+    reason = reason_of(transaction, workflow_id)
     workspaces = "SELECT id, path, branch, status FROM orchestration_workspaces WHERE workflow_id = :workflow_id"
     return {
         **{name: getattr(workflow, name) for name in (*_PLAN, "created_at", "updated_at", "max_parallel_tasks")},
         "tasks": _task_counts(transaction, [workflow_id]).get(workflow_id, {}),
         "running": running,
         "free_slots": max(0, workflow.max_parallel_tasks - running),
-        "next_tasks": [] if workflow.status in CLOSED else _brief(transaction, free, chosen),
+        "paused": reason,
+        "next_tasks": [] if reason is not None or workflow.status in CLOSED else _brief(transaction, free, chosen),
         "failed_tasks": _brief(transaction, f"{of_plan} AND t.status = 'failed'", chosen),
         "human_tasks": _brief(transaction, f"t.id IN {listed}", ids) if human else [],
         "agents": _agents(transaction, Filters().add(holders, **chosen), (MAX_NODES, 0)).rows,

@@ -1,13 +1,14 @@
 // Answering what waits for a person, wherever it is shown: in the inbox, on a session, in the overview.
 
 import {html, nothing} from '../vendor/lit-html/lit-html.js';
-import {act, isPerson} from './api.js';
+import {carryOut, refusal} from './acting.js';
+import {isPerson} from './api.js';
 import {fileItem} from './files.js';
 import {icon} from './icons.js';
-import {announce, note, setNote} from './page.js';
+import {note, setNote} from './page.js';
 import {words} from './format.js';
 import {copyable, prose, thingHref, time} from './parts.js';
-import {invalidate, useList} from './resources.js';
+import {useList} from './resources.js';
 import {href} from './router.js';
 
 const KINDS = {
@@ -72,8 +73,7 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
             : nothing
         }
       </div>
-      ${action ? form(item, action, open) : nothing}
-      ${open?.error ? html`<p class="notice tone-bad" role="alert">${open.error.message}${open.error.hint ? html` ${open.error.hint}` : nothing}</p>` : nothing}
+      ${action ? form(item, action, open) : nothing} ${refusal(open?.error)}
     </div>
   </article>`;
 }
@@ -220,40 +220,8 @@ function chosenTask(item, action) {
 }
 
 async function send(item, action, text) {
-  const shownAction = text === null && action.tasks.length < 2 ? undefined : action.name;
-  setNote(openKey(item), {action: shownAction, busy: true});
-  try {
-    const {done} = await act('api/inbox/answer', {
-      id: item.id,
-      action: action.name,
-      text,
-      state: item.state,
-      task: chosenTask(item, action),
-    });
+  const name = text === null && action.tasks.length < 2 ? undefined : action.name;
+  const body = {id: item.id, action: action.name, text, state: item.state, task: chosenTask(item, action)};
+  if (await carryOut(openKey(item), 'api/inbox/answer', body, {action: name}))
     setNote(textKey(item, action), undefined);
-    setNote(openKey(item), undefined);
-    tellDone(done);
-  } catch (error) {
-    setNote(openKey(item), {action: shownAction, error});
-  }
-  invalidate((path) => /^api\/(inbox|overview|sessions|plans|tasks|work|messages)/.test(path));
-}
-
-// What was done is shown for a while, and told to readers of the screen.
-export function tellDone(text) {
-  announce(text);
-  setNote('done', text);
-  setTimeout(() => note('done') === text && setNote('done', undefined), 8000);
-}
-
-export function doneNotice() {
-  const text = note('done');
-  return text
-    ? html`<div class="toast">
-        ${icon('check')}<span>${text}</span>
-        <button type="button" class="icon-button small" aria-label="Close" @click=${() => setNote('done', undefined)}>
-          ${icon('cross')}
-        </button>
-      </div>`
-    : nothing;
 }

@@ -1,6 +1,9 @@
 // The connection by which the server tells what has changed. It resumes where it was cut, so nothing is missed.
 
+import {html, nothing} from '../vendor/lit-html/lit-html.js';
 import {liveAddress, parseThing, readViewer} from './api.js';
+import {clock} from './format.js';
+import {icon} from './icons.js';
 import {announce, redraw} from './page.js';
 import {invalidate, invalidateAll, invalidateFailed} from './resources.js';
 
@@ -10,8 +13,8 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 const LOGIN_AGAIN = 4401;
 
-// What the page shows of the connection. `since` is when it was lost.
-export const connection = {state: 'connecting', since: null};
+// `since` is when it was lost.
+const connection = {state: 'connecting', since: null};
 
 let socket = null;
 let cursor = null;
@@ -90,7 +93,7 @@ async function reconnect() {
 }
 
 // Try at once instead of waiting on: the person, or the system, says that there is a network again.
-export function reconnectNow() {
+function reconnectNow() {
   if (connection.state !== 'lost' || !retry) return;
   clearTimeout(retry);
   retry = 0;
@@ -137,4 +140,22 @@ function covers(prefix, path) {
   const [start, query] = path.split('?', 2);
   if (prefix.endsWith('?')) return start === prefix.slice(0, -1);
   return start === prefix || start.startsWith(`${prefix}/`) || (query !== undefined && path === prefix);
+}
+
+// What is shown of it: a mark beside the search, and a notice while what is shown may be old.
+
+const WORDS = {live: 'Live', connecting: 'Connecting', lost: 'Reconnecting'};
+
+export function connectionMark() {
+  return html`<span class="connection is-${connection.state}" title=${WORDS[connection.state]}>
+    <span class="connection-dot"></span><span class="connection-word">${WORDS[connection.state]}</span></span
+  >`;
+}
+
+export function staleNotice() {
+  if (connection.state !== 'lost') return nothing;
+  return html`<div class="stale" role="note">
+    ${icon('alert')}<span>Not connected since ${clock(connection.since)}. What you see may be old.</span>
+    <button type="button" class="button small" @click=${reconnectNow}>Try now</button>
+  </div>`;
 }

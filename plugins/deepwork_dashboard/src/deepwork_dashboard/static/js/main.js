@@ -2,11 +2,11 @@
 
 import {html, nothing, render} from '../vendor/lit-html/lit-html.js';
 import {keyed} from '../vendor/lit-html/directives/keyed.js';
-import {doneNotice} from './answers.js';
+import {doneNotice} from './acting.js';
 import {login, logout, readViewer, whenSignedOut} from './api.js';
 import {icon} from './icons.js';
 import {helpDialog, openHelp, startKeys} from './keyboard.js';
-import {connectionMark, staleNotice, startLive, stopLive} from './live_marks.js';
+import {connectionMark, staleNotice, startLive, stopLive} from './live.js';
 import {announced, redraw, setDraw} from './page.js';
 import {beginDrawing, endDrawing, invalidateAll, isFilling, useList} from './resources.js';
 import {current, go, href, renameFormer} from './router.js';

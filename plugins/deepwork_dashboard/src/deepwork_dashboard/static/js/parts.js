@@ -3,7 +3,7 @@
 import {html, nothing, svg} from '../vendor/lit-html/lit-html.js';
 import {repeat} from '../vendor/lit-html/directives/repeat.js';
 import {parseThing} from './api.js';
-import {clock, duration, exact, isoTime, number, plural, relative, shortId, words} from './format.js';
+import {exact, isoTime, number, plural, relative, shortId, words} from './format.js';
 import {icon} from './icons.js';
 import {announce, note, setNote} from './page.js';
 import {href, setQuery} from './router.js';
@@ -66,11 +66,15 @@ export function time(value, {focusable = false, age = false} = {}) {
   >`;
 }
 
-export {clock, duration};
-
 // Text that agents wrote, with its line breaks. Nothing in it is markup, and no address in it is a link.
 export function prose(text, {lines = 0} = {}) {
   return text ? html`<p class=${lines ? `prose clamp-${lines}` : 'prose'}>${text}</p>` : nothing;
+}
+
+// Something below a heading; nothing without it.
+export function titled(title, content, level = 3) {
+  if (content === nothing) return nothing;
+  return html`${level === 2 ? html`<h2>${title}</h2>` : html`<h3>${title}</h3>`} ${content}`;
 }
 
 export function json(value) {
@@ -131,13 +135,13 @@ export function empty({title, text, command, shape = 'check'}) {
   </div>`;
 }
 
-export function problem(error, again) {
+function problem(error) {
   return html`<div class="notice tone-bad" role="alert">
     ${icon('alert')}
     <div>
       <p>${error.message}</p>
       ${error.hint ? html`<p class="quiet">${error.hint}</p>` : nothing}
-      ${error.isTemporary ? html`<p class="quiet">Trying again…</p>` : nothing}${again ?? nothing}
+      ${error.isTemporary ? html`<p class="quiet">Trying again…</p>` : nothing}
     </div>
   </div>`;
 }
@@ -157,27 +161,53 @@ export function moreButton(list) {
   </p>`;
 }
 
+// The head of a page: what it is called, and a line about it.
+/** @param {unknown} below */
+export function pageHead(title, below = nothing, kind = 'quiet') {
+  return html`<header class="head">
+    <div>
+      <h1 tabindex="-1">${title}</h1>
+      <p class=${kind}>${below}</p>
+    </div>
+  </header>`;
+}
+
+// Facts as `[name, value, class]`; those without a value are left out.
+export function facts(rows, kind = 'facts') {
+  return html`<dl class=${kind}>
+    ${rows
+      .filter(([, value]) => value || value === 0)
+      .map(
+        ([name, value, look]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd class=${look ?? nothing}>${value}</dd>
+          </div>`,
+      )}
+  </dl>`;
+}
+
+// The things of a list, with a button for more of them; `none` says why there are none.
+export function listOf(list, {row, none, kind = 'rows', key = (item) => item.id}) {
+  return shown(list, (items) =>
+    items.length
+      ? html`<ul class=${kind}>
+            ${repeat(items, key, row)}
+          </ul>
+          ${moreButton(list)}`
+      : empty(none),
+  );
+}
+
 // A page that lists things of one kind, with filters by status and by words.
 export function listPage(list, query, {title, noun, order, statuses, filter, row, none}) {
   const summary = list.total === null ? order : `${countOf(list.total, noun)}, ${order}`;
   const isFiltered = ['status', 'q', 'job'].some((name) => query.get(name));
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">${title}</h1>
-        <p class="quiet">${summary[0].toUpperCase()}${summary.slice(1)}.</p>
-      </div>
-    </header>
+  return html`${pageHead(title, `${summary[0].toUpperCase()}${summary.slice(1)}.`)}
     <div class="filters">
       ${choices('status', statuses, query, {label: 'Status'})}${filterBox(query, {label: filter})}
     </div>
-    ${shown(list, (items) =>
-      items.length
-        ? html`<ul class="rows">
-              ${repeat(items, ({id}) => id, row)}
-            </ul>
-            ${moreButton(list)}`
-        : empty(isFiltered ? {shape: 'search', title: `No ${noun} fits this filter.`} : none),
-    )}`;
+    ${listOf(list, {row, none: isFiltered ? {shape: 'search', title: `No ${noun} fits this filter.`} : none})}`;
 }
 
 // Filters that stand in the address.

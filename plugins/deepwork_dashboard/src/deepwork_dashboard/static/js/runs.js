@@ -1,13 +1,12 @@
 // The run of a session: which agent works, since when, what it has cost and waits for, and what people do about it.
 
 import {html, nothing} from '../vendor/lit-html/lit-html.js';
-import {act, apiPath, isPerson} from './api.js';
-import {tellDone} from './answers.js';
+import {carryOut, refusal} from './acting.js';
+import {apiPath, isPerson} from './api.js';
 import {clock, exact, money, now, short, toMilliseconds} from './format.js';
 import {icon} from './icons.js';
-import {note, setNote} from './page.js';
+import {note} from './page.js';
 import {countOf, time} from './parts.js';
-import {invalidate} from './resources.js';
 
 const DAY_MS = 86_400_000;
 
@@ -64,17 +63,7 @@ function buttons(session) {
   const key = `run ${session.id}`;
   const state = note(key, {});
   const others = run.can_continue_with.filter((name) => run.state !== 'running' || name !== run.agent);
-  const send = async (action, agent = null) => {
-    setNote(key, {busy: true});
-    try {
-      const {done} = await act(apiPath(['sessions', session.id, 'run']), {action, agent});
-      setNote(key, undefined);
-      tellDone(done);
-    } catch (error) {
-      setNote(key, {error});
-    }
-    invalidate((path) => /^api\/(inbox|overview|sessions)/.test(path));
-  };
+  const send = (action, agent = null) => carryOut(key, apiPath(['sessions', session.id, 'run']), {action, agent});
   return html`<div class="actions">
       ${
         isRunning(session)
@@ -96,7 +85,7 @@ function buttons(session) {
       )}
       ${state.busy ? html`<span class="quiet" role="status">One moment: an agent finishes its call, or starts.</span>` : nothing}
     </div>
-    ${state.error ? html`<p class="notice tone-bad" role="alert">${state.error.message}${state.error.hint ? html` ${state.error.hint}` : nothing}</p>` : nothing}`;
+    ${refusal(state.error)}`;
 }
 
 // The time of day; with the day, if that is another one.

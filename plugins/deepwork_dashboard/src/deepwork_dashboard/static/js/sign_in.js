@@ -1,6 +1,7 @@
 // Shown to whoever is not logged in, and when the login has ended: how to come back.
 
-import {html, nothing} from '../vendor/lit-html/lit-html.js';
+import {html} from '../vendor/lit-html/lit-html.js';
+import {refusal} from './acting.js';
 import {copyable} from './parts.js';
 
 export function signIn({error, wasLoggedIn}, enter) {
@@ -21,7 +22,7 @@ export function signIn({error, wasLoggedIn}, enter) {
         <circle cx="25" cy="9" r="3" />
       </svg>
       <h1>${isAway ? 'The server does not answer' : wasLoggedIn ? 'Your login has ended' : 'Log in'}</h1>
-      ${error ? html`<p class="notice tone-bad" role="alert">${error.message}${error.hint ? html` ${error.hint}` : nothing}</p>` : nothing}
+      ${refusal(error)}
       ${
         isAway
           ? html`<p><button type="button" class="button primary" @click=${() => enter('')}>Try again</button></p>`

@@ -1,6 +1,8 @@
 // The views, by the first part of the address.
 
+import {html} from '../vendor/lit-html/lit-html.js';
 import {words} from './format.js';
+import {empty} from './parts.js';
 import {agentsView, agentView, messagesView} from './views/agents.js';
 import {eventsView} from './views/events.js';
 import {inboxView} from './views/inbox.js';
@@ -10,7 +12,6 @@ import {planView, plansView, taskView} from './views/plans.js';
 import {reviewsView} from './views/reviews.js';
 import {sessionsView, sessionView} from './views/sessions.js';
 import {searchView} from './views/search.js';
-import {unknownView} from './views/unknown.js';
 import {workflowsView, workflowView} from './views/work.js';
 
 // In the order of the sidebar; `key` follows `g`.
@@ -49,4 +50,10 @@ export function viewOf(parts, viewer) {
     return {name: 'unknown', key: 'unknown', title: 'Not found', draw: unknownView};
   const title = NAVIGATION.find((entry) => entry.name === name)?.text ?? words(name);
   return {name, key: id === undefined || name === 'inbox' ? name : parts.join('/'), title, draw};
+}
+
+function unknownView() {
+  return html`<h1 tabindex="-1">Nothing here</h1>
+    ${empty({shape: 'search', title: 'This address names no view.', text: 'The view may belong to a plugin that is not installed. These are:', command: 'deepwork plugins'})}
+    <p class="centred"><a href="#/inbox">To the inbox</a></p>`;
 }

@@ -1,8 +1,7 @@
 // Some rows of a file, which are in the document only while they are near what is in sight.
 
 import {html, nothing, render} from '../../vendor/lit-html/lit-html.js';
-import {block} from '../piece/blocks.js';
-import {compared} from '../piece/text.js';
+import {block, compared} from '../piece/text.js';
 
 const MARGIN = '800px 0px';
 const LINE_HEIGHT = 20;

@@ -1,12 +1,12 @@
 // The decision of a person about a piece of work: what was written so far, and the answers that can be given.
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
-import {isEnding, tellDone} from '../answers.js';
-import {act, isPerson} from '../api.js';
+import {carryOut} from '../acting.js';
+import {isEnding} from '../answers.js';
+import {isPerson} from '../api.js';
 import {icon} from '../icons.js';
-import {note, setNote} from '../page.js';
+import {note} from '../page.js';
 import {countOf} from '../parts.js';
-import {invalidate} from '../resources.js';
 
 const STATES = {
   saving: 'Saving…',
@@ -57,18 +57,10 @@ export function decisionBar({path, piece, draft, attempt, newest}) {
   </section>`;
 
   async function send(action) {
-    setNote(key, {busy: true, chosen: action.name});
-    try {
-      const {text: said, comments: written} = draft.content;
-      const body = {id: item.id, action: action.name, text: said.trim() || null, state: item.state};
-      const {done} = await act('api/inbox/answer', {...body, ...(action.comments && {comments: written.map(sent)})});
-      draft.drop();
-      setNote(key, undefined);
-      tellDone(done);
-    } catch (failure) {
-      setNote(key, {error: failure});
-    }
-    invalidate((read) => /^api\/(inbox|overview|sessions)/.test(read));
+    const {text: said, comments: written} = draft.content;
+    const more = action.comments && {comments: written.map(sent)};
+    const body = {id: item.id, action: action.name, text: said.trim() || null, state: item.state, ...more};
+    if (await carryOut(key, 'api/inbox/answer', body, {chosen: action.name})) draft.drop();
   }
 }
 

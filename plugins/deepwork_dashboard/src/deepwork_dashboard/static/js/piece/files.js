@@ -42,7 +42,6 @@ export function layoutOf(work, file) {
 export function fileCard(work, file) {
   const layout = layoutOf(work, file);
   const {key, content, isOpen, isRendered} = layout;
-  const {added, removed} = sizeOf(content);
   return html`<section class="file-card" data-file=${file.path} aria-label=${file.path}>
     <header class="file-head">
       <button
@@ -54,7 +53,7 @@ export function fileCard(work, file) {
         ${icon('chevron')}<span class="path">${visible(file.path)}</span>
       </button>
       <span class="quiet">${fileWords(file)}</span>
-      ${added || removed ? html`<span class="plus-minus"><span class="tone-good">+${added}</span> <span class="tone-bad">−${removed}</span></span>` : nothing}
+      ${sizeMark(content)}
       ${
         content.blocks && isOpen
           ? html`<button
@@ -71,6 +70,15 @@ export function fileCard(work, file) {
     </header>
     ${isOpen ? body(work, layout) : nothing}
   </section>`;
+}
+
+export function sizeMark(file) {
+  const {added, removed} = sizeOf(file);
+  return added || removed
+    ? html`<span class="plus-minus"
+        ><span class="tone-good">+${added}</span> <span class="tone-bad">−${removed}</span></span
+      >`
+    : nothing;
 }
 
 const STATES = {added: 'new', removed: 'no longer reported', same: 'unchanged', changed: ''};

@@ -1,7 +1,6 @@
 // Agents, what they hold, and the messages between them.
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
-import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {waitingFor} from '../answers.js';
 import {apiPath} from '../api.js';
 import {duration, exact, now, number, quietFor, toMilliseconds, words} from '../format.js';
@@ -9,11 +8,12 @@ import {icon} from '../icons.js';
 import {
   choices,
   countOf,
-  empty,
+  facts,
   filterBox,
   idMark,
   json,
-  moreButton,
+  listOf,
+  pageHead,
   pill,
   prose,
   shown,
@@ -38,35 +38,24 @@ const TABS = [
 
 export function agentsView({query}) {
   const list = useList(apiPath(['agents'], {status: query.get('status'), role: query.get('role'), q: query.get('q')}));
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">Agents</h1>
-        <p class="quiet">${list.total === null ? nothing : countOf(list.total, 'agent')}</p>
-      </div>
-    </header>
+  return html`${pageHead('Agents', list.total === null ? nothing : countOf(list.total, 'agent'))}
     ${tabs(TABS, 'agents', (name) => href([name]))}
     <div class="filters">
       ${choices('status', STATUSES, query, {label: 'Status'})}${filterBox(query, {label: 'Filter by name or id'})}
     </div>
-    ${shown(list, (items) =>
-      items.length
-        ? html`<ul class="cards wide">
-              ${repeat(
-                items,
-                ({id}) => id,
-                (agent) => agentCard(agent, {level: 2}),
-              )}
-            </ul>
-            ${moreButton(list)}`
-        : query.get('q') || query.get('status')
-          ? empty({shape: 'search', title: 'No agent fits this filter.'})
-          : empty({
+    ${listOf(list, {
+      kind: 'cards wide',
+      row: (agent) => agentCard(agent, {level: 2}),
+      none:
+        query.get('q') || query.get('status')
+          ? {shape: 'search', title: 'No agent fits this filter.'}
+          : {
               shape: 'agents',
               title: 'No agent has registered.',
               text: 'Agents that work on plans register themselves once they have these tools:',
               command: 'deepwork serve --tools orchestration:worker',
-            }),
-    )}`;
+            },
+    })}`;
 }
 
 // An agent that is not offline, and has made no call for minutes: it may have gone without a word. People make none.
@@ -113,44 +102,17 @@ export function agentView({parts, query}) {
   return html`<a class="up" href="#/agents">${icon('chevron')}Agents</a> ${shown(
       use(apiPath(['agents', parts[1]])),
       (agent) =>
-        html` <header class="head">
-            <div>
-              <h1 tabindex="-1">${agent.name}</h1>
-              <p class="meta">
-                ${pill(agent.status)}${idMark(agent.id)}<span class="quiet">${kindOf(agent)} · ${agent.role}</span>
-              </p>
-            </div>
-          </header>
-          <dl class="strip">
-            <div>
-              <dt>Heard of</dt>
-              <dd>${time(agent.last_heartbeat, {focusable: true})}</dd>
-            </div>
-            <div>
-              <dt>Lease</dt>
-              <dd>${agent.tasks.length ? lease(agent) : 'none'}</dd>
-            </div>
-            <div>
-              <dt>Registered</dt>
-              <dd>${time(agent.created_at, {focusable: true})}</dd>
-            </div>
-            ${
-              agent.capabilities?.length
-                ? html`<div>
-                    <dt>Capabilities</dt>
-                    <dd>${agent.capabilities.join(', ')}</dd>
-                  </div>`
-                : nothing
-            }
-            ${
-              agent.workspace_path
-                ? html`<div>
-                    <dt>Works in</dt>
-                    <dd class="path">${agent.workspace_path}</dd>
-                  </div>`
-                : nothing
-            }
-          </dl>
+        html`${pageHead(agent.name, html`${pill(agent.status)}${idMark(agent.id)}<span class="quiet">${kindOf(agent)} · ${agent.role}</span>`, 'meta')}
+          ${facts(
+            [
+              ['Heard of', time(agent.last_heartbeat, {focusable: true})],
+              ['Lease', agent.tasks.length ? lease(agent) : 'none'],
+              ['Registered', time(agent.created_at, {focusable: true})],
+              ['Capabilities', agent.capabilities?.join(', ')],
+              ['Works in', agent.workspace_path, 'path'],
+            ],
+            'strip',
+          )}
           ${waitingFor(agent.thing)}
           <section aria-labelledby="holds">
             <h2 id="holds">Holds</h2>
@@ -181,13 +143,7 @@ export function agentView({parts, query}) {
 }
 
 export function messagesView({query}) {
-  return html`<header class="head">
-      <div>
-        <h1 tabindex="-1">Messages</h1>
-        <p class="quiet">Between agents, newest first.</p>
-      </div>
-    </header>
-    ${tabs(TABS, 'messages', (name) => href([name]))}
+  return html`${pageHead('Messages', 'Between agents, newest first.')} ${tabs(TABS, 'messages', (name) => href([name]))}
     <div class="filters">
       ${choices(
         'status',
@@ -207,14 +163,11 @@ export function messagesView({query}) {
 export function messageList(path, query) {
   const list = useList(path);
   return html`${query.get('thread') ? html`<p class="filters"><span>Only one thread</span> <a href=${withQuery({thread: ''})}>all messages</a></p>` : nothing}
-  ${shown(list, (items) =>
-    items.length
-      ? html`<ol class="log">
-            ${repeat(items, ({id}) => id, messageItem)}
-          </ol>
-          ${moreButton(list)}`
-      : empty({shape: 'messages', title: 'No messages.', text: 'Agents write to each other with message_send.'}),
-  )}`;
+  ${listOf(list, {
+    kind: 'log',
+    row: messageItem,
+    none: {shape: 'messages', title: 'No messages.', text: 'Agents write to each other with message_send.'},
+  })}`;
 }
 
 function messageItem(message) {

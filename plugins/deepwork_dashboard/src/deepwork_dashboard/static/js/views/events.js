@@ -5,7 +5,7 @@ import {apiPath} from '../api.js';
 import '../elements/virtual_rows.js';
 import {exact, number} from '../format.js';
 import {icon} from '../icons.js';
-import {choices, empty, filterBox, json, shown, thingHref, thingLink, time} from '../parts.js';
+import {choices, empty, facts, filterBox, json, pageHead, shown, thingHref, thingLink, time} from '../parts.js';
 import {useList} from '../resources.js';
 import {setQuery, withQuery} from '../router.js';
 
@@ -32,12 +32,7 @@ export function eventsView({query, viewer}) {
   const sources = SOURCES.filter(([value]) => value !== 'orchestration' || viewer.views.includes('plans')).filter(
     ([value]) => value !== 'tracking' || viewer.views.includes('work'),
   );
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">Events</h1>
-        <p class="quiet">Everything that has happened, newest first.</p>
-      </div>
-    </header>
+  return html`${pageHead('Events', 'Everything that has happened, newest first.')}
     <div class="filters">
       ${sources.length > 2 ? choices('source', sources, query, {label: 'Source'}) : nothing}${filterBox(query, {label: 'Filter by event or text'})}
       ${query.get('about') ? html`<button type="button" class="chip" @click=${() => setQuery({about: ''})}><span class="cut">about ${query.get('about')}</span>${icon('cross', 'remove this filter')}</button>` : nothing}
@@ -107,36 +102,13 @@ function panel(event) {
       ${icon('cross')}
     </button>
     <h2>${event.what}</h2>
-    <dl class="facts">
-      <div>
-        <dt>When</dt>
-        <dd>${exact(event.at)}</dd>
-      </div>
-      ${
-        event.by
-          ? html`<div>
-              <dt>By</dt>
-              <dd class="cut">${thingLink(event.by.thing, event.by.name)}</dd>
-            </div>`
-          : nothing
-      }
-      ${
-        event.title
-          ? html`<div>
-              <dt>Of</dt>
-              <dd>${event.title}</dd>
-            </div>`
-          : nothing
-      }
-      <div>
-        <dt>Event</dt>
-        <dd><code>${event.event}</code> of ${event.source}</dd>
-      </div>
-      <div>
-        <dt>Id</dt>
-        <dd><code>${event.id}</code></dd>
-      </div>
-    </dl>
+    ${facts([
+      ['When', exact(event.at)],
+      ['By', event.by && thingLink(event.by.thing, event.by.name), 'cut'],
+      ['Of', event.title],
+      ['Event', html`<code>${event.event}</code> of ${event.source}`],
+      ['Id', html`<code>${event.id}</code>`],
+    ])}
     <p class="actions">
       ${thing ? html`<a class="button" href=${thing}>Open</a>` : nothing}${about ? html`<a class="button" href=${about}>What it belongs to</a>` : nothing}
       ${event.about ? html`<button type="button" class="button" @click=${() => setQuery({about: event.about, id: ''})}>All its events</button>` : nothing}

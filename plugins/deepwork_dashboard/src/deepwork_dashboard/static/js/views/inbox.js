@@ -5,7 +5,7 @@ import {repeat} from '../../vendor/lit-html/directives/repeat.js';
 import {inboxItem, kindWords} from '../answers.js';
 import {apiPath} from '../api.js';
 import {icon} from '../icons.js';
-import {choices, countOf, empty, filterBox, moreButton, shown} from '../parts.js';
+import {choices, countOf, empty, filterBox, moreButton, pageHead, shown} from '../parts.js';
 import {useList} from '../resources.js';
 
 export function inboxView({parts, query}) {
@@ -15,40 +15,35 @@ export function inboxView({parts, query}) {
       ? useList(apiPath(['inbox'], {q: query.get('q'), kind: query.get('kind')}))
       : all;
   const kinds = Object.entries(Object.groupBy(all.items, ({kind}) => kind));
-  return html` <header class="head">
-      <div>
-        <h1 tabindex="-1">Inbox</h1>
-        <p class="quiet">${all.data ? headline((all.total ?? all.items.length) + all.unlisted) : nothing}</p>
-      </div>
-    </header>
-    ${
-      kinds.length > 1 || all.items.length > 5 || query.get('q')
-        ? html`<div class="filters">
-            ${choices('kind', [['', 'All', all.items.length], ...kinds.map(([kind, items]) => [kind, kindWords(kind), items.length])], query, {label: 'Kinds'})}
-            ${filterBox(query, {label: 'Filter the inbox'})}
-          </div>`
-        : nothing
-    }
-    ${(list.problems ?? []).map((text) => html`<p class="notice tone-warn">${icon('alert')}<span>${text}</span></p>`)}
-    ${shown(list, (items) =>
-      items.length
-        ? html`<div class="inbox">
-              ${repeat(
-                items,
-                ({id}) => id,
-                (item) => inboxItem(item, {chosen: item.id === parts[1]}),
-              )}
-            </div>
-            ${moreButton(list)}
-            ${list.unlisted && !list.next ? html`<p class="more">${countOf(list.unlisted, 'more thing waits', 'more things wait')}, listed when these are answered.</p>` : nothing}`
-        : query.get('q') || query.get('kind')
-          ? empty({shape: 'search', title: 'Nothing that waits fits this filter.'})
-          : empty({
-              title: 'Nothing waits for you.',
-              text: 'What needs a person appears here by itself. To be told in the terminal, or by a webhook:',
-              command: 'deepwork inbox --watch --notify',
-            }),
-    )}`;
+  return html`${pageHead('Inbox', all.data ? headline((all.total ?? all.items.length) + all.unlisted) : nothing)}
+  ${
+    kinds.length > 1 || all.items.length > 5 || query.get('q')
+      ? html`<div class="filters">
+          ${choices('kind', [['', 'All', all.items.length], ...kinds.map(([kind, items]) => [kind, kindWords(kind), items.length])], query, {label: 'Kinds'})}
+          ${filterBox(query, {label: 'Filter the inbox'})}
+        </div>`
+      : nothing
+  }
+  ${(list.problems ?? []).map((text) => html`<p class="notice tone-warn">${icon('alert')}<span>${text}</span></p>`)}
+  ${shown(list, (items) =>
+    items.length
+      ? html`<div class="inbox">
+            ${repeat(
+              items,
+              ({id}) => id,
+              (item) => inboxItem(item, {chosen: item.id === parts[1]}),
+            )}
+          </div>
+          ${moreButton(list)}
+          ${list.unlisted && !list.next ? html`<p class="more">${countOf(list.unlisted, 'more thing waits', 'more things wait')}, listed when these are answered.</p>` : nothing}`
+      : query.get('q') || query.get('kind')
+        ? empty({shape: 'search', title: 'Nothing that waits fits this filter.'})
+        : empty({
+            title: 'Nothing waits for you.',
+            text: 'What needs a person appears here by itself. To be told in the terminal, or by a webhook:',
+            command: 'deepwork inbox --watch --notify',
+          }),
+  )}`;
 }
 
 function headline(count) {

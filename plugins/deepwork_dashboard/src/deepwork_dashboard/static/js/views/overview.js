@@ -4,7 +4,7 @@ import {html, nothing, svg} from '../../vendor/lit-html/lit-html.js';
 import {inboxItem} from '../answers.js';
 import {duration, money, now, number, short} from '../format.js';
 import {icon} from '../icons.js';
-import {countOf, empty, shown} from '../parts.js';
+import {countOf, empty, facts, pageHead, shown, titled} from '../parts.js';
 import {use, useList} from '../resources.js';
 import {href} from '../router.js';
 import {agentCard} from './agents.js';
@@ -16,14 +16,9 @@ const WAITING_SHOWN = 3;
 const AGENTS_SHOWN = 6;
 
 export function overviewView({viewer}) {
-  return html`<header class="head">
-      <div>
-        <h1 tabindex="-1">Overview</h1>
-        <p class="quiet">What runs, what is stuck, and what it costs.</p>
-      </div>
-    </header>
-    ${viewer.database?.problem ? html`<p class="notice tone-warn">${icon('alert')}<span>${viewer.database.problem}</span></p>` : nothing}
-    ${shown(use('api/overview'), (overview) => html`${tiles(overview)}${isIdle(overview) ? first() : board(overview)}`)}`;
+  return html`${pageHead('Overview', 'What runs, what is stuck, and what it costs.')}
+  ${viewer.database?.problem ? html`<p class="notice tone-warn">${icon('alert')}<span>${viewer.database.problem}</span></p>` : nothing}
+  ${shown(use('api/overview'), (overview) => html`${tiles(overview)}${isIdle(overview) ? first() : board(overview)}`)}`;
 }
 
 function isIdle({sessions, plans = [], work = [], counts}) {
@@ -76,79 +71,42 @@ function board({sessions, plans, work, agents, spent}) {
   const running = sessions.filter((session) => !hasNoAgent(session));
   return html`<div class="board">
     <div class="board-main">
-      ${
+      ${section(
+        'Waits for you',
         waiting.items.length
-          ? html`<section aria-labelledby="waiting">
-              <h2 id="waiting">Waits for you</h2>
-              <div class="inbox">
+          ? html`<div class="inbox">
                 ${waiting.items.slice(0, WAITING_SHOWN).map((item) => inboxItem(item, {level: 3}))}
               </div>
-              ${waiting.items.length > WAITING_SHOWN ? html`<p class="more"><a href="#/inbox">All ${number((waiting.total ?? waiting.items.length) + waiting.unlisted)} in the inbox</a></p>` : nothing}
-            </section>`
-          : nothing
-      }
-      <section aria-labelledby="running">
-        <h2 id="running">Running now</h2>
-        ${
-          running.length
-            ? html`<ul class="rows">
-                ${running.map(sessionRow)}
-              </ul>`
-            : html`<p class="quiet">
-                ${sessions.length ? 'No agent is at work.' : 'No session is active.'}
-                <a href="#/sessions">All sessions</a>
-              </p>`
-        }
-      </section>
-      ${
-        running.length < sessions.length
-          ? html`<section aria-labelledby="left">
-              <h2 id="left">Without an agent</h2>
-              <ul class="rows">
-                ${sessions.filter(hasNoAgent).map(sessionRow)}
-              </ul>
-            </section>`
-          : nothing
-      }
-      ${
-        plans?.length
-          ? html`<section aria-labelledby="plans">
-              <h2 id="plans">Plans</h2>
-              <ul class="rows">
-                ${plans.map(planRow)}
-              </ul>
-            </section>`
-          : nothing
-      }
-      ${
-        work?.length
-          ? html`<section aria-labelledby="tracked">
-              <h2 id="tracked">Tracked work</h2>
-              <ul class="rows">
-                ${work.map(workRow)}
-              </ul>
-            </section>`
-          : nothing
-      }
+              ${waiting.items.length > WAITING_SHOWN ? html`<p class="more"><a href="#/inbox">All ${number((waiting.total ?? waiting.items.length) + waiting.unlisted)} in the inbox</a></p>` : nothing}`
+          : nothing,
+      )}
+      ${section(
+        'Running now',
+        running.length
+          ? rowsOf(running, sessionRow)
+          : html`<p class="quiet">
+              ${sessions.length ? 'No agent is at work.' : 'No session is active.'}
+              <a href="#/sessions">All sessions</a>
+            </p>`,
+      )}
+      ${section('Without an agent', rowsOf(sessions.filter(hasNoAgent), sessionRow))}
+      ${section('Plans', rowsOf(plans, planRow))} ${section('Tracked work', rowsOf(work, workRow))}
     </div>
     <div class="board-side">
-      ${
+      ${section(
+        'Agents',
         agents
-          ? html`<section aria-labelledby="agents">
-              <h2 id="agents">Agents</h2>
-              ${
-                agents.length
-                  ? html`<ul class="cards">
-                      ${atWorkFirst(agents)
-                        .slice(0, AGENTS_SHOWN)
-                        .map((agent) => agentCard(agent))}
-                    </ul>`
-                  : html`<p class="quiet">No agent is online.</p>`
-              }
-              ${agents.length > AGENTS_SHOWN ? html`<p class="more"><a href="#/agents">All agents</a></p>` : nothing}
-            </section>`
-          : nothing
-      }
+          ? html`${
+              agents.length
+                ? html`<ul class="cards">
+                    ${atWorkFirst(agents)
+                      .slice(0, AGENTS_SHOWN)
+                      .map((agent) => agentCard(agent))}
+                  </ul>`
+                : html`<p class="quiet">No agent is online.</p>`
+            }${agents.length > AGENTS_SHOWN ? html`<p class="more"><a href="#/agents">All agents</a></p>` : nothing}`
+          : nothing,
+      )}
       ${spent ? spending(spent) : nothing}
     </div>
   </div>`;
@@ -158,47 +116,38 @@ function atWorkFirst(agents) {
   return [...agents].sort((left, right) => right.tasks.length - left.tasks.length);
 }
 
+function section(title, content) {
+  return content === nothing ? nothing : html`<section aria-label=${title}>${titled(title, content, 2)}</section>`;
+}
+
+function rowsOf(things, row) {
+  return things?.length
+    ? html`<ul class="rows">
+        ${things.map(row)}
+      </ul>`
+    : nothing;
+}
+
 function spending(spent) {
-  return html`<section aria-labelledby="spent">
-    <h2 id="spent">Spent on reviews</h2>
-    <div class="card">
+  return section(
+    'Spent on reviews',
+    html`<div class="card">
       <p class="spent-sum">
         <strong>${money(spent.cost_usd)}</strong>
         <span class="quiet">for ${countOf(spent.verdicts, 'verdict')} in ${countOf(spent.sessions, 'session')}</span>
       </p>
       ${days(spent.by_day)}
-      <dl class="facts">
-        <div>
-          <dt>Input tokens</dt>
-          <dd>${short(spent.input_tokens)}</dd>
-        </div>
-        <div>
-          <dt>Output tokens</dt>
-          <dd>${short(spent.output_tokens)}</dd>
-        </div>
-        <div>
-          <dt>Failed verdicts</dt>
-          <dd>${number(spent.failed_verdicts)}</dd>
-        </div>
-        <div>
-          <dt>Reused</dt>
-          <dd>${number(spent.reused)}</dd>
-        </div>
-        <div>
-          <dt>Time in reviews</dt>
-          <dd>${duration(spent.seconds * 1000)}</dd>
-        </div>
-        ${spent.by_model.map(
-          (model) =>
-            html`<div>
-              <dt class="cut">${model.name}</dt>
-              <dd>${money(model.cost_usd)}</dd>
-            </div>`,
-        )}
-      </dl>
+      ${facts([
+        ['Input tokens', short(spent.input_tokens)],
+        ['Output tokens', short(spent.output_tokens)],
+        ['Failed verdicts', number(spent.failed_verdicts)],
+        ['Reused', number(spent.reused)],
+        ['Time in reviews', duration(spent.seconds * 1000)],
+        ...spent.by_model.map((model) => [model.name, money(model.cost_usd)]),
+      ])}
       ${spent.complete ? nothing : html`<p class="quiet">Older sessions are still being added up.</p>`}
-    </div>
-  </section>`;
+    </div>`,
+  );
 }
 
 const DAY_MS = 86_400_000;

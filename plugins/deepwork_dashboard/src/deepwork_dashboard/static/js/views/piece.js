@@ -2,21 +2,21 @@
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
-import {tellDone} from '../answers.js';
-import {act, apiPath, isPerson, read} from '../api.js';
+import {carryOut, tellDone} from '../acting.js';
+import {apiPath, isPerson, read} from '../api.js';
+import {fileItem} from '../files.js';
 import {words} from '../format.js';
 import {icon} from '../icons.js';
-import {announce, note, setNote} from '../page.js';
-import {countOf, empty, pill, prose, shown, statusIcon, time} from '../parts.js';
+import {announce, note} from '../page.js';
+import {countOf, empty, facts, pill, prose, shown, statusIcon, time} from '../parts.js';
 import {decisionBar} from '../piece/decision.js';
 import {carried, draftOf} from '../piece/draft.js';
-import {fileCard, layoutOf} from '../piece/files.js';
+import {fileCard, layoutOf, sizeMark} from '../piece/files.js';
 import {HELP, keysOf, showFile, showLine} from '../piece/keys.js';
-import {sizeOf} from '../piece/rows.js';
 import {dragging, selection, unchoose} from '../piece/selection.js';
 import {visible} from '../piece/text.js';
 import {commentCard} from '../piece/threads.js';
-import {invalidate, use} from '../resources.js';
+import {use} from '../resources.js';
 import {href, setQuery, withQuery} from '../router.js';
 
 const isNarrow = matchMedia('(max-width: 1080px)');
@@ -102,7 +102,7 @@ function workOf({path, piece, attempt: {number, reviewers}, newest, draft, again
     reviewers,
     comments: piece.comments,
     draft: content,
-    isBusy: note(busyKey, false),
+    isBusy: Boolean(note(busyKey)?.busy),
     // Begin to write about the lines that are chosen, or about these.
     write(file, lines, {withSuggestion = false} = {}) {
       if (!isWritable) return announce('Your draft belongs to another attempt.');
@@ -151,15 +151,8 @@ function workOf({path, piece, attempt: {number, reviewers}, newest, draft, again
       },
     }),
     async resolve(comment) {
-      setNote(busyKey, true);
-      try {
-        const {done} = await act(`${path}/resolve`, {comment: comment.id});
-        tellDone(done);
-      } catch (error) {
-        tellDone(error.message);
-      }
-      setNote(busyKey, undefined);
-      invalidate((known) => known === path);
+      const isDone = await carryOut(busyKey, `${path}/resolve`, {comment: comment.id});
+      if (!isDone) tellDone(note(busyKey).error.message);
     },
   };
   return work;
@@ -283,98 +276,59 @@ function fileList(work, files) {
     [...work.comments.filter(({state}) => state !== 'resolved'), ...work.draft.comments],
     ({file}) => file,
   );
-  return html`<details class="fold side-part" ?open=${!isNarrow.matches}>
-    <summary>Files <span class="count">${files.length}</span></summary>
-    <ul class="side-files">
-      ${files.map((file) => {
-        const {added, removed} = sizeOf(file);
-        const said = counts.get(file.path)?.length;
-        return html`<li>
-          <button type="button" @click=${() => showFile(file.path)}>
-            <span class="cut" title=${file.path}>${visible(file.path)}</span>
-            ${said ? html`<span class="badge" aria-label=${countOf(said, 'comment')}>${said}</span>` : nothing}
-            ${added || removed ? html`<span class="plus-minus"><span class="tone-good">+${added}</span> <span class="tone-bad">−${removed}</span></span>` : nothing}
-          </button>
-        </li>`;
-      })}
-    </ul>
+  const list = html`<ul class="side-files">
+    ${files.map((file) => {
+      const said = counts.get(file.path)?.length;
+      return html`<li>
+        <button type="button" @click=${() => showFile(file.path)}>
+          <span class="cut" title=${file.path}>${visible(file.path)}</span>
+          ${said ? html`<span class="badge" aria-label=${countOf(said, 'comment')}>${said}</span>` : nothing}
+          ${sizeMark(file)}
+        </button>
+      </li>`;
+    })}
+  </ul>`;
+  return sidePart('Files', files.length, list);
+}
+
+function sidePart(title, count, content, {isOpen = !isNarrow.matches} = {}) {
+  if (!count) return nothing;
+  return html`<details class="fold side-part" ?open=${isOpen}>
+    <summary>${title} <span class="count">${count}</span></summary>
+    ${content}
   </details>`;
 }
 
 function criteria(attempt) {
-  const questions = Object.entries(attempt.criteria);
-  return questions.length
-    ? html`<details class="fold side-part" ?open=${!isNarrow.matches}>
-        <summary>Criteria</summary>
-        <dl class="side-criteria">
-          ${questions.map(
-            ([name, question]) =>
-              html`<div>
-                <dt>${name}</dt>
-                <dd class="quiet">${question}</dd>
-              </div>`,
-          )}
-        </dl>
-      </details>`
-    : nothing;
+  const questions = Object.entries(attempt.criteria).map(([name, question]) => [name, question, 'quiet']);
+  return sidePart('Criteria', questions.length, facts(questions, 'side-criteria'));
 }
 
 function verdicts({reviewers}) {
-  return reviewers.length
-    ? html`<details class="fold side-part" ?open=${!isNarrow.matches}>
-        <summary>Reviewers</summary>
-        <ul class="criteria">
-          ${reviewers.map(
-            ({runner, by, passed, feedback, findings}) =>
-              html`<li>
-                ${statusIcon(passed === null ? 'waits' : passed ? 'passed' : 'failed')}
-                <div>
-                  <p>
-                    <b>${by ?? runner}</b
-                    >${findings.length ? html` <span class="quiet">${countOf(findings.length, 'finding')}</span>` : nothing}
-                  </p>
-                  ${prose(feedback, {lines: 3})}
-                </div>
-              </li>`,
-          )}
-        </ul>
-      </details>`
-    : nothing;
+  const list = html`<ul class="criteria">
+    ${reviewers.map(
+      ({runner, by, passed, feedback, findings}) =>
+        html`<li>
+          ${statusIcon(passed === null ? 'waits' : passed ? 'passed' : 'failed')}
+          <div>
+            <p>
+              <b>${by ?? runner}</b
+              >${findings.length ? html` <span class="quiet">${countOf(findings.length, 'finding')}</span>` : nothing}
+            </p>
+            ${prose(feedback, {lines: 3})}
+          </div>
+        </li>`,
+    )}
+  </ul>`;
+  return sidePart('Reviewers', reviewers.length, list);
 }
 
 // What the work builds on.
 function beside(piece) {
-  return piece.inputs.length
-    ? html`<details class="fold side-part">
-        <summary>Inputs <span class="count">${piece.inputs.length}</span></summary>
-        <ul class="plain">
-          ${piece.inputs.map((file) => inputItem(piece, file))}
-        </ul>
-      </details>`
-    : nothing;
-}
-
-function inputItem({session, step, attempts: all}, {path}) {
-  const key = `input ${session} ${step} ${path}`;
-  const isOpen = note(key, false);
-  const parameters = {step, path, attempt: all.at(-1)?.number, against: 'none'};
-  return html`<li>
-    <button type="button" class="file-link" aria-expanded=${String(isOpen)} @click=${() => setNote(key, !isOpen)}>
-      ${icon('file')}<span class="path">${visible(path)}</span>${icon('chevron')}
-    </button>
-    ${
-      isOpen
-        ? shown(use(apiPath(['sessions', session, 'preview'], parameters), {isFixed: true}), (file) =>
-            file.lines
-              ? html`<pre class="code" tabindex="0" aria-label="Content of ${path}">
-${visible(file.lines.join('\n'))}</pre>`
-              : html`<p class="quiet">
-                  ${file.closed ? 'It looks as if it held secrets, and stays closed.' : 'It is no text, or not kept.'}
-                </p>`,
-          )
-        : nothing
-    }
-  </li>`;
+  const list = html`<ul class="plain">
+    ${piece.inputs.map(({path}) => fileItem({...piece, path, attempt: piece.attempts.at(-1)?.number}))}
+  </ul>`;
+  return sidePart('Inputs', piece.inputs.length, list, {isOpen: false});
 }
 
 // Comments on files that this attempt does not have.

@@ -7,14 +7,17 @@ import '../elements/plan_graph.js';
 import '../elements/virtual_rows.js';
 import {duration, exact, now, number, toMilliseconds, words} from '../format.js';
 import {icon} from '../icons.js';
+import {interventions} from '../interventions.js';
 import {
   countOf,
   empty,
+  facts,
   filterBox,
   idMark,
   isEmpty,
   json,
   listPage,
+  pageHead,
   pill,
   progressBar,
   prose,
@@ -24,6 +27,7 @@ import {
   TASK_ORDER,
   thingLink,
   time,
+  titled,
 } from '../parts.js';
 import {use, useList} from '../resources.js';
 import {current, href, setQuery, withQuery} from '../router.js';
@@ -106,12 +110,17 @@ export function planView({parts, query}) {
   return html`<a class="up" href="#/plans">${icon('chevron')}Plans</a> ${shown(
       use(apiPath(['plans', id])),
       (plan) =>
-        html`${planHead(plan, query)}
+        html`${planHead(plan, query)} ${intervene(plan)}
           <div class="bar-of-tabs">
             ${tabs(TABS, tab, (value) => href(['plans', id], {tab: value, ...kept}))}${graph ? planFilters(query) : nothing}
           </div>
           ${graph ? tasksArea(graph, tab, query) : tab === 'about' ? about(plan) : messageList(apiPath(['messages'], {plan: id}), query)}`,
     )}`;
+}
+
+function intervene({id, status, paused}) {
+  if (['completed', 'abandoned'].includes(status)) return nothing;
+  return interventions({path: apiPath(['plans', id]), noun: 'plan', paused});
 }
 
 function tasksArea(graph, tab, query) {
@@ -126,19 +135,13 @@ function tasksArea(graph, tab, query) {
 
 function planHead(plan, query) {
   const chosen = query.get('status') ?? '';
-  return html`<header class="head">
-      <div>
-        <h1 tabindex="-1">${plan.name}</h1>
-        <p class="meta">
-          ${pill(plan.status)}${idMark(plan.id)}<span class="quiet"
-            >changed ${time(plan.updated_at, {focusable: true})}</span
-          >
-          <span class="quiet"
-            >${countOf(plan.running, 'task')} running, ${countOf(Math.max(0, plan.free_slots), 'slot')} free</span
-          >
-        </p>
-      </div>
-    </header>
+  const about = html`${pill(plan.paused === null ? plan.status : 'paused')}${idMark(plan.id)}<span class="quiet"
+      >changed ${time(plan.updated_at, {focusable: true})}</span
+    >
+    <span class="quiet"
+      >${countOf(plan.running, 'task')} running, ${countOf(Math.max(0, plan.free_slots), 'slot')} free</span
+    >`;
+  return html`${pageHead(plan.name, about, 'meta')}
     <div class="plan-progress">
       ${progressBar(plan.tasks, plan.total)}
       <div class="legend" role="group" aria-label="Only tasks that are">
@@ -330,62 +333,15 @@ function taskDetail(task) {
             ${task.checkpoints_total > task.checkpoints.length ? html`<p class="quiet">The newest ${number(task.checkpoints.length)}.</p>` : nothing}`
         : nothing
     }
-    ${
-      task.needs.length
-        ? html`<h3>Needs</h3>
-            <ul class="links">
-              ${task.needs.map(taskLink)}
-            </ul>`
-        : nothing
-    }
-    ${
-      task.needed_by.length
-        ? html`<h3>Needed by</h3>
-            <ul class="links">
-              ${task.needed_by.map(taskLink)}
-            </ul>`
-        : nothing
-    }
-    ${
-      task.plan_summary
-        ? html`<h3>How it is to be done</h3>
-            ${prose(task.plan_summary)}`
-        : nothing
-    }
-    <dl class="facts">
-      ${
-        task.group
-          ? html`<div>
-              <dt>Group</dt>
-              <dd class="cut">${task.group}</dd>
-            </div>`
-          : nothing
-      }
-      <div>
-        <dt>Number</dt>
-        <dd>${task.sequence}</dd>
-      </div>
-      ${
-        task.required_capabilities?.length
-          ? html`<div>
-              <dt>Capabilities</dt>
-              <dd>${task.required_capabilities.join(', ')}</dd>
-            </div>`
-          : nothing
-      }
-      ${
-        task.workspace
-          ? html`<div>
-              <dt>Workspace</dt>
-              <dd class="path">${task.workspace.branch}<br />${task.workspace.path}</dd>
-            </div>`
-          : nothing
-      }
-      <div>
-        <dt>Changed</dt>
-        <dd>${time(task.updated_at, {focusable: true})}</dd>
-      </div>
-    </dl>
+    ${titled('Needs', taskLinks(task.needs))} ${titled('Needed by', taskLinks(task.needed_by))}
+    ${titled('How it is to be done', prose(task.plan_summary))}
+    ${facts([
+      ['Group', task.group, 'cut'],
+      ['Number', task.sequence],
+      ['Capabilities', task.required_capabilities?.join(', ')],
+      ['Workspace', task.workspace && html`${task.workspace.branch}<br />${task.workspace.path}`, 'path'],
+      ['Changed', time(task.updated_at, {focusable: true})],
+    ])}
     ${isEmpty(task.plan_detail) ? nothing : fold('Plan of the task', task.plan_detail)}
     ${isEmpty(task.context) ? nothing : fold('Context', task.context)}
     <p><a href=${href(['events'], {about: `plan:${task.plan.id}`, q: task.id})}>Events of this task</a></p>`;
@@ -435,11 +391,17 @@ function waitsTree(nodes) {
   </ul>`;
 }
 
-function taskLink(task) {
-  return html`<li>
-    ${statusIcon(task.status)}<a href=${withQuery({task: task.id})}>${task.name}</a
-    >${task.outcome ? html`<p class="quiet prose clamp-2">${task.outcome}</p>` : nothing}
-  </li>`;
+function taskLinks(tasks) {
+  if (!tasks.length) return nothing;
+  return html`<ul class="links">
+    ${tasks.map(
+      (task) =>
+        html`<li>
+          ${statusIcon(task.status)}<a href=${withQuery({task: task.id})}>${task.name}</a
+          >${task.outcome ? html`<p class="quiet prose clamp-2">${task.outcome}</p>` : nothing}
+        </li>`,
+    )}
+  </ul>`;
 }
 
 function checkpoint(point) {
@@ -453,43 +415,28 @@ function checkpoint(point) {
 
 function about(plan) {
   return html`<div class="card">
-    <dl class="facts wide">
-      <div>
-        <dt>Id</dt>
-        <dd>${idMark(plan.id)}</dd>
-      </div>
-      <div>
-        <dt>Created</dt>
-        <dd>${exact(plan.created_at)}</dd>
-      </div>
-      <div>
-        <dt>At once, at most</dt>
-        <dd>${countOf(plan.max_parallel_tasks, 'task')}</dd>
-      </div>
-      <div>
-        <dt>Made from</dt>
-        <dd>${plan.source_type}${plan.source_ref ? html` <code class="path">${plan.source_ref}</code>` : nothing}</dd>
-      </div>
-    </dl>
-    ${
-      plan.plan_summary
-        ? html`<h2>Summary</h2>
-            ${prose(plan.plan_summary)}`
-        : nothing
-    }
-    ${
+    ${facts(
+      [
+        ['Id', idMark(plan.id)],
+        ['Created', exact(plan.created_at)],
+        ['At once, at most', countOf(plan.max_parallel_tasks, 'task')],
+        [
+          'Made from',
+          html`${plan.source_type}${plan.source_ref ? html` <code class="path">${plan.source_ref}</code>` : nothing}`,
+        ],
+      ],
+      'facts wide',
+    )}
+    ${titled('Summary', prose(plan.plan_summary), 2)}
+    ${titled(
+      'Workspaces',
       plan.workspaces?.length
-        ? html`<h2>Workspaces</h2>
-            <ul class="plain">
-              ${plan.workspaces.map((workspace) => html`<li>${pill(workspace.status)} <code class="path">${workspace.branch}</code> <span class="quiet path">${workspace.path}</span></li>`)}
-            </ul>`
-        : nothing
-    }
-    ${
-      plan.source_content
-        ? html`<h2>What it was made from</h2>
-            <div class="prose">${plan.source_content}</div>`
-        : nothing
-    }
+        ? html`<ul class="plain">
+            ${plan.workspaces.map((workspace) => html`<li>${pill(workspace.status)} <code class="path">${workspace.branch}</code> <span class="quiet path">${workspace.path}</span></li>`)}
+          </ul>`
+        : nothing,
+      2,
+    )}
+    ${titled('What it was made from', prose(plan.source_content), 2)}
   </div>`;
 }

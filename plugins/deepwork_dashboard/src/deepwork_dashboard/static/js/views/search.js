@@ -2,7 +2,7 @@
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {apiPath} from '../api.js';
-import {countOf, empty, shown, thingHref, time} from '../parts.js';
+import {countOf, empty, pageHead, shown, thingHref, time} from '../parts.js';
 import {use} from '../resources.js';
 
 const KINDS = {session: 'Sessions', plan: 'Plans', task: 'Tasks', work: 'Tracked work', agent: 'Agents'};
@@ -12,33 +12,28 @@ export function searchView({query}) {
   if (!text)
     return html`<h1 tabindex="-1">Search</h1>
       ${empty({shape: 'search', title: 'Type what you look for into the field above.', text: 'Sessions, plans, tasks, tracked work and agents are found by name, goal or id.'})}`;
-  return html`<header class="head">
-      <div>
-        <h1 tabindex="-1">Search</h1>
-        <p class="quiet">for “${text}”</p>
-      </div>
-    </header>
-    ${shown(use(apiPath(['search'], {q: text})), ({items}) => {
-      const kinds = Object.entries(Object.groupBy(items, ({kind}) => kind));
-      return html`<p class="visually-hidden" role="status">${countOf(items.length, 'hit')}</p>
-        ${
-          kinds.length
-            ? kinds.map(
-                ([kind, found]) =>
-                  html`<section aria-label=${KINDS[kind] ?? kind}>
-                    <h2>${KINDS[kind] ?? kind}</h2>
-                    <ul class="rows">
-                      ${found.map(hit)}
-                    </ul>
-                  </section>`,
-              )
-            : empty({
-                shape: 'search',
-                title: 'Nothing found.',
-                text: 'All words have to occur in the name, the goal or the id.',
-              })
-        }`;
-    })}`;
+  return html`${pageHead('Search', `for “${text}”`)}
+  ${shown(use(apiPath(['search'], {q: text})), ({items}) => {
+    const kinds = Object.entries(Object.groupBy(items, ({kind}) => kind));
+    return html`<p class="visually-hidden" role="status">${countOf(items.length, 'hit')}</p>
+      ${
+        kinds.length
+          ? kinds.map(
+              ([kind, found]) =>
+                html`<section aria-label=${KINDS[kind] ?? kind}>
+                  <h2>${KINDS[kind] ?? kind}</h2>
+                  <ul class="rows">
+                    ${found.map(hit)}
+                  </ul>
+                </section>`,
+            )
+          : empty({
+              shape: 'search',
+              title: 'Nothing found.',
+              text: 'All words have to occur in the name, the goal or the id.',
+            })
+      }`;
+  })}`;
 }
 
 function hit(item) {

@@ -13,11 +13,13 @@ import {interventions} from '../interventions.js';
 import {
   countOf,
   empty,
+  facts,
   idMark,
   isEmpty,
   json,
   listPage,
   moreButton,
+  pageHead,
   pill,
   prose,
   shown,
@@ -26,6 +28,7 @@ import {
   tabs,
   thingLink,
   time,
+  titled,
 } from '../parts.js';
 import {use, useList} from '../resources.js';
 import {href, setQuery, withQuery} from '../router.js';
@@ -90,7 +93,7 @@ export function sessionView({parts, query}) {
   return html`<a class="up" href="#/sessions">${icon('chevron')}Sessions</a> ${shown(
       use(apiPath(['sessions', id])),
       (session) =>
-        html`${sessionHead(session)} ${interventions(session)} ${runPanel(session)}
+        html`${sessionHead(session)} ${intervene(session)} ${runPanel(session)}
         ${session.waits || session.run?.asks ? waitingFor(session.thing) : nothing}
         ${tabs(
           [
@@ -108,6 +111,11 @@ export function sessionView({parts, query}) {
 
 const TABS = {graph, history, about};
 
+function intervene({id, status, paused}) {
+  if (status !== 'active') return nothing;
+  return interventions({path: apiPath(['sessions', id]), noun: 'session', paused, others: ['say']});
+}
+
 function sessionHead(session) {
   const length = toMilliseconds(session.completed_at ?? session.updated_at) - toMilliseconds(session.started_at);
   const end = session.status === 'active' ? now() - toMilliseconds(session.started_at) : length;
@@ -116,64 +124,34 @@ function sessionHead(session) {
     (sum, step) => sum + (step.spent?.input_tokens ?? 0) + (step.spent?.output_tokens ?? 0),
     0,
   );
-  return html`<header class="head">
-      <div>
-        <h1 tabindex="-1">${session.goal || `${session.job}/${session.workflow}`}</h1>
-        <p class="meta">
-          ${pill(session.waits ? 'waits' : session.status, session.waits ? 'Waits for a person' : undefined)}<span
-            class="cut"
-            >${session.job}/${session.workflow}</span
-          >${idMark(session.id)}
-        </p>
-      </div>
-    </header>
-    <dl class="strip">
-      <div>
-        <dt>Started</dt>
-        <dd>${time(session.started_at, {focusable: true})}</dd>
-      </div>
-      <div>
-        <dt>${session.status === 'active' ? 'Runs for' : 'Took'}</dt>
-        <dd>${duration(end)}</dd>
-      </div>
-      <div>
-        <dt>Last change</dt>
-        <dd>${time(session.updated_at, {focusable: true})}</dd>
-      </div>
-      ${
-        session.position
-          ? html`<div>
-              <dt>Step</dt>
-              <dd>
-                ${session.status === 'active' ? `${session.position[0]} of ${session.position[1]}` : countOf(session.steps.filter(({state}) => state === 'done').length, 'step') + ' done'}
-              </dd>
-            </div>`
-          : nothing
-      }
-      ${
-        tokens || spent
-          ? html`<div>
-              <dt>Reviews cost</dt>
-              <dd>${money(spent)} <span class="quiet">${short(tokens)} tokens</span></dd>
-            </div>`
-          : nothing
-      }
-      ${
-        session.git?.branch
-          ? html`<div>
-              <dt>Branch</dt>
-              <dd class="cut"><code>${session.git.branch}</code></dd>
-            </div>`
-          : nothing
-      }
-    </dl>
-    ${
-      session.abort_reason
-        ? html`<p class="notice tone-bad">
-            ${icon('cross')}<span><b>Aborted.</b> ${session.abort_reason}</span>
-          </p>`
-        : nothing
-    }`;
+  const [position, count] = session.position ?? [];
+  const done = () => `${countOf(session.steps.filter(({state}) => state === 'done').length, 'step')} done`;
+  const about = html`${pill(session.waits ? 'waits' : session.status, session.waits ? 'Waits for a person' : undefined)}<span
+      class="cut"
+      >${session.job}/${session.workflow}</span
+    >${idMark(session.id)}`;
+  return html`${pageHead(session.goal || `${session.job}/${session.workflow}`, about, 'meta')}
+  ${facts(
+    [
+      ['Started', time(session.started_at, {focusable: true})],
+      [session.status === 'active' ? 'Runs for' : 'Took', duration(end)],
+      ['Last change', time(session.updated_at, {focusable: true})],
+      ['Step', count && (session.status === 'active' ? `${position} of ${count}` : done())],
+      [
+        'Reviews cost',
+        tokens || spent ? html`${money(spent)} <span class="quiet">${short(tokens)} tokens</span>` : null,
+      ],
+      ['Branch', session.git?.branch && html`<code>${session.git.branch}</code>`, 'cut'],
+    ],
+    'strip',
+  )}
+  ${
+    session.abort_reason
+      ? html`<p class="notice tone-bad">
+          ${icon('cross')}<span><b>Aborted.</b> ${session.abort_reason}</span>
+        </p>`
+      : nothing
+  }`;
 }
 
 function steps(session, query) {
@@ -338,12 +316,7 @@ function stepDetail(session, step) {
               </ul>`
           : nothing
     }
-    ${
-      step.notes
-        ? html`<h3>Notes of the agent</h3>
-            ${prose(step.notes)}`
-        : nothing
-    }
+    ${titled('Notes of the agent', prose(step.notes))}
     ${
       step.inputs.length
         ? html`<h3>Inputs</h3>
@@ -530,7 +503,10 @@ function historyIcon({kind, detail}) {
 }
 
 function about(session) {
-  const facts = [
+  const parents = session.parents.map(
+    (parent) => html`${thingLink(parent.thing, `${parent.job}/${parent.workflow}`)} `,
+  );
+  const rows = [
     ['Id', idMark(session.id)],
     ['Job', session.job],
     ['Workflow', session.workflow],
@@ -544,32 +520,9 @@ function about(session) {
     ['Instance', session.instance_id],
     ['Strict', session.strict ? 'yes' : 'no'],
     ['Revision', number(session.revision)],
-  ].filter(([, value]) => value);
+    ['Started inside', parents.length && parents],
+  ];
   return html`<div class="card">
-    <dl class="facts wide">
-      ${facts.map(
-        ([name, value]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd>${value}</dd>
-          </div>`,
-      )}
-      ${
-        session.parents.length
-          ? html`<div>
-              <dt>Started inside</dt>
-              <dd>
-                ${session.parents.map((parent) => html`${thingLink(parent.thing, `${parent.job}/${parent.workflow}`)} `)}
-              </dd>
-            </div>`
-          : nothing
-      }
-    </dl>
-    ${
-      session.job_info
-        ? html`<h2>What every step of this job knows</h2>
-            <div class="prose">${session.job_info}</div>`
-        : nothing
-    }
+    ${facts(rows, 'facts wide')} ${titled('What every step of this job knows', prose(session.job_info), 2)}
   </div>`;
 }

@@ -9,12 +9,15 @@ import {icon} from '../icons.js';
 import {
   countOf,
   empty,
+  facts,
   filterBox,
   idMark,
   isEmpty,
   json,
+  listOf,
   listPage,
   moreButton,
+  pageHead,
   pill,
   progressBar,
   prose,
@@ -94,18 +97,11 @@ const LISTS = {
 };
 
 function head(workflow) {
-  return html`<header class="head">
-      <div>
-        <h1 tabindex="-1">${workflow.name}</h1>
-        <p class="meta">
-          ${pill(workflow.status)}${idMark(workflow.id)}<span class="quiet">${words(workflow.profile)}</span
-          ><span class="quiet">phase ${workflow.phase} of ${workflow.phases}</span>
-          <span class="quiet">began ${time(workflow.created_at, {focusable: true})}</span
-          >${workflow.completed_at ? html`<span class="quiet">ended ${time(workflow.completed_at, {focusable: true})}</span>` : nothing}
-        </p>
-      </div>
-    </header>
-    ${workflow.blockers ? waitingFor(workflow.thing) : nothing}
+  const about = html`${pill(workflow.status)}${idMark(workflow.id)}<span class="quiet">${words(workflow.profile)}</span
+    ><span class="quiet">phase ${workflow.phase} of ${workflow.phases}</span>
+    <span class="quiet">began ${time(workflow.created_at, {focusable: true})}</span
+    >${workflow.completed_at ? html`<span class="quiet">ended ${time(workflow.completed_at, {focusable: true})}</span>` : nothing}`;
+  return html`${pageHead(workflow.name, about, 'meta')} ${workflow.blockers ? waitingFor(workflow.thing) : nothing}
     <p class="prose objective">${workflow.objective}</p>
     ${
       workflow.summary
@@ -210,44 +206,13 @@ function workTask(workflow, task, query) {
       ${list('Achievements', task.achievements)}${list('Limitations', task.limitations)}${list('Next steps', task.next_steps)}
       ${(task.warnings ?? []).map((warning) => html`<p class="notice tone-warn">${icon('alert')}<span>${warning}</span></p>`)}
       ${task.files_total ? files(workflow, task) : nothing}
-      <dl class="facts">
-        <div>
-          <dt>Began</dt>
-          <dd>${time(task.started_at, {focusable: true})}</dd>
-        </div>
-        ${
-          task.completed_at
-            ? html`<div>
-                <dt>Ended</dt>
-                <dd>${time(task.completed_at, {focusable: true})}</dd>
-              </div>`
-            : nothing
-        }
-        ${
-          task.tests_status
-            ? html`<div>
-                <dt>Tests</dt>
-                <dd>${words(task.tests_status)}</dd>
-              </div>`
-            : nothing
-        }
-        ${
-          task.packages_added?.length
-            ? html`<div>
-                <dt>Packages added</dt>
-                <dd>${task.packages_added.join(', ')}</dd>
-              </div>`
-            : nothing
-        }
-        ${
-          task.areas?.length
-            ? html`<div>
-                <dt>Areas</dt>
-                <dd class="path">${task.areas.join(', ')}</dd>
-              </div>`
-            : nothing
-        }
-      </dl>
+      ${facts([
+        ['Began', time(task.started_at, {focusable: true})],
+        ['Ended', task.completed_at && time(task.completed_at, {focusable: true})],
+        ['Tests', task.tests_status && words(task.tests_status)],
+        ['Packages added', task.packages_added?.join(', ')],
+        ['Areas', task.areas?.join(', '), 'path'],
+      ])}
     </div>
   </details>`;
 }
@@ -265,25 +230,18 @@ function files(workflow, task) {
 function logged(workflow, query, name, draw) {
   const entries = useList(apiPath(['work', workflow.id, name], {q: query.get('q')}));
   return html`<div class="filters">${filterBox(query, {label: `Find ${name}`})}</div>
-    ${shown(entries, (items) =>
-      items.length
-        ? html`<ol class="log">
-              ${repeat(
-                items,
-                ({id}) => id,
-                (item) =>
-                  html`<li class="card log-item">
-                    ${draw(item)}
-                    <p class="quiet log-foot">
-                      <span class="cut">${item.task ?? ''}</span
-                      >${item.agent ? html`<span class="cut">${item.agent}</span>` : nothing}${time(item.at, {focusable: true})}
-                    </p>
-                  </li>`,
-              )}
-            </ol>
-            ${moreButton(entries)}`
-        : empty({shape: 'tracked', title: query.get('q') ? 'Nothing fits this filter.' : `No ${name} yet.`}),
-    )}`;
+    ${listOf(entries, {
+      kind: 'log',
+      row: (item) =>
+        html`<li class="card log-item">
+          ${draw(item)}
+          <p class="quiet log-foot">
+            <span class="cut">${item.task ?? ''}</span
+            >${item.agent ? html`<span class="cut">${item.agent}</span>` : nothing}${time(item.at, {focusable: true})}
+          </p>
+        </li>`,
+      none: {shape: 'tracked', title: query.get('q') ? 'Nothing fits this filter.' : `No ${name} yet.`},
+    })}`;
 }
 
 function decision(item) {
