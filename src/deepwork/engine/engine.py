@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from deepwork.engine.active import ActiveSessions
 from deepwork.engine.choice import chosen_names
+from deepwork.engine.item_pages import ItemPages
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs, unread_inputs
 from deepwork.engine.people import PersonReviews
@@ -46,6 +47,7 @@ from deepwork.models.jobs import Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress, is_session_id
+from deepwork.paths.served_pages import ServedPages
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
 from deepwork.programs.git_head import read_head
@@ -78,12 +80,14 @@ class Engine:
         gate: QualityGate | None,
         is_strict: bool = False,
         agent: str | None = None,
+        served_pages: ServedPages | None = None,
         clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.catalogue = catalogue
         self.sessions = sessions
         self.gate = gate
-        self.strict = StrictRules(gate, is_strict=is_strict)
+        self.pages = ItemPages(served_pages)
+        self.strict = StrictRules(gate, self.pages, is_strict=is_strict)
         self._is_strict = is_strict
         self._agent = agent
         self._workspace = workspace
@@ -168,6 +172,9 @@ class Engine:
                     context = ReplyContext(call, session, reading.changes, target.view)
                     return await self._replies.of_step(context, checked)
                 session, decision = await self._judged_and_completed(call, session, checked, copied)
+                if decision and decision.waits_for:
+                    step, is_new = checked.completion.step_id, copied.is_handed_over
+                    decision = await self.pages.placed(call, session, step, decision, is_new=is_new)
                 describe_call(session, checked.completion.step_id)
                 # A review may have taken minutes: the sessions of the stack are read again after it.
                 context = ReplyContext(call, session, reading.changes, None if decision else target.view)
@@ -326,10 +333,13 @@ class Engine:
         except OverrideWaits as waits:
             answer = waits.answer
 
-            def ask(current: Session) -> tuple[Session, None]:
-                return transitions.ask_override(current, completion, answer, now=self._now()), None
+            def ask(current: Session) -> tuple[Session, bool]:
+                asked = transitions.ask_override(current, completion, answer, now=self._now())
+                return asked, asked is not current
 
-            await self.sessions.update_upgraded(session, ask)
+            _, is_new = await self.sessions.update_upgraded(session, ask)
+            if is_new and call.show and waits.address:
+                await call.show(waits.question, waits.address)
             raise
 
     async def _completed(self, session: Session, completion: Completion) -> Session:

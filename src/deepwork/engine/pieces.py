@@ -16,6 +16,7 @@ from typing import Any
 
 from anyio import to_thread
 
+from deepwork.engine.item_pages import item_of
 from deepwork.errors import ArgumentError, CorruptSession, StateError, StorageError, UnknownSession
 from deepwork.gate.keeping import Keeper
 from deepwork.models.history import KeptFile, NoVerdict, Verdict
@@ -231,7 +232,7 @@ class Pieces:
                 "workflow": session.workflow,
                 "job": session.job_name,
                 "goal": session.goal,
-                "item": f"sessions:{session.session_id}.{step_id}" if step else None,
+                "item": item_of(session, step_id) if step else None,
                 "state": state_of(step) if step else None,
                 "waiting": waits
                 and {

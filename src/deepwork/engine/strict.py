@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from deepwork.engine.item_pages import ItemPages
 from deepwork.errors import RunnerUnavailable, StrictRefusal
 from deepwork.gate.gate import QualityGate
 from deepwork.models.jobs import Step
@@ -17,6 +18,7 @@ from deepwork.sessions.standing import CLIENT, Passage, passage, permitted_overr
 from deepwork.sessions.transitions import Completion
 from deepwork.text import one_line
 
+_ONLY_NOTED = "Over HTTP your answer is only noted, for the reader of `deepwork inbox`."
 GATE_OFF = "it is switched off: by --no-quality-gate, quality_gate.enabled or enable_quality_gate"
 
 
@@ -25,16 +27,21 @@ class OverrideWaits(StrictRefusal):
 
     Attributes:
         answer: Who has said yes to it that is not seen to be a person; it is kept with the request.
+        address: The page on which the person answers, if one is served.
+        question: What they are asked.
     """
 
     answer: Mapping[str, Any] = MappingProxyType({})
+    address: str | None = None
+    question: str = ""
 
 
 class StrictRules:
     """The rules of `quality_gate.strict`. A session that was started under them keeps them wherever it goes on."""
 
-    def __init__(self, gate: QualityGate | None, *, is_strict: bool) -> None:
+    def __init__(self, gate: QualityGate | None, pages: ItemPages, *, is_strict: bool) -> None:
         self._gate = gate
+        self._pages = pages
         self._is_strict = is_strict
 
     async def check_start(self) -> None:
@@ -103,18 +110,20 @@ class StrictRules:
 
     async def _permitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         step_id, by = completion.step_id, _answerer(call)
-        if not call.can_elicit:
-            raise _override_waits(session, step_id)
-        if not await call.elicit(_question(session, completion, is_of_person=by.is_person)):
+        question = _question(session, completion)
+        waits = _override_waits(session, step_id, await self._pages.address(call, session, step_id), question)
+        if not call.can_elicit or (call.show and waits.address):
+            raise waits
+        if not await call.elicit(question if by.is_person else f"{question} {_ONLY_NOTED}"):
             raise StrictRefusal(
                 f"The quality gate is strict, and the person who was asked has not let step {step_id!r} pass without a "
                 "review; nothing was changed",
                 hint="Call finished_step without quality_review_override_reason to have the work reviewed.",
             )
         if not by.is_person:
-            error = _override_waits(session, step_id, "; the client's yes is noted, but over HTTP it shows no person")
-            error.answer = {"by": CLIENT, "client": _client(call), "principal": call.principal}
-            raise error
+            waits.message += "; the client's yes is noted, but over HTTP it shows no person"
+            waits.answer = {"by": CLIENT, "client": _client(call), "principal": call.principal}
+            raise waits
         return replace(completion, permission=by.recorded())
 
 
@@ -122,21 +131,23 @@ def _has_gate(step: Step) -> bool:
     return bool(step.reviews) or any(output.required for output in step.outputs.values())
 
 
-def _override_waits(session: Session, step_id: str, noted: str = "") -> OverrideWaits:
+def _override_waits(session: Session, step_id: str, address: str | None, question: str) -> OverrideWaits:
     in_terminal = f"deepwork sessions override {session.session_id} {step_id} --reason '...'"
-    return OverrideWaits(
+    how = f"open {address} and answer there" if address else f"run `{in_terminal}` in a terminal"
+    error = OverrideWaits(
         f"The quality gate is strict: only a person can let step {step_id!r} pass without a review; it waits in "
-        f"`deepwork inbox` for their answer{noted}",
-        hint=f"Ask the user to run `{in_terminal}` in a terminal, then call finished_step again; or call it "
-        "without quality_review_override_reason to have the work reviewed.",
+        "`deepwork inbox` for their answer",
+        hint=f"Ask the user to {how}, then call finished_step again; or call it without "
+        "quality_review_override_reason to have the work reviewed.",
     )
+    error.address, error.question = address, question
+    return error
 
 
-def _question(session: Session, completion: Completion, *, is_of_person: bool) -> str:
-    noted = "" if is_of_person else " Over HTTP your answer is only noted, for the reader of `deepwork inbox`."
+def _question(session: Session, completion: Completion) -> str:
     return (
         f"An agent wants to complete step {completion.step_id!r} of {one_line(session.workflow)} without a review. "
-        f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?{noted}"
+        f"Its reason: {one_line(completion.override or '', 500)}. Do you allow that?"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 import anyio
@@ -16,6 +17,8 @@ LOCAL = "local"
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
 # Takes a question, and name and JSON Schema of the field for its answer; returns the answer, None if not answered.
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[Any]]
+# Takes what to tell the user, and the address of the page that they are to open.
+Show = Callable[[str, str], Awaitable[None]]
 
 _ALLOW = {"type": "boolean", "title": "Allow", "default": False}
 
@@ -64,6 +67,14 @@ def caller_of(scope: Mapping[str, Any] | None) -> Caller:
     return Caller(name) if name else Caller(may_list=False)
 
 
+def is_loopback(host: str) -> bool:
+    """True if a host name or address means the machine itself, so that only its own programs reach it."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """One call of one tool.
@@ -89,6 +100,8 @@ class ToolCall:
     report: Report = field(default=_report_nothing, repr=False, compare=False)
     ask: Ask | None = field(default=None, repr=False, compare=False)
     asks_person: bool = True
+    show: Show | None = field(default=None, repr=False, compare=False)
+    is_here: bool = True
 
     @property
     def caller(self) -> Caller:

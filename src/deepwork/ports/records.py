@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -283,11 +284,14 @@ class HttpApp:
         app: Makes the application; called in a thread at its first request, so that it may import what it needs.
         public: Paths below the mount, `""` for the mount itself; `folder/` stands for all that begin so.
         beside: A coroutine that runs as long as the server, beside the application; it is cancelled at the end.
+        item: Where its pages show an item of the inbox, below the mount; `{id}` stands for its id. Agents whose step
+            waits for a person are told this page, and clients open it, as long as it is served.
     """
 
     app: Callable[[], Any]
     public: tuple[str, ...] = ()
     beside: Callable[[], Awaitable[None]] | None = None
+    item: str | None = None
 
 
 @dataclass(frozen=True)
@@ -296,15 +300,15 @@ class PageAddress:
 
     Attributes:
         url: The address.
-        with_token: With the token in its fragment, where the server has made one; else the same as `url`. For a
-            terminal alone: its reader can act as the user.
+        with_token: Returns it with the token in its fragment, where the server has made one; else the same as `url`.
+            For a terminal alone: its reader can act as the user.
         for_browser: Returns the address for the command line of a browser, which others of the machine can read: the
             address of a file that logs in once and that only the user can read; `url` if several tokens exist, so that
             the login would be ambiguous.
     """
 
     url: str
-    with_token: str
+    with_token: Callable[[], str]
     for_browser: Callable[[], str]
 
 
@@ -315,11 +319,14 @@ class ServedApp:
     Attributes:
         plugin: The name of the plugin, which is part of the address.
         label: The plugin as people know it, for the log: distribution, version and name.
+        served_at: Called with the address of its pages and the principals in whose name people can log in to them, if
+            anybody can; the context lasts as long as they are served.
     """
 
     plugin: str
     label: str
     app: HttpApp
+    served_at: Callable[[str, Collection[str]], AbstractContextManager[None]] = lambda *_: nullcontext()
 
 
 @dataclass(frozen=True, kw_only=True)

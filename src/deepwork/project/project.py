@@ -16,6 +16,7 @@ from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.models.config import seconds_of
+from deepwork.paths.user_folders import user_state_dir
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.agent import NAME_VARIABLE, AgentSpec
 from deepwork.ports.context import PluginContext, TrustedCommand
@@ -340,7 +341,6 @@ class Project:
         """Return who keeps what is reported of steps that people review."""
         from deepwork.gate.keeping import Keeper
         from deepwork.paths.contents import Contents
-        from deepwork.paths.user_folders import user_state_dir
 
         contents = Contents(user_state_dir(os.environ), self.workspace.root)
         return Keeper(contents, always=self.config.quality_gate.keep)
@@ -348,7 +348,6 @@ class Project:
     def prover(self) -> Prover:
         """Return who tries gates on broken work."""
         from deepwork.gate.proof import Prover
-        from deepwork.paths.user_folders import user_state_dir
         from deepwork.project.committed import committed
 
         root = self.workspace.root
@@ -400,16 +399,17 @@ class Project:
     def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:
         """Make the engine on the jobs and the store of this project."""
         from deepwork.engine.engine import Engine
+        from deepwork.paths.served_pages import ServedPages
 
-        strict, sessions = self.config.quality_gate.strict, self.sessions(store)
         self._gate = gate
         return Engine(
             workspace=self.workspace,
             catalogue=self.catalogue,
-            sessions=sessions,
+            sessions=self.sessions(store),
             gate=gate,
-            is_strict=strict,
+            is_strict=self.config.quality_gate.strict,
             agent=os.environ.get(NAME_VARIABLE) or None,
+            served_pages=ServedPages(user_state_dir(os.environ), self.workspace.root),
         )
 
     def sessions(self, store: str | None = None) -> StateManager:
@@ -429,7 +429,6 @@ class Project:
     def pieces(self) -> Pieces:
         """Return the pieces of work that people review."""
         from deepwork.engine.pieces import Pieces
-        from deepwork.paths.user_folders import user_state_dir
 
         after = self.config.quality_gate.person_after
         return Pieces(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from deepwork.engine.engine import Engine
 from deepwork.errors import DeepWorkError, UnknownName
 from deepwork.loading.transports import transports_of
-from deepwork.ports.records import PageAddress, ServedApp
+from deepwork.paths.served_pages import ServedPages
+from deepwork.ports.records import HttpApp, PageAddress, ServedApp
 from deepwork.project.project import Project
 from deepwork.server.build import lifespan_of
 
@@ -73,8 +76,23 @@ def served_apps(project: Project, engine: Engine) -> list[ServedApp]:
         PluginError: A plugin is broken.
     """
     return [
-        ServedApp(provided.by.name, str(provided.by), provided.item) for provided in project.http_apps(engine).demand()
+        ServedApp(
+            provided.by.name, str(provided.by), provided.item, partial(_noted, engine.pages.served, provided.item)
+        )
+        for provided in project.http_apps(engine).demand()
     ]
+
+
+@contextmanager
+def _noted(served: ServedPages | None, app: HttpApp, url: str, people: Collection[str]) -> Iterator[None]:
+    """Let other servers of the project know of pages while they are served. They are served also if that fails."""
+    with ExitStack() as notes:
+        if served and app.item is not None:
+            try:
+                notes.enter_context(served.noted(f"{url}{app.item}", people))
+            except (OSError, DeepWorkError) as error:
+                log.warning("agents are not told of the pages at %s: %s", url, error)
+        yield
 
 
 def _engine(project: Project, state_store: str | None) -> Engine:

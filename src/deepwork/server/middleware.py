@@ -18,10 +18,10 @@ from pydantic import ValidationError as PydanticError
 
 from deepwork.errors import DeepWorkError
 from deepwork.foreign import connection_state
-from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall, caller_of
+from deepwork.ports.call import ClientInfo, Connection, Report, ToolCall, caller_of, is_loopback
 from deepwork.ports.records import UnlistedTool
 from deepwork.server.argument_errors import params_error
-from deepwork.server.elicitation import asker
+from deepwork.server.elicitation import asker, shower
 from deepwork.sessions.manager import StateManager
 from deepwork.text import MAX_LISTED, near, visible, visible_lines
 
@@ -51,7 +51,8 @@ class CallMiddleware(Middleware):
         """Make the `ToolCall` for any message, because functions of resources may take one too."""
         caller = context.fastmcp_context
         is_http = caller is not None and caller.transport not in (None, "stdio")
-        who = caller_of(_scope(caller) if is_http else None)
+        request = _request(caller) if is_http else None
+        who = caller_of((request.scope if request else {}) if is_http else None)
         call = ToolCall(
             self._http_connection(caller, who.principal) if is_http else self._process,
             principal=who.principal,
@@ -60,6 +61,8 @@ class CallMiddleware(Middleware):
             report=_reporter(caller),
             ask=asker(caller),
             asks_person=not is_http,
+            show=shower(caller),
+            is_here=not is_http or (request is not None and is_loopback(request.url.hostname or "")),
         )
         token = self._current.set(call)
         try:
@@ -172,10 +175,9 @@ def _reporter(context: Context | None) -> Report:
     return report
 
 
-def _scope(context: Context | None) -> Mapping[str, Any]:
-    """Return the ASGI scope of a message that came over HTTP."""
-    request = context.request_context.request if context and context.request_context else None
-    return request.scope if request is not None else {}
+def _request(context: Context | None) -> Any:
+    """Return the request with which a message came over HTTP."""
+    return context.request_context.request if context and context.request_context else None
 
 
 def _client(context: Context | None) -> ClientInfo | None:

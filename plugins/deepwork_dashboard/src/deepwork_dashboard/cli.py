@@ -90,7 +90,7 @@ def _say_address(address: PageAddress, project: Path, token_file: Path | None, *
     """Print the address once it can be used, and open a browser if that is wanted."""
     # A stream to anything but a terminal may be kept as a log, or be read by an agent.
     is_terminal = sys.stdout.isatty()
-    click.echo(f"Dashboard: {address.with_token if is_terminal else address.url}")
+    click.echo(f"Dashboard: {address.with_token() if is_terminal else address.url}")
     if token_file:
         click.echo(f"Log in with a token of {token_file}.", err=True)
     elif not is_terminal and not is_opened:

@@ -26,7 +26,7 @@ def deepwork_commands() -> Iterator[Command]:
 def deepwork_http(context: PluginContext, engine: Engine, project: Project) -> Iterator[HttpApp]:
     """The pages, their API and the live changes; beside them the notifications of what waits are sent."""
     from deepwork.api import HttpApp
-    from deepwork_dashboard.places import PUBLIC
+    from deepwork_dashboard.places import ITEM, PUBLIC
 
     def make() -> Starlette:
         from deepwork_dashboard.app import dashboard_app
@@ -36,4 +36,4 @@ def deepwork_http(context: PluginContext, engine: Engine, project: Project) -> I
     async def notify() -> None:
         await context.inbox().notify()
 
-    yield HttpApp(make, public=PUBLIC, beside=notify)
+    yield HttpApp(make, public=PUBLIC, beside=notify, item=ITEM)

@@ -139,6 +139,20 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
     assert page.get_by_role("region", name="Your decision").count() == 0
 
 
+def test_the_address_that_an_agent_is_told_leads_to_the_work_also_through_the_login(shop, agent, dashboard, page):
+    page.goto(dashboard.url)
+    session_id = shop.begin(agent)
+    where = shop.report(agent, session_id, stories.files())["waits_for"]["where"]
+    assert where.endswith(f"/#/inbox/sessions:{session_id}.plan")
+    page.goto("about:blank")
+    page.goto(where)
+    page.get_by_label("Or paste the token").fill(dashboard.TOKEN)
+    page.get_by_role("button", name="Log in").click()
+    dashboard.shows(page, address(session_id))
+    page.go_back()
+    assert page.url == "about:blank"
+
+
 def test_a_draft_outlives_a_reload_and_a_server_that_was_killed(session, shop, serve, page):
     dashboard = serve(shop.root)
     dashboard.enter(page, address(session))

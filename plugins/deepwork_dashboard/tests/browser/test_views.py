@@ -8,6 +8,7 @@ from urllib.error import URLError
 
 import browsing
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +63,16 @@ def addresses(story, dashboard, browser):
         "search": "#/search?q=import",
         "nothing": "#/nothing",
     }
+
+
+def test_an_item_of_the_inbox_comes_first_at_its_own_address(dashboard, page):
+    dashboard.enter(page)
+    items = page.evaluate("() => fetch('api/inbox').then((response) => response.json())")["items"]
+    last = items[-1]
+    dashboard.open(page, f"#/inbox/{last['id']}")
+    expect(page.locator(".inbox-item").first).to_contain_text(last["title"])
+    expect(page.locator(".inbox-item.is-chosen")).to_have_count(1)
+    expect(page.locator(".inbox-item")).to_have_count(len(items))
 
 
 @pytest.mark.external

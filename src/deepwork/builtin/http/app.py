@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from ipaddress import ip_address
 from types import FrameType
@@ -87,6 +87,10 @@ class HttpApplication:
             await self._app(scope, receive, self._limit_on_startup(send))
         else:
             await self._guarded(scope, receive, send)
+
+    def announced(self, address: str) -> AbstractContextManager[None]:
+        """Let it be known where pages are, as long as the context lasts."""
+        return self._apps.announced(address)
 
     async def run_beside(self) -> None:
         """Run what plugins need beside their applications, until `drain`."""
@@ -247,7 +251,8 @@ def _run(
             listening(_page_address(address, application.pages))
         else:
             _show_pages(address, application.pages)
-        anyio.run(_serve, web_server, application, listener)
+        with application.announced(address):
+            anyio.run(_serve, web_server, application, listener)
     finally:
         application.pages.close()
 
@@ -265,10 +270,9 @@ def _address(host: str, port: int) -> str:
 
 def _page_address(address: str, pages: Pages) -> PageAddress:
     url = f"{address}{pages.mounts[0].path}" if pages.mounts else address
-    token = pages.random_token
     return PageAddress(
         url,
-        with_token=f"{url}#token={token}" if token else url,
+        with_token=lambda: pages.address_with_token(url),
         for_browser=lambda: pages.address_for_browser(url),
     )
 
@@ -279,7 +283,7 @@ def _show_pages(address: str, pages: Pages) -> None:
         return
     for mount in pages.mounts:
         if sys.stderr.isatty():
-            sys.stderr.write(f"open {address}{mount.path}#token={pages.random_token}\n")
+            sys.stderr.write(f"open {pages.address_with_token(f'{address}{mount.path}')}\n")
         else:
             sys.stderr.write(
                 f"pages: {address}{mount.path} To log in there, start this server in a terminal or with --token-file; "

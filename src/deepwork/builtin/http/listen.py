@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 from deepwork.builtin.http.tokens import Tokens, read_tokens
 from deepwork.errors import ConfigError
+from deepwork.ports.call import is_loopback
 
 LOOPBACK = "127.0.0.1"
 
@@ -57,11 +57,3 @@ def listen_options(host: str, port: int, allowed_hosts: Iterable[str], token_fil
         )
     tokens = read_tokens(token_file) if token_file else None
     return ListenOptions(host=host, port=port, allowed_hosts=allowed_hosts, tokens=tokens)
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server that listens on this address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

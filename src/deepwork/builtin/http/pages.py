@@ -72,18 +72,25 @@ class Pages:
 
     Attributes:
         random_token: That token; None if there are others.
+        is_open: Whether a person can log in: with a token of their own, or because the random one was shown to them.
     """
 
     def __init__(self, mounts: Iterable[Mount], tokens: Tokens | None) -> None:
         self.mounts = tuple(mounts)
         self.random_token = None if tokens else secrets.token_urlsafe(32)
         self.tokens = tokens or Tokens({self.random_token or "": Owner(LOCAL, is_person=True)})
+        self.is_open = tokens is not None
         self.logins = Logins()
         self._login_file: LoginFile | None = None
 
     def at(self, path: str) -> Mount | None:
         """Return the pages that a path belongs to; None if it belongs to none."""
         return next((mount for mount in self.mounts if path.startswith(mount.path)), None)
+
+    def address_with_token(self, url: str) -> str:
+        """Return the address to show in a terminal: with the random token, if there is one."""
+        self.is_open = True
+        return f"{url}#token={self.random_token}" if self.random_token else url
 
     def address_for_browser(self, url: str) -> str:
         """Return the address to open in a browser: a file that logs in once, and that only the user can read.
@@ -99,6 +106,7 @@ class Pages:
             return url
         self.close()
         self._login_file = LoginFile(f"{url}#token={self.logins.code(owner)}")
+        self.is_open = True
         return self._login_file.address
 
     def close(self) -> None:

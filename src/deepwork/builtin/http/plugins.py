@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import anyio
 from anyio import to_thread
@@ -59,6 +60,16 @@ class PluginApps:
     def has(self, path: str) -> bool:
         """True if a path belongs to plugins."""
         return path.startswith(PREFIX) or "/" in self._offers
+
+    @contextmanager
+    def announced(self, address: str) -> Iterator[None]:
+        """Let it be known where pages are, as long as the block runs, if a person can log in to them."""
+        with ExitStack() as stack:
+            if self.pages.is_open:
+                for mount in self.pages.mounts:
+                    served_at = self._offers[mount.path].served_at
+                    stack.enter_context(served_at(f"{address}{mount.path}", self.pages.tokens.people))
+            yield
 
     async def run_beside(self) -> None:
         """Run what the applications need beside them, until it is cancelled."""

@@ -43,6 +43,11 @@ class Tokens:
                 owner = its_owner
         return owner
 
+    @property
+    def people(self) -> set[str]:
+        """The principals in whose name people can log in."""
+        return {owner.principal for _, owner in self._owners if owner.is_person}
+
     def only(self) -> Owner | None:
         """Return the only person, or the only owner; None if there are several."""
         owners = [owner for _, owner in self._owners]

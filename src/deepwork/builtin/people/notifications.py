@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -16,6 +15,7 @@ from deepwork.errors import ConfigError
 from deepwork.models.config import NotificationsSection
 from deepwork.paths.private import read_private
 from deepwork.paths.user_folders import user_state_dir
+from deepwork.ports.call import is_loopback
 from deepwork.ports.inbox import Answerer, Inbox, InboxItem, InboxSource
 from deepwork.programs.processes import allowed_environment
 
@@ -81,19 +81,12 @@ def _url(text: str) -> SplitResult:
             "notifications.webhook is not an address such as https://hooks.example/deepwork",
             hint="Write it without a user, a password, spaces and fragments; what is not ASCII as %XX.",
         )
-    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(url.hostname or "")):
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.hostname or "")):
         raise ConfigError(
             f"notifications.webhook: {url.scheme}://{url.netloc} would let others read what is sent",
             hint="Use https://, or http:// on this machine alone (127.0.0.1, ::1, localhost).",
         )
     return url
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _secret(section: NotificationsSection, environment: Mapping[str, str]) -> str:

@@ -79,7 +79,7 @@ export function inboxItem(item, {level = 2, withLink = true, chosen = false} = {
 }
 
 // The page of the piece of work that waits, if it is one.
-function workHref({reference}) {
+export function workHref({reference}) {
   const {kind, id, step_id: step} = reference;
   return kind === 'session' && step ? href(['sessions', id, 'steps', step]) : null;
 }

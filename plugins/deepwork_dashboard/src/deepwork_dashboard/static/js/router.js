@@ -38,12 +38,16 @@ export function go(address) {
   location.hash = address;
 }
 
+// Go to an address in the place of this one, to which nobody wants to go back.
+export function replace(address) {
+  history.replaceState(null, '', address);
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
 // Change a part of the query and keep the rest. It replaces the address: a filter is no page to go back to.
 export function setQuery(changes) {
   const {parts, query} = current();
-  const next = {...Object.fromEntries(query), ...changes};
-  history.replaceState(null, '', href(parts, next));
-  dispatchEvent(new HashChangeEvent('hashchange'));
+  replace(href(parts, {...Object.fromEntries(query), ...changes}));
 }
 
 // The address with a part of its query changed.

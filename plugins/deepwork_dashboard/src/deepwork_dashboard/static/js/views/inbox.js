@@ -2,11 +2,12 @@
 
 import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 import {repeat} from '../../vendor/lit-html/directives/repeat.js';
-import {inboxItem, kindWords} from '../answers.js';
+import {inboxItem, kindWords, workHref} from '../answers.js';
 import {apiPath} from '../api.js';
 import {icon} from '../icons.js';
 import {choices, countOf, empty, filterBox, moreButton, pageHead, shown} from '../parts.js';
 import {useList} from '../resources.js';
+import {replace} from '../router.js';
 
 export function inboxView({parts, query}) {
   const all = useList(apiPath(['inbox']));
@@ -14,6 +15,9 @@ export function inboxView({parts, query}) {
     query.get('q') || query.get('kind')
       ? useList(apiPath(['inbox'], {q: query.get('q'), kind: query.get('kind')}))
       : all;
+  // An item with an address of its own comes first; a piece of work is answered on its own page.
+  const named = parts[1] && useList(apiPath(['inbox'], {q: parts[1]})).items.find(({id}) => id === parts[1]);
+  if (named?.kind === 'person' && workHref(named)) replace(workHref(named));
   const kinds = Object.entries(Object.groupBy(all.items, ({kind}) => kind));
   return html`${pageHead('Inbox', all.data ? headline((all.total ?? all.items.length) + all.unlisted) : nothing)}
   ${
@@ -29,7 +33,7 @@ export function inboxView({parts, query}) {
     items.length
       ? html`<div class="inbox">
             ${repeat(
-              items,
+              named ? [named, ...items.filter(({id}) => id !== named.id)] : items,
               ({id}) => id,
               (item) => inboxItem(item, {chosen: item.id === parts[1]}),
             )}
