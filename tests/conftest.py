@@ -24,6 +24,7 @@ from deepwork.cli.main import main
 from deepwork.errors import DeepWorkError
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
+from deepwork.paths.user_folders import user_config_file
 from deepwork.testing import DeepworkProject, StdioWire, output, review, step
 from deepwork.testing.fakes import answered
 
@@ -227,6 +228,18 @@ def reviewed(project):
 
 
 @pytest.fixture
+def user_config():
+    """Write the section `quality_gate` of the user's own configuration, which needs no trust."""
+
+    def write(**gate: Any) -> None:
+        file = user_config_file(os.environ)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"quality_gate": gate}))
+
+    return write
+
+
+@pytest.fixture
 def many(project):
     """A project whose one step has a list of files that are reviewed one by one."""
 
@@ -252,8 +265,8 @@ def stored(project):
 def history(stored):
     """Return the details of the history's entries of one kind."""
 
-    def read(kind: str) -> list[dict[str, Any]]:
-        return [entry["detail"] for entry in stored()["history"] if entry["kind"] == kind]
+    def read(kind: str, session_id: str | None = None) -> list[dict[str, Any]]:
+        return [entry["detail"] for entry in stored(session_id)["history"] if entry["kind"] == kind]
 
     return read
 

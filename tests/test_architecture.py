@@ -68,9 +68,9 @@ HOMES = {
     "pytest": "plugin_template testing",
     "sse_starlette": "builtin",
     "starlette": "builtin",
-    "tree_sitter": "gate",
-    "tree_sitter_javascript": "gate",
-    "tree_sitter_typescript": "gate",
+    "tree_sitter": "builtin",
+    "tree_sitter_javascript": "builtin",
+    "tree_sitter_typescript": "builtin",
     "uvicorn": "builtin",
     "yaml": "documents testing",
 }
@@ -183,6 +183,7 @@ def test_the_table_itself_goes_in_one_direction():
 
 # Who reads or writes what an entry of a history says, and not only that there is one.
 READERS_OF_HISTORY = {
+    "builtin/proofs/prover.py",  # the `proof` of a verdict
     "cli/gate.py",
     "cli/gate_sarif.py",
     "deepwork_dashboard/entries.py",
@@ -193,6 +194,7 @@ READERS_OF_HISTORY = {
     "engine/verification.py",
     "gate/history.py",
     "gate/keeping.py",
+    "ports/proofs.py",
     "sessions/attempts.py",  # what was reported, and what came of it, for people who review it
     "sessions/comments.py",
     "sessions/decisions.py",

@@ -138,6 +138,7 @@ _MOVED_NAMES = {
     "paths.paths": "is_utf8 open_regular resolve_inside",
     "paths.private_folders": "private_folder",
     "paths.state_folder": "StateFolder",
+    "ports.proofs": "Proven Prover Trial",
     "paths.user_folders": "user_state_dir",
     "project.opened": "OpenedProject",
     "ports.agent": "FailureKind LimitCause",

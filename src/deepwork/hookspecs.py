@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from deepwork.ports.context import PluginContext
     from deepwork.ports.inbox import InboxSource
     from deepwork.ports.job_source import JobSource
+    from deepwork.ports.proofs import Prover
     from deepwork.ports.records import (
         AgentMail,
         Check,
@@ -50,6 +51,11 @@ def deepwork_state_stores(context: PluginContext) -> Iterable[StateStoreSpec]:  
 @hookspec
 def deepwork_review_runners(context: PluginContext) -> Iterable[ReviewRunnerSpec]:  # type: ignore[empty-body]
     """Offer review runners. One is selected by name (`--external-runner`); without one it is `self`."""
+
+
+@hookspec
+def deepwork_provers(context: PluginContext) -> Iterable[Prover]:  # type: ignore[empty-body]
+    """Offer what tries reviewers on broken work before their passes count (`quality_gate.prove`). There can be one."""
 
 
 @hookspec

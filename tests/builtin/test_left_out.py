@@ -11,7 +11,7 @@ import pytest
 
 from deepwork.api import Answerer, open_context
 from deepwork.builtin.local_jobs import PACKAGED
-from deepwork.errors import UnknownName
+from deepwork.errors import ConfigError, UnknownName
 from deepwork.loading.features import FEATURES
 from deepwork.testing import Refused, review, step
 
@@ -116,12 +116,45 @@ async def test_without_reviewers_everything_runs_where_the_gate_is_off(project, 
         assert (await agent.finish({"a.md": "a.md"}))["status"] == "workflow_complete"
 
 
+VACUOUS = {"tests": {"run": ["true"], "verdict": "exit_code"}}
+
+
+@pytest.mark.parametrize("policy", [{}, {"prove": "warn"}])
+async def test_without_proofs_the_pass_of_a_gate_counts_untried(reviewed, leave_out, user_config, history, policy):
+    user_config(commands=VACUOUS, **policy)
+    leave_out("proofs")
+    async with reviewed.agent(external_runner="tests") as agent:
+        await agent.start()
+        reply = await agent.finish({"a.md": "a.md"})
+    assert (reply["status"], reply.get("notices")) == ("next_step", None)
+    assert "proof" not in history("verdict")[0]
+
+
+@pytest.mark.parametrize(("policy", "why"), [({"prove": "hold"}, ""), ({"strict": True}, r" \(a strict gate holds\)")])
+async def test_without_proofs_no_server_starts_that_should_hold_what_was_not_tried(
+    reviewed, leave_out, user_config, policy, why
+):
+    user_config(commands=VACUOUS, **policy)
+    leave_out("proofs")
+    with pytest.raises(ConfigError, match=f"quality_gate.prove is hold{why}, and no plugin.*feature 'proofs'"):
+        reviewed.server(external_runner="tests")
+
+
+def test_without_proofs_gates_can_be_tried_on_files_and_not_proved(reviewed, leave_out, user_config, here):
+    user_config(commands=VACUOUS, prove="hold")
+    leave_out("proofs")
+    assert here("gate", "try", "demo", "a", "--file", "a.md", "--runner", "tests").code == 0
+    with pytest.raises(click.UsageError, match=r"No such command 'prove'\. Left out: feature 'proofs'"):
+        here("gate", "prove", "demo", "a")
+
+
 # What `deepwork serve --no-plugin FEATURE` says of an option that needs the feature.
 NEEDED_BY = {
     "json_store": ([], 1, r"no store: choose state\.store; available: memory; left out: .*feature 'json_store'"),
     "memory_store": (["--state-store", "memory"], 1, r"no state store 'memory'.*feature 'memory_store'"),
     "local_jobs": ([], 0, r"\A\Z"),
     "reviewers": (["--external-runner", "acme"], 1, r"no review runner 'acme'.*feature 'reviewers'"),
+    "proofs": ([], 0, r"\A\Z"),
     "workflow_tools": (["--tools", "core"], 1, r"no tool set 'core'.*feature 'workflow_tools'"),
     "authoring": ([], 0, r"\A\Z"),
     "http": (["--transport", "http"], 2, r"'http' is not 'stdio'\. Left out: feature 'http'"),

@@ -27,14 +27,15 @@ pytestmark = pytest.mark.anyio
 def plugins(reference, tmp_path, monkeypatch):
     """Make the plugin manager of an installation in which the example of a hook is installed as `acme`."""
 
-    def install(hook):
+    def install(hook, blocked=()):
         block = next(block for block in reference("hooks").blocks("example") if block.about == hook)
         module = ModuleType("deepwork_acme.plugin")
         module.__file__ = str(tmp_path / "deepwork_acme" / "plugin.py")
         monkeypatch.setitem(sys.modules, module.__name__, module)
         exec(compile(block.text, module.__file__, "exec"), vars(module))
         core = [one for one in installed() if one.builtin]
-        return PluginManager(candidates=[*core, Candidate("acme", "deepwork-acme", "1.0", lambda: module)])
+        candidates = [*core, Candidate("acme", "deepwork-acme", "1.0", lambda: module)]
+        return PluginManager(candidates=candidates, blocked=blocked)
 
     return install
 
@@ -208,6 +209,17 @@ def test_the_step_of_init_takes_its_option_and_writes_its_file(project, referenc
     environment = {**os.environ, "DEEPWORK_PLUGINS_DIR": str(tmp_path)}
     subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=environment)
     assert (project.root / "TEAM.md").read_text() == "Questions go to the maintainers.\n"
+
+
+async def test_another_prover_tries_gates_in_the_place_of_the_feature(reviewed, plugins, user_config, history):
+    manager = plugins("deepwork_provers", blocked=["proofs"])
+    for script, result in [("test -e a.md", "proved"), ("true", "cannot_fail")]:
+        user_config(commands={"tests": {"run": ["sh", "-c", script], "verdict": "exit_code"}})
+        async with reviewed.agent(plugins=manager, external_runner="tests") as agent:
+            session = (await agent.start())["session_id"]
+            notices = (await agent.finish({"a.md": "a.md"})).get("notices")
+        assert history("verdict", session)[0]["proof"]["result"] == result
+        assert notices == (None if result == "proved" else ["it also passed an empty folder"])
 
 
 async def test_claims_are_told_and_given_away(project, plugins):

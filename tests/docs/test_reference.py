@@ -34,6 +34,7 @@ from deepwork.ports.agent import Agent, AgentSpec, AgentTask, Called, Ended, Fai
 from deepwork.ports.agent_call import AgentCall
 from deepwork.ports.call import ClientInfo
 from deepwork.ports.inbox import Inbox, InboxContents, InboxFailure
+from deepwork.ports.proofs import Proven, Prover, Trial
 from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
 from deepwork.server import frames
@@ -97,8 +98,11 @@ RECORDS = [
     api.CriterionResult,
     api.Usage,
     ClientInfo,
+    Proven,
+    Trial,
 ]
 PORTS = [
+    Prover,
     Agent,
     api.JobSource,
     api.StateStore,

@@ -115,14 +115,17 @@ def test_what_a_killed_server_leaves_goes_by_itself_and_with_the_next(places, mo
     code = f"""
 import anyio, sys
 from pathlib import Path
-from deepwork.gate.counterfactuals import missing, written
+from deepwork.paths.private_folders import private_folder
 from deepwork.programs.processes import run_program
 async def main():
-    with written(missing(["b.md"]), Path({str(project)!r}), ["b.md"], number=1, in_project=True) as broken:
+    with private_folder() as changes:
+        for name in ("mount", "files"):
+            (changes / name).mkdir(mode=0o700)
+        (changes / "missing").write_text("b.md")
         script = "test ! -e b.md && touch started; sleep 600; : {word}"
         environment = {{"PATH": "/usr/bin:/bin"}}
         project = Path({str(project)!r})
-        await run_program(["sh", "-c", script], cwd=project, environment=environment, seconds=600, seen=broken.changes)
+        await run_program(["sh", "-c", script], cwd=project, environment=environment, seconds=600, seen=changes)
 anyio.run(main)
 """
     server = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(temporary)})

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from report import Progress, Report, seed_option
 
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "gate" / "corpus"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "builtin" / "proofs" / "corpus"))
 from instances import kill, measure
 from kinds import HONEST, VACUOUS
 

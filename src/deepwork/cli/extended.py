@@ -1,11 +1,13 @@
-"""Commands to which plugins add options: those are parsed once the plugins are loaded."""
+"""Commands to which features and plugins add options, parsed once they are loaded, and groups with their commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from deepwork.commands.groups import CommandGroup
 
 if TYPE_CHECKING:
     from deepwork.loading.manager import PluginManager
@@ -34,6 +36,29 @@ class ExtendedCommand(click.Command):
     def documented_params(self) -> list[click.Parameter]:
         """Return the command's parameters with those that features add."""
         return self._extended(self.params)
+
+
+class ExtendedGroup(CommandGroup):
+    """A group of the core's commands, and of those that features add: in groups of the same name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List all commands by name."""
+        return sorted({*super().list_commands(ctx), *self._of_features()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; features are loaded only for a command that the core does not have."""
+        return super().get_command(ctx, cmd_name) or self._of_features().get(cmd_name)
+
+    def cure(self, ctx: click.Context, name: str) -> str:
+        """Name the command that was meant, or the features that are left out: one of them may have it."""
+        from deepwork.cli.plugin_commands import loaded_features
+
+        return super().cure(ctx, name) or left_out_text(loaded_features())
+
+    def _of_features(self) -> Mapping[str, click.Command]:
+        from deepwork.cli.plugin_commands import feature_commands
+
+        return feature_commands(self.name or "")
 
 
 def parsed_rest(context: click.Context, options: Iterable[click.Option], plugins: PluginManager) -> click.Context:

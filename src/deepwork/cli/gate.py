@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
 import click
 
+from deepwork.cli.extended import ExtendedGroup
 from deepwork.cli.gate_comments import comments, prune
-from deepwork.commands.groups import CommandGroup
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
-from deepwork.engine.outputs import check_outputs
 from deepwork.engine.verification import proof_words
-from deepwork.errors import OutputError, StateError, UnknownJob
-from deepwork.gate.gate import HandBack, Judgement, Outcome, QualityGate
-from deepwork.gate.snapshot import Snapshot
-from deepwork.gate.work import Work
-from deepwork.jobs.lookup import choose_job
+from deepwork.errors import OutputError, StateError
+from deepwork.gate.gate import HandBack, Judgement, Outcome
 from deepwork.models import history
 from deepwork.models.history import EventKind, HistoryEntry
-from deepwork.models.jobs import Job, Step
-from deepwork.models.outputs import Outputs
 from deepwork.models.reviews import Finding, Passed, Waiting
 from deepwork.models.sessions import Session
-from deepwork.paths.workspace import Workspace
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.project import Project
 from deepwork.project.session_access import read_session
+from deepwork.project.step_gate import StepGate
 from deepwork.sessions.standing import Passage, is_of_person
 
 SHOWN_KINDS = (
@@ -46,7 +41,7 @@ INDENT = " " * 11
 WAITS = "In a session the step would wait for a person here; nobody was asked."
 
 
-@click.group(cls=CommandGroup, epilog="Example: deepwork gate try my_job write --file report.md")
+@click.group(cls=ExtendedGroup, epilog="Example: deepwork gate try my_job write --file report.md")
 def gate() -> None:
     """Show what was reviewed and why, and try a step's reviews on files."""
 
@@ -120,21 +115,14 @@ def try_gate(
 
     OUTPUT can be left out where the step has only one.
     """
-    project = Project(root)
     with stdout_on_stderr():
-        job = _job(project, job_name)
-    step = _step(job, step_id)
-    try:
-        outputs = _on_disk(project, step, _outputs(step, files), owner=f"step {step_id!r} of {job_name}")
-    except OutputError as error:
-        raise OutputError(error.message, hint="Give each file as --file OUTPUT=PATH.") from None
-    with stdout_on_stderr():
-        quality_gate = project.gate(runner, proves=False)
-        work = Work(
-            "try", job.name, "try", step, outputs, notes=notes, reviewers=quality_gate.reviewers(job.name, step)
-        )
-        judgement = anyio.run(_judge, quality_gate, work, project.workspace)
-    say_notices(project.notices())
+        step_gate = StepGate(Project(root), job_name, step_id)
+        try:
+            outputs = step_gate.on_disk(step_gate.named(files))
+        except OutputError as error:
+            raise OutputError(error.message, hint="Give each file as --file OUTPUT=PATH.") from None
+        judgement = anyio.run(_judgement, step_gate.judged(outputs, "try", runner=runner, notes=notes))
+    say_notices(step_gate.notices())
     passed = _has_passed(judgement)
     if as_json:
         reviews = [*map(_facts, judgement.outcomes), *map(_handed_back_facts, judgement.handed_back)]
@@ -155,119 +143,15 @@ def try_gate(
     return 0 if passed else 1
 
 
-@gate.command()
-@click.argument("job_name", metavar="JOB")
-@click.argument("step_id", metavar="STEP")
-@click.option("--file", "files", multiple=True, metavar="[OUTPUT=]PATH", help="A file of the work; can be repeated.")
-@click.option(
-    "--mutants", type=click.IntRange(0, 1000), default=0, help="Count how many of so many mutants are refused."
-)
-@click.option("--runner", metavar="NAME", help="Review runner (default: quality_gate.runner, else self).")
-@path_option
-@json_option
-def prove(
-    job_name: str, step_id: str, files: tuple[str, ...], mutants: int, runner: str | None, root: str, as_json: bool
-) -> int:
-    """Try whether the gates of a step refuse work that is broken; the project stays as it is.
-
-    Without files, the outputs and inputs of the newest completed session. Exits with 0 if every gate is proved, 1 if
-    one cannot fail, 4 if one is not provable here, 5 if the work itself is refused or there is none.
-    """
-    from deepwork.cli.gate_prove import nothing_told, prove_work, told
-
-    project = Project(root)
-    try:
-        with stdout_on_stderr():
-            quality_gate = project.gate(runner, proves=False)
-            work = _proved_work(project, quality_gate, job_name, step_id, files)
-            gates, refused = anyio.run(prove_work, quality_gate, project.prover(), work, project.workspace, mutants)
-    except OutputError as error:
-        return nothing_told(error.message, as_json=as_json)
-    say_notices(project.notices())
-    return told(gates, refused, as_json=as_json)
-
-
-def _proved_work(
-    project: Project, quality_gate: QualityGate, job_name: str, step_id: str, files: Sequence[str]
-) -> Work:
-    """Return the work on which gates are tried: these files, or what the newest completed session has reported.
-
-    Raises:
-        UsageError: There is no such job, step or output.
-        OutputError: There is no such work.
-    """
-    from deepwork.cli.gate_prove import newest_work
-
-    try:
-        job = _job(project, job_name)
-        step = _step(job, step_id)
-        named = _outputs(step, files)
-    except (UnknownJob, StateError, OutputError) as error:
-        raise click.UsageError(str(error)) from None
-    session_id, outputs, outputs_by_step = (
-        ("prove", _on_disk(project, step, named, owner=f"step {step_id!r} of {job_name}"), {})
-        if files
-        else newest_work(project, job.name, step_id)
-    )
-    return Work(
-        *(session_id, job.name, "prove", step, outputs),
-        outputs_by_step=outputs_by_step,
-        reviewers=quality_gate.reviewers(job.name, step),
-    )
-
-
-async def _judge(quality_gate: QualityGate, work: Work, workspace: Workspace) -> Judgement:
-    async with Snapshot() as copied:
-        if work.gives_verdicts:
-            for path, _ in work.files:
-                copied.add(path, workspace.output_roots)
-        return await quality_gate.judge(work, copied)
+async def _judgement(judged: AbstractAsyncContextManager[tuple[Judgement, object]]) -> Judgement:
+    async with judged as (judgement, _):
+        return judgement
 
 
 def _has_passed(judgement: Judgement) -> bool:
     if judgement.handed_back or judgement.changed:
         return False
     return all(isinstance(outcome.verdict, Passed) for outcome in judgement.outcomes)
-
-
-def _job(project: Project, job_name: str) -> Job:
-    """Find a job; the hints of its errors name commands, because here a person reads them."""
-    try:
-        return choose_job(project.catalogue, job_name)
-    except UnknownJob as error:
-        raise UnknownJob(
-            error.message, hint="`deepwork jobs list` shows all jobs, `deepwork jobs check` what is wrong with them."
-        ) from None
-
-
-def _on_disk(project: Project, step: Step, outputs: Outputs, *, owner: str) -> Outputs:
-    return check_outputs(outputs, step.outputs, project.workspace, owner=owner).outputs
-
-
-def _step(job: Job, step_id: str) -> Step:
-    steps = {step.id: step for step in job.definition.steps}
-    if step_id not in steps:
-        raise StateError(f"job {job.name!r} has no step {step_id!r}; it has: {', '.join(steps)}")
-    return steps[step_id]
-
-
-def _outputs(step: Step, files: Sequence[str]) -> Outputs:
-    """Sort files by the outputs to which they belong."""
-    paths_of: dict[str, list[str]] = {}
-    for file in files:
-        name, separator, path = file.partition("=")
-        if not separator or name not in step.outputs:
-            if len(step.outputs) != 1:
-                names = ", ".join(step.outputs)
-                raise OutputError(f"{file!r} names no output; give OUTPUT=PATH with one of: {names}")
-            name, path = next(iter(step.outputs)), file
-        paths_of.setdefault(name, []).append(path)
-    outputs: dict[str, str | list[str]] = {}
-    for name, paths in paths_of.items():
-        if step.outputs[name].type == "file" and len(paths) > 1:
-            raise OutputError(f"output {name!r} is one file, but {len(paths)} were given")
-        outputs[name] = paths[0] if step.outputs[name].type == "file" else paths
-    return outputs
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from deepwork.cli.extended import left_out_text
-from deepwork.commands.groups import CommandGroup
+from deepwork.cli.extended import ExtendedGroup
 from deepwork.commands.options import exact_path_option, json_option, path_option
 from deepwork.commands.terminal import Styled, say, say_json, say_notices
 from deepwork.errors import JobLoadError
@@ -17,30 +15,7 @@ from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.project import Project
 
 
-class JobsGroup(CommandGroup):
-    """The core's commands for jobs, and the commands that features add."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List all commands by name."""
-        return sorted({*super().list_commands(ctx), *self._of_features()})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; features are loaded only for a command that the core does not have."""
-        return super().get_command(ctx, cmd_name) or self._of_features().get(cmd_name)
-
-    def cure(self, ctx: click.Context, name: str) -> str:
-        """Name the command that was meant, or the features that are left out: one of them may have it."""
-        from deepwork.cli.plugin_commands import loaded_features
-
-        return super().cure(ctx, name) or left_out_text(loaded_features())
-
-    def _of_features(self) -> Mapping[str, click.Command]:
-        from deepwork.cli.plugin_commands import feature_commands
-
-        return feature_commands("jobs")
-
-
-@click.group(cls=JobsGroup, epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
+@click.group(cls=ExtendedGroup, epilog="Example: deepwork jobs check .deepwork/jobs/my_job")
 def jobs() -> None:
     """List, write, check, try and test job files."""
 

@@ -9,7 +9,6 @@ from enum import StrEnum
 from deepwork.errors import ReviewExhausted, RunnerError, RunnerLimited, RunnerUnavailable, ToolError
 from deepwork.gate.gate import Judgement, Outcome
 from deepwork.gate.payload import printable
-from deepwork.gate.proof import notices as proof_notices
 from deepwork.models.replies import PersonComment, WaitsFor
 from deepwork.models.reviews import Limits, NeedsWork, ReviewResult, Waiting
 from deepwork.text import one_line, visible
@@ -155,10 +154,9 @@ def _notices(judgement: Judgement) -> Iterable[str]:
         yield f"Passed before and unchanged, so not reviewed again: {_names(passed)}."
     if failed:
         yield f"Failed before and unchanged, so not reviewed again: {_names(failed)}."
-    proofs = {outcome.evaluation.reviewer.name: outcome.proof for outcome in judgement.outcomes if outcome.proof}
-    for name, proof in proofs.items():
-        if name not in {outcome.evaluation.reviewer.name for outcome in judgement.broken}:
-            yield from proof_notices(printable(name), proof)
+    told = {outcome.evaluation.reviewer.name: outcome.proven.notice for outcome in judgement.outcomes if outcome.proven}
+    broken = {outcome.evaluation.reviewer.name for outcome in judgement.broken}
+    yield from (notice for name, notice in told.items() if notice and name not in broken)
     if judgement.skipped:
         yield f"Not reviewed, because nothing was submitted for it: {visible(', '.join(judgement.skipped))}."
     if judgement.broken and (judgement.failed or judgement.changed):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -18,7 +19,6 @@ from anyio import to_thread
 from deepwork.errors import (
     BadVerdict,
     DeepWorkError,
-    GateCannotFail,
     ProgramFlood,
     ProgramMissing,
     ProgramTimeout,
@@ -26,15 +26,12 @@ from deepwork.errors import (
     RunnerTimeout,
     RunnerUnavailable,
 )
-from deepwork.gate.counterfactuals import Broken
 from deepwork.gate.findings import JudgedFiles
-from deepwork.gate.fingerprints import Fingerprints
+from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
 from deepwork.gate.keeping import Keeper
 from deepwork.gate.payload import Payload
 from deepwork.gate.progress import ReviewProgress
-from deepwork.gate.proof import ONLY_USER, Proof, ProofResult, Prover, budget_of
-from deepwork.gate.snapshot import Snapshot, copy_name
-from deepwork.gate.trials import Trials, keep_refused
+from deepwork.gate.snapshot import Copies, Snapshot, copy_name, listed_copies
 from deepwork.gate.verdicts import checked
 from deepwork.gate.work import (
     Evaluation,
@@ -50,6 +47,7 @@ from deepwork.models.jobs import Step, UserInput
 from deepwork.models.outputs import ListedFile, files_of
 from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict, Waiting
 from deepwork.paths.workspace import Workspace
+from deepwork.ports.proofs import Proven, Prover, Trial
 from deepwork.ports.review_runner import ReviewRunner
 
 # The verdict that holds for an evaluation already, if there is one.
@@ -71,7 +69,7 @@ class Outcome:
     error: RunnerError | None = None
     seconds: float = 0.0
     reused: bool = False
-    proof: Proof | None = None
+    proven: Proven | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +138,7 @@ class QualityGate:
         concurrency: How many external reviews run at once.
         untrusted: Returns the labels of settings that have no effect without trust, to explain a missing verdict.
         prover: Has repeatable gates refuse broken work before their pass counts; None proves nothing.
+        holds: Whether a gate that passes broken work gives no verdict, instead of a notice.
         keeper: Keeps what is reported of steps that people review; None keeps nothing.
     """
 
@@ -156,6 +155,7 @@ class QualityGate:
         concurrency: int = 4,
         untrusted: Callable[[], Iterable[str]] = tuple,
         prover: Prover | None = None,
+        holds: bool = False,
         keeper: Keeper | None = None,
     ) -> None:
         self.cli = cli
@@ -168,8 +168,8 @@ class QualityGate:
         self._workspace = workspace
         self._untrusted = untrusted
         self._prover = prover
+        self._holds = holds
         self._slots = anyio.CapacityLimiter(concurrency)
-        self.trials = Trials(self._verdict, workspace.root, self._slots)
 
     def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewers]:
         """Choose who judges each review of a step, one after the other, by its `run_each`."""
@@ -233,6 +233,20 @@ class QualityGate:
         hand_backs = await self._hand_back(work)
         return replace(judgement, handed_back=(*judgement.handed_back, *hand_backs)) if hand_backs else judgement
 
+    @asynccontextmanager
+    async def tried(self, work: Work) -> AsyncIterator[tuple[Judgement, Sequence[Trial]]]:
+        """Have work judged without a session, and yield what came of it, and each reviewer that has judged.
+
+        Raises:
+            OutputError: The files are too large to be judged.
+            StorageError: They cannot be copied.
+        """
+        async with Snapshot() as copied:
+            for path, _ in work.files if work.gives_verdicts else ():
+                copied.add(path, self._workspace.output_roots)
+            judgement = await self.judge(work, copied)
+            yield judgement, [self._trial(work, copied, outcome, ReviewProgress()) for outcome in judgement.outcomes]
+
     async def _judged(
         self, work: Work, copied: Snapshot, known_verdict: KnownVerdict, progress: ReviewProgress
     ) -> Judgement:
@@ -259,11 +273,8 @@ class QualityGate:
                 if not all(outcome.reused for outcome in one):
                     tasks.start_soon(run, one)
         outcomes = [outcome for one in series for outcome in one]
-        if self._prover and all(isinstance(outcome.verdict, Passed) for outcome in outcomes):
+        if self._prover and any(outcome.evaluation.reviewer.repeatable for outcome in outcomes):
             outcomes = await self._proved(self._prover, work, copied, outcomes, progress)
-        elif self._prover:
-            refused = [one.evaluation for one in outcomes if isinstance(one.verdict, NeedsWork) and not one.reused]
-            await to_thread.run_sync(keep_refused, self._prover.kept, work, copied, refused)
         changed = await self._changed(work, copied, outcomes) if progress.total else ()
         return Judgement(
             outcomes=tuple(outcomes),
@@ -308,31 +319,64 @@ class QualityGate:
     async def _proved(
         self, prover: Prover, work: Work, copied: Snapshot, outcomes: Sequence[Outcome], progress: ReviewProgress
     ) -> list[Outcome]:
-        """Have repeatable gates refuse the work, broken, before their passes count."""
-        budget = budget_of(outcome.seconds for outcome in outcomes if outcome.evaluation.reviewer.repeatable)
-        proofs: dict[tuple[str, str], Proof] = {}
-        proved: list[Outcome] = []
-        for outcome in outcomes:
-            evaluation = outcome.evaluation
-            if not evaluation.reviewer.repeatable:
-                proved.append(outcome)
-                continue
-            gate = (evaluation.reviewer.name, evaluation.task.run_each)
-            if gate not in proofs:
-                subject = await self.trials.subject(work, copied, evaluation, outcome.seconds, progress)
-                proofs[gate] = await prover.prove(subject, budget)
-            proof = proofs[gate]
-            outcome = replace(outcome, proof=proof)
-            if proofs[gate].result is ProofResult.CANNOT_FAIL and prover.policy == "hold":
-                error = GateCannotFail(f"its pass says nothing: {proofs[gate].reason}", hint=ONLY_USER)
-                outcome = replace(outcome, verdict=None, error=error, reused=False)
-            proved.append(outcome)
-        return proved
+        """Have repeatable gates refuse the work, broken, before their passes count; tell what they have refused."""
+        repeatable = [outcome for outcome in outcomes if outcome.evaluation.reviewer.repeatable]
+        if not all(isinstance(outcome.verdict, Passed) for outcome in outcomes):
+            refused = [one for one in repeatable if isinstance(one.verdict, NeedsWork) and not one.reused]
+            await prover.refused([self._trial(work, copied, outcome, progress) for outcome in refused])
+            return [*outcomes]
+        proven = iter(await prover.prove([self._trial(work, copied, outcome, progress) for outcome in repeatable]))
+        return [
+            self._with_proof(outcome, next(proven)) if outcome.evaluation.reviewer.repeatable else outcome
+            for outcome in outcomes
+        ]
+
+    def _with_proof(self, outcome: Outcome, proven: Proven) -> Outcome:
+        if self._holds and proven.error:
+            return replace(outcome, proven=proven, verdict=None, error=proven.error, reused=False)
+        return replace(outcome, proven=proven)
+
+    def _trial(self, work: Work, copied: Snapshot, outcome: Outcome, progress: ReviewProgress) -> Trial:
+        """Return a reviewer and its work, to be tried on other contents; `progress` is told of every run."""
+        evaluation, root = outcome.evaluation, self._workspace.root
+        reviewer, task = evaluation.reviewer, evaluation.task
+        name = f"{evaluation.name} by {reviewer.name}, broken on purpose"
+
+        async def key() -> str | None:
+            identity = await reviewer.runner.identity(root)
+            criteria = (task.run_each, sorted(task.criteria.items()), task.guidance)
+            inputs = digests(copied.originals, work.inputs)
+            return digest_of(reviewer.name, identity, criteria, inputs) if identity else None
+
+        async def ask(copies: Path, seconds: float, seen: Path | None) -> Verdict:
+            progress.total += 1
+            progress.begin(name)
+            try:
+                async with reviewer.slots, self._slots:
+                    return await self._verdict(work, Copies(copies), evaluation, seconds=seconds, seen=seen)
+            finally:
+                progress.end(name)
+
+        return Trial(
+            reviewer=reviewer.name,
+            run_each=task.run_each,
+            passed=isinstance(outcome.verdict, Passed),
+            repeatable=reviewer.repeatable,
+            copies=copied.root,
+            files={path: copy_name(path) for path in task.files},
+            project=root if reviewer.judges_project else None,
+            must_fail=reviewer.must_fail,
+            seconds=outcome.seconds,
+            seed=evaluation.subject,
+            place=digest_of(work.session_id, work.step.id, reviewer.name, task.run_each),
+            key=key,
+            ask=ask,
+        )
 
     async def _verdict(
         self,
         work: Work,
-        copied: Snapshot | Broken,
+        copied: Snapshot | Copies,
         evaluation: Evaluation,
         *,
         seconds: float | None = None,
@@ -360,7 +404,7 @@ class QualityGate:
             log.exception("the review runner %r failed: this is a bug of the runner", reviewer.name)
             raise RunnerError(f"the runner failed: {type(error).__name__}: {str(error)[:300]}") from error
 
-    async def _pointed(self, verdict: Verdict, evaluation: Evaluation, copied: Snapshot | Broken) -> Verdict:
+    async def _pointed(self, verdict: Verdict, evaluation: Evaluation, copied: Snapshot | Copies) -> Verdict:
         """Return a verdict with those of its findings that point into the judged files."""
         if isinstance(verdict, HandedBack | Waiting) or not verdict.findings:
             return verdict
@@ -373,7 +417,7 @@ class QualityGate:
         return replace(verdict, findings=await to_thread.run_sync(judged.pointed, verdict.findings))
 
     def _request(
-        self, work: Work, question: Question, seconds: float, copied: Snapshot | Broken | None = None
+        self, work: Work, question: Question, seconds: float, copied: Snapshot | Copies | None = None
     ) -> ReviewRequest:
         """Put a question into the words that a runner reads: without copies, about the files as they lie."""
         reviewer, tasks, files = question
@@ -382,7 +426,7 @@ class QualityGate:
         roots = self._workspace.output_roots
         if copied:
             roots = (copied.root,)
-            files, inputs = copied.listed(files), copied.listed(inputs)
+            files, inputs = listed_copies(files), listed_copies(inputs)
             tasks = tuple(replace(task, files=tuple(map(copy_name, task.files))) for task in tasks)
         payload = Payload(roots, reviewer.max_inline_files, nonce)
         text = payload.text(files, inputs)

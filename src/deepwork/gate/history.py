@@ -21,7 +21,6 @@ from deepwork.models.history import (
     HistoryEntry,
     NoVerdict,
     PersonAsked,
-    Proof,
     Skipped,
     Verdict,
 )
@@ -63,12 +62,8 @@ def question(judgement: Judgement, work: str) -> PersonAsked:
     return PersonAsked(reference=first.reference, text=first.text, work=work, reviews=reviews)
 
 
-def _proof(outcome: Outcome) -> dict[str, Proof]:
-    if outcome.proof is None:
-        return {}
-    grade = {"grade": str(outcome.proof.grade)} if outcome.proof.grade else {}
-    reason = {"reason": outcome.proof.reason} if outcome.proof.reason else {}
-    return {"proof": Proof(result=str(outcome.proof.result), **grade, **reason)}
+def _proof(outcome: Outcome) -> dict[str, Any]:
+    return {"proof": outcome.proven.proof} if outcome.proven else {}
 
 
 def _verdict(outcome: Outcome, judgement: Judgement) -> Verdict:

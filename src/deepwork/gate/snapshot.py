@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from io import BufferedWriter
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import anyio
 from anyio import to_thread
@@ -111,10 +111,6 @@ class Snapshot:
         self.originals[path] = original
         return original
 
-    def listed(self, files: Iterable[ListedFile]) -> list[ListedFile]:
-        """Return files by the paths of their copies."""
-        return [ListedFile(copy_name(path), output) for path, output in files]
-
     def changed(self, roots: Sequence[Path]) -> list[str]:
         """Return the paths of files that are not what they were when they were copied, or whose copies are not."""
         changed = {*changed_files(self.originals, take_fingerprints(self.originals, roots))}
@@ -129,6 +125,17 @@ class Snapshot:
             file.write(chunk)
         except OSError as error:  # otherwise it would pass for one of the file that is read
             raise _not_copied(error) from error
+
+
+class Copies(NamedTuple):
+    """Other copies of the judged files, below this folder as in a snapshot."""
+
+    root: Path
+
+
+def listed_copies(files: Iterable[ListedFile]) -> list[ListedFile]:
+    """Return files by the paths of their copies."""
+    return [ListedFile(copy_name(path), output) for path, output in files]
 
 
 def copy_name(path: str) -> str:

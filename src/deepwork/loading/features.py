@@ -8,6 +8,7 @@ FEATURES = {
     "memory_store": "deepwork.builtin.memory_store",
     "local_jobs": "deepwork.builtin.local_jobs",
     "reviewers": "deepwork.builtin.reviewers.plugin",
+    "proofs": "deepwork.builtin.proofs",
     "workflow_tools": "deepwork.builtin.workflow_tools.plugin",
     "authoring": "deepwork.builtin.authoring",
     "http": "deepwork.builtin.http.plugin",

@@ -136,6 +136,12 @@ class PluginManager:
         blocked = [status for status in self.statuses if status.status == "blocked" and status.plugin.builtin]
         return [*self.failures, *blocked]
 
+    @property
+    def left_out_text(self) -> str:
+        """The same, for the end of an error about something that is missing."""
+        plugins = ", ".join(str(status.plugin) for status in self.left_out)
+        return f"; left out: {plugins}" if plugins else ""
+
     def _gather(
         self, hook: str, kind: type[ItemT], context: ContextOf | None, arguments: dict[str, Any]
     ) -> Answers[ItemT]:

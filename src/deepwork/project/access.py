@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deepwork.ports.records import AgentMail, ReviewRunnerSpec
     from deepwork.project.config import Config
     from deepwork.project.heads import FileHeads, StoreHeads
+    from deepwork.project.step_gate import StepGate
     from deepwork.sessions.manager import StateManager
 
 SectionT = TypeVar("SectionT", bound="Section")
@@ -41,11 +42,14 @@ class OpenedProject(Protocol):
     def review_runners(self) -> Answers[ReviewRunnerSpec]: ...
     @property
     def catalogue(self) -> Catalogue: ...
-    def gate(self, *, workspace: Workspace | None = None) -> QualityGate: ...
+    def gate(
+        self, runner: str | None = None, *, workspace: Workspace | None = None, proves: bool = True
+    ) -> QualityGate: ...
     def sessions(self) -> StateManager: ...
     def interventions(self) -> Interventions: ...
     def pieces(self) -> Pieces: ...
     def upgraded(self, session: Session) -> Session: ...
+    def notices(self) -> list[str]: ...
     def untrusted(self) -> list[str]: ...
     async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]: ...
     def weak_gates(self) -> Mapping[str, str]: ...
@@ -160,6 +164,17 @@ class Project:
             PluginError: No plugin offers a reviewer that the configuration names.
         """
         return self._open().gate(workspace=workspace)
+
+    def step_gate(self, job_name: str, step_id: str) -> StepGate:
+        """Return the reviews of one step, to be held on files without a session.
+
+        Raises:
+            UnknownJob: There is no such job.
+            StateError: The job has no such step.
+        """
+        from deepwork.project.step_gate import StepGate
+
+        return StepGate(self._open(), job_name, step_id)
 
     def review_commands(self) -> list[str]:
         """Return the names of the programs that the configuration has review."""

@@ -24,8 +24,10 @@ from deepwork.text import json_type, visible
 
 ProofPolicy = Literal["off", "warn", "hold"]
 PROOFS: tuple[ProofPolicy, ...] = get_args(ProofPolicy)
-# The runner that asks a person.
+# The runner that hands reviews back to the agent, the one that asks a person, and the feature with the first.
+SELF_REVIEW = "self"
 PERSON = "person"
+REVIEWERS = "reviewers"
 OUTPUT_ROOTS = "DEEPWORK_ALLOWED_OUTPUT_ROOTS"
 
 
@@ -75,7 +77,7 @@ def _runner_or_runners(value: Any) -> Any:
             )
     if len({*names}) < len(names):
         raise ValueError("names a runner more than once")
-    if PERSON in names and (names[-1] != PERSON or "self" in names):
+    if PERSON in names and (names[-1] != PERSON or SELF_REVIEW in names):
         raise ValueError(
             "has a person before others, or beside self: a person comes last, so that nobody reads what another "
             "reviewer refuses, and what is handed back to the agent would pass without them"

@@ -56,6 +56,7 @@ def list_offers(project: Project) -> Offers:
         *project.review_runners.failures,
         *project.checks.failures,
         *project.agent_mail.failures,
+        *project.provers.failures,
         *project.agents.failures,
         *project.inbox_sources.failures,
     ]

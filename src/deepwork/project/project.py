@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepwork.errors import ConfigError, PathRefused, RunnerUnavailable, UnknownName
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.loading.discovery import Candidate, in_folder, installed
-from deepwork.loading.faults import GuardedSource, guarded_runner, guarded_store
+from deepwork.loading.faults import GuardedSource, guarded_store
 from deepwork.loading.manager import Answers, PluginManager, Provided
 from deepwork.loading.selection import by_name, choose, choose_tool_sets
 from deepwork.models.config import seconds_of
@@ -22,6 +22,7 @@ from deepwork.ports.agent import NAME_VARIABLE, AgentSpec
 from deepwork.ports.context import PluginContext, TrustedCommand
 from deepwork.ports.inbox import InboxSource
 from deepwork.ports.job_source import JobSource
+from deepwork.ports.proofs import Prover
 from deepwork.ports.records import (
     AgentMail,
     Check,
@@ -33,7 +34,7 @@ from deepwork.ports.records import (
     UnlistedTool,
 )
 from deepwork.project.access import Project as ProjectAccess
-from deepwork.project.config import Config, load_config, resolve_root
+from deepwork.project.config import REVIEWERS, SELF_REVIEW, Config, load_config, resolve_root
 from deepwork.project.contexts import contexts
 from deepwork.project.settings import setting_label
 from deepwork.project.shared import SharedObjects
@@ -47,14 +48,9 @@ if TYPE_CHECKING:
     from deepwork.engine.pieces import Pieces
     from deepwork.gate.gate import QualityGate
     from deepwork.gate.keeping import Keeper
-    from deepwork.gate.proof import Prover
-    from deepwork.gate.work import Routing
     from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
-
-SELF_REVIEW = "self"
-REVIEWERS = "reviewers"
 
 
 def load_plugins(
@@ -208,6 +204,10 @@ class Project:
         return self.plugins.ask("deepwork_unlisted_tools", UnlistedTool, self._contexts, project=self.access)
 
     @cached_property
+    def provers(self) -> Answers[Prover]:
+        return self.plugins.ask("deepwork_provers", Prover, self._contexts)  # type: ignore[type-abstract]  # only isinstance
+
+    @cached_property
     def agents(self) -> Answers[AgentSpec]:
         return self.plugins.ask("deepwork_agents", AgentSpec, self._contexts)
 
@@ -287,7 +287,7 @@ class Project:
         chosen, self.store_reason = (name, "--state-store") if name else self._configured_store(provided)
         if self.store_reason == "default" and chosen not in stores:
             raise UnknownName(
-                f"no store: choose state.store; available: {', '.join(stores) or 'none'}{self.left_out()}",
+                f"no store: choose state.store; available: {', '.join(stores) or 'none'}{self.plugins.left_out_text}",
                 hint="Set state.store in .deepwork/config.yml, or give --state-store.",
             )
         return guarded_store(provided(chosen).item, provided(chosen).by)
@@ -320,20 +320,22 @@ class Project:
         `workspace` is where the work lies that is judged, if it is not in the project.
         """
         from deepwork.gate.gate import QualityGate
+        from deepwork.project.routing import routing
 
         section = self.config.quality_gate
-        routing = self._routing(runner or section.runner or SELF_REVIEW)
-        default = routing.default
+        chosen = routing(runner or section.runner or SELF_REVIEW, section, self.review_runners, self.plugins)
+        default = chosen.default
         return QualityGate(
             cli=None if default.name == SELF_REVIEW else default.runner,
             max_inline_files=default.max_inline_files,
-            routing=routing,
+            routing=chosen,
             workspace=workspace or self.workspace,
             timeout=timeout or section.timeout,
             max_attempts=max_attempts or section.max_attempts,
             concurrency=section.concurrency,
             untrusted=lambda: self.trust.refusals,
-            prover=self.prover() if proves and workspace is None and section.prove != "off" else None,
+            prover=self._prover() if proves and workspace is None else None,
+            holds=section.prove == "hold",
             keeper=self.keeper() if workspace is None else None,
         )
 
@@ -345,56 +347,29 @@ class Project:
         contents = Contents(user_state_dir(os.environ), self.workspace.root)
         return Keeper(contents, always=self.config.quality_gate.keep)
 
-    def prover(self) -> Prover:
-        """Return who tries gates on broken work."""
-        from deepwork.gate.proof import Prover
-        from deepwork.project.committed import committed
+    def _prover(self) -> Prover | None:
+        """Return what tries gates on broken work, if the configuration wants that and a plugin offers it.
 
-        root = self.workspace.root
-        policy = self.config.quality_gate.prove or "warn"
-        return Prover(policy, root, user_state_dir(os.environ), partial(committed, root))
+        Raises:
+            ConfigError: The configuration lets nothing pass that is not tried, and no plugin offers to try it.
+        """
+        section = self.config.quality_gate
+        if section.prove == "off":
+            return None
+        provers = by_name("prover", self.provers.demand(), lambda _: "quality_gate.prove")
+        if not provers and section.prove == "hold":
+            raise ConfigError(
+                f"quality_gate.prove is hold{' (a strict gate holds)' * section.strict}, and no plugin tries gates on "
+                f"broken work{self.plugins.left_out_text}",
+                hint="Load it again, or set quality_gate.prove to warn or off in your own config.yml.",
+            )
+        return next((provided.item for provided in provers.values()), None)
 
     def weak_gates(self) -> dict[str, str]:
         """Return the configured gates that were seen to pass broken work, and what they passed."""
         section = self.config.quality_gate
-        if not section.enabled or section.prove == "off":
-            return {}
-        return {name: reason for name, reason in self.prover().kept.weak().items() if name in section.commands}
-
-    def _routing(self, name: str) -> Routing:
-        """Return which runner judges which reviews: the named one all that the configuration routes to no other."""
-        from deepwork.gate.work import Reviewer, Route, Routing, missing_reviewer
-
-        commands = [command.name for command in self._contexts(REVIEWERS).review_commands]
-        _check_command_names(commands, self.review_runners.items)
-        specs = by_name("review runner", self.review_runners.demand(), lambda spec: spec.name)
-        reviewers: dict[str, Reviewer] = {}
-
-        def reviewer(name: str, option: str) -> Reviewer:
-            if name not in reviewers:
-                provided = choose("review runner", name, specs, option=option, left_out=self.plugins.left_out)
-                reviewers[name] = Reviewer.of(guarded_runner(provided.item, provided.by))
-            return reviewers[name]
-
-        if name == SELF_REVIEW and name not in specs:
-            default = missing_reviewer(name, self.left_out())
-        else:
-            default = reviewer(name, "--external-runner or quality_gate.runner")
-        routes = [
-            Route(
-                tuple(reviewer(name, "quality_gate.runners") for name in route.runners),
-                route.job,
-                route.step,
-                route.review,
-            )
-            for route in self.config.quality_gate.runners
-        ]
-        return Routing(default, routes)
-
-    def left_out(self) -> str:
-        """Name the features and plugins that were not loaded, for the error of something that is missing."""
-        plugins = ", ".join(str(status.plugin) for status in self.plugins.left_out)
-        return f"; left out: {plugins}" if plugins else ""
+        prover = self._prover() if section.enabled else None
+        return {name: why for name, why in prover.weak().items() if name in section.commands} if prover else {}
 
     def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:
         """Make the engine on the jobs and the store of this project."""
@@ -479,22 +454,3 @@ class Project:
 def _store_of(config: Config) -> str | None:
     """Return the state store that a file names, if it names one."""
     return config.state.store if "store" in config.state.model_fields_set else None
-
-
-def _check_command_names(commands: Iterable[str], runners: Iterable[Provided[ReviewRunnerSpec]]) -> None:
-    """Refuse a command of the configuration that has the name of a plugin's runner: renaming it is the only cure.
-
-    Raises:
-        ConfigError: There is one.
-    """
-    owners: dict[str, list[Candidate]] = {}
-    for runner in runners:
-        owners.setdefault(runner.item.name, []).append(runner.by)
-    for name in commands:
-        plugins = owners.get(name, [])
-        if len(plugins) > 1:
-            owner = next((plugin for plugin in plugins if plugin.name != REVIEWERS), plugins[0])
-            raise ConfigError(
-                f"quality_gate.commands.{name}: this name is taken by the runner of {owner}",
-                hint="Give the command another name.",
-            )

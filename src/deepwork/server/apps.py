@@ -54,7 +54,7 @@ def serve_apps(
     project.plugins.demand()
     serve = next((spec.serve_apps for spec in transports_of(project.plugins).values() if spec.serve_apps), None)
     if serve is None:
-        raise UnknownName(f"no transport serves the applications of plugins{project.left_out()}")
+        raise UnknownName(f"no transport serves the applications of plugins{project.plugins.left_out_text}")
     engine = _engine(project, state_store)
     serve(
         served_apps(project, engine),

@@ -22,7 +22,8 @@ from deepwork.loading.manager import PluginManager, Provided
 from deepwork.loading.selection import by_name, check_unlisted, named_tools
 from deepwork.paths.paths import resolve_inside
 from deepwork.ports.records import ToolSet
-from deepwork.project.project import SELF_REVIEW, Project
+from deepwork.project.config import SELF_REVIEW
+from deepwork.project.project import Project
 from deepwork.project.shared import SharedObjects
 from deepwork.server.completions import add_completions
 from deepwork.server.instructions import NO_REVIEWER, STRICT, join_instructions

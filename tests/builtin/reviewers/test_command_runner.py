@@ -10,7 +10,6 @@ import pytest
 
 from deepwork.api import NeedsWork, Passed
 from deepwork.errors import ConfigError, UnknownName
-from deepwork.paths.user_folders import user_config_file
 from deepwork.programs.processes import ENVIRONMENT
 from deepwork.testing import output, review, step
 
@@ -28,20 +27,6 @@ results = [{"criterion": name, "passed": good} for name in asked["criteria"]]
 usage = {"model": "grep", "input_tokens": 3, "cost_usd": 0}
 print(json.dumps({"passed": good, "feedback": "" if good else "Do it", "criteria_results": results, "usage": usage}))
 """
-
-
-@pytest.fixture
-def user_config(monkeypatch, tmp_path):
-    """Write the user's own configuration, which needs no trust."""
-
-    def write(**gate):
-        import os
-
-        file = user_config_file(os.environ)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"quality_gate": gate}))
-
-    return write
 
 
 @pytest.fixture

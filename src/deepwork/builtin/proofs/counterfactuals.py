@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from deepwork.gate.mutants import MAX_BYTES, mutants
-from deepwork.gate.snapshot import copy_name
-from deepwork.models.outputs import ListedFile
+from deepwork.builtin.proofs.mutants import MAX_BYTES, mutants
 from deepwork.paths.private_folders import private_folder
+from deepwork.ports.proofs import Trial
 
 # What stands for a file that is not there.
 Content = bytes | None
@@ -119,23 +118,17 @@ class Broken:
     root: Path
     changes: Path
 
-    def listed(self, files: Iterable[ListedFile]) -> list[ListedFile]:
-        """Return files by the paths of their copies."""
-        return [ListedFile(copy_name(path), output) for path, output in files]
-
 
 @contextmanager
-def written(
-    counterfactual: Counterfactual, copies: Path, paths: Sequence[str], *, number: int, project: Path | None
-) -> Iterator[Broken]:
+def written(counterfactual: Counterfactual, trial: Trial, number: int) -> Iterator[Broken]:
     """Write a counterfactual to a private folder, which is removed with the block.
+
+    Where the reviewer works in the project, the files are changed there, for its eyes alone.
 
     Args:
         counterfactual: What is broken.
-        copies: The honest copies.
-        paths: All judged files.
+        trial: The reviewer and the honest work.
         number: Different for each of one proof: so are the times of its files, in whole seconds.
-        project: The project if the reviewer works there: then the files are changed there, for its eyes alone.
 
     Raises:
         OSError: It cannot be written.
@@ -143,27 +136,27 @@ def written(
     with private_folder() as folder:
         root, files = folder / "copy", folder / "files"
         (folder / "mount").mkdir(mode=0o700)
-        shutil.copytree(copies, root, symlinks=True)
+        shutil.copytree(trial.copies, root, symlinks=True)
         files.mkdir(mode=0o700)
         absent: list[str] = []
-        for path in paths:
-            copy = root / copy_name(path)
+        for path, name in trial.files.items():
+            copy = root / name
             content = counterfactual.contents.get(path, b"") if path in counterfactual.contents else _read(copy)
-            is_seen = project is not None and not os.path.isabs(path)
+            is_seen = trial.project is not None and not os.path.isabs(path)
             if content is None:
                 copy.unlink(missing_ok=True)
                 absent += [path] if is_seen else []
                 continue
-            _write(copy, content, _moment(copies / copy_name(path), number))
-            if project and is_seen:
-                _write(files / path, content, _moment(project / path, number))
+            _write(copy, content, _moment(trial.copies / name, number))
+            if trial.project and is_seen:
+                _write(files / path, content, _moment(trial.project / path, number))
         (folder / "missing").write_bytes(b"\n".join(map(os.fsencode, absent)))
         yield Broken(root, folder)
 
 
-def contents_of(copies: Path, paths: Iterable[str]) -> dict[str, bytes]:
+def contents_of(trial: Trial) -> dict[str, bytes]:
     """Return what the copies of judged files hold, for mutants; of large files nothing."""
-    found = {path: copies / copy_name(path) for path in paths}
+    found = {path: trial.copies / name for path, name in trial.files.items()}
     return {
         path: (_read(file) or b"") if file.is_file() and file.stat().st_size <= MAX_BYTES else b""
         for path, file in found.items()

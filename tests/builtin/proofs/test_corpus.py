@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def load(name, path):
@@ -20,8 +20,8 @@ def load(name, path):
     return module
 
 
-CORPUS = load("corpus_kinds", "tests/gate/corpus/kinds.py")
-INSTANCES = load("corpus_instances", "tests/gate/corpus/instances.py")
+CORPUS = load("corpus_kinds", "tests/builtin/proofs/corpus/kinds.py")
+INSTANCES = load("corpus_instances", "tests/builtin/proofs/corpus/instances.py")
 KINDS = {kind.name: kind for kind in (*CORPUS.VACUOUS, *CORPUS.HONEST)}
 
 

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from deepwork.gate.interval import exact_interval
-from deepwork.gate.javascript import faults
-from deepwork.gate.mutants import mutants
+from deepwork.builtin.proofs.interval import exact_interval
+from deepwork.builtin.proofs.javascript import faults
+from deepwork.builtin.proofs.mutants import mutants
 
 PYTHON = b'''"""A module."""
 

@@ -26,17 +26,15 @@ class KeptProofs:
 
     Args:
         project: The project.
-        state: The folder of the user; None keeps nothing.
+        state: The folder of the user.
     """
 
-    def __init__(self, project: Path, state: Path | None) -> None:
+    def __init__(self, project: Path, state: Path) -> None:
         self._project = project
         self._state = state
 
     def secret(self) -> bytes:
         """Return the user's secret, which is made at first."""
-        if self._state is None:
-            return b""
         with suppress(OSError):
             self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
             with Folder.open(self._state, inside=self._state) as folder:
@@ -49,7 +47,7 @@ class KeptProofs:
 
     def has(self, key: str) -> bool:
         """Return whether this was seen."""
-        return self._state is not None and (self._state / KEPT / key).is_file()
+        return (self._state / KEPT / key).is_file()
 
     def add(self, key: str) -> None:
         """Remember that this was seen; what was seen longest ago is forgotten."""
@@ -104,8 +102,6 @@ class KeptProofs:
             return {}
 
     def _write(self, name: str, file: str, content: bytes) -> None:
-        if self._state is None:
-            return
         with suppress(OSError, ValueError):
             path = self._state / name
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -113,16 +109,12 @@ class KeptProofs:
                 folder.replace(file, content, synced=False)
 
     def _read(self, name: str, file: str) -> object:
-        if self._state is None:
-            return None
         try:
             return json.loads((self._state / name / file).read_bytes())
         except (OSError, ValueError, RecursionError):
             return None
 
     def _by_age(self, name: str) -> list[Path]:
-        if self._state is None:
-            return []
         with suppress(OSError):
             return sorted((self._state / name).glob("[0-9a-f]*"), key=lambda file: file.stat().st_mtime)
         return []

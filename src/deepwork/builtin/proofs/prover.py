@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
-from deepwork.errors import PathRefused, RunnerError, RunnerTimeout
-from deepwork.gate.counterfactuals import CONTROL, Counterfactual, mutations, refused, series
-from deepwork.gate.fingerprints import digest_of
-from deepwork.gate.kept import KeptProofs
-from deepwork.gate.red import doubt
-from deepwork.models.reviews import NeedsWork, Passed, Verdict
-from deepwork.paths.paths import read_regular
+from deepwork.api import NeedsWork, Passed, PathRefused, RunnerError, RunnerTimeout, Verdict, history, read_regular
+from deepwork.builtin.proofs.committed import committed
+from deepwork.builtin.proofs.counterfactuals import (
+    CONTROL,
+    Counterfactual,
+    contents_of,
+    mutations,
+    refused,
+    series,
+    written,
+)
+from deepwork.builtin.proofs.kept import KeptProofs
+from deepwork.builtin.proofs.red import doubt
+from deepwork.errors import GateCannotFail, MountsRefused
+from deepwork.paths.user_folders import user_state_dir
+from deepwork.ports.proofs import Proven, Prover, Trial
+from deepwork.text import visible
 
 MAX_TRIES = 3
 MIN_SECONDS = 60.0
 MAX_SAMPLE = 16 * 1024 * 1024
 
-Policy = Literal["off", "warn", "hold"]
-POLICIES: tuple[Policy, ...] = ("off", "warn", "hold")
 Committed = Callable[[Sequence[str]], Awaitable[Mapping[str, bytes]]]
 ONLY_USER = "Only the user can fix this gate: tell them."
 
@@ -75,32 +86,44 @@ class Proof:
     reason: str = ""
     tried: tuple[Tried, ...] = ()
 
+    def told(self, gate: str) -> Proven:
+        """Return what the history keeps of it, and what the agent has to know."""
+        known = {"grade": self.grade and str(self.grade), "reason": self.reason}
+        kept = history.Proof(result=str(self.result), **{name: value for name, value in known.items() if value})
+        if self.result is ProofResult.CANNOT_FAIL:
+            why = f"says nothing: {self.reason}"
+            error = GateCannotFail(f"its pass {why}", hint=ONLY_USER)
+            return Proven(proof=kept, notice=f"The pass of {visible(gate)!r} {why}. {ONLY_USER}", error=error)
+        if self.result is ProofResult.NOT_PROVABLE:
+            why = self.reason.removesuffix(".")
+            return Proven(
+                proof=kept, notice=f"It is not proved here that {visible(gate)!r} can refuse this work: {why}."
+            )
+        return Proven(proof=kept)
+
 
 @dataclass(frozen=True)
 class Subject:
-    """The gate and the work on which it is tried.
+    """A gate and the work on which it is tried.
 
     Attributes:
-        gate: The name of the reviewer.
-        files: The judged files and what they hold.
-        samples: What the user says that the gate must refuse, by the path of each.
-        ask: Asks the gate about a counterfactual, for so many seconds; a timeout and a crash are a RunnerError.
-        seconds: How long it took with the honest work.
-        seed: Differs for other work and other gates.
-        place: Where the work of a refused attempt is kept.
-        key: What changes with the gate, its criteria and the inputs; None if nothing tells that.
-        holds: Whether a proof holds while the key stays the same, and not for this attempt alone.
+        trial: The gate, and where the honest work is.
+        files: What the judged files hold, by their paths.
+        samples: The work as the user's samples have it, which the gate must refuse.
+        key: What was proved under it holds as long as it stays the same; None if nothing does.
+        numbers: One for each time that the gate is asked.
     """
 
-    gate: str
+    trial: Trial
     files: Mapping[str, bytes]
-    samples: Sequence[str]
-    ask: Callable[[Counterfactual, float], Awaitable[Verdict]]
-    seconds: float
-    seed: str
-    place: str
+    samples: Sequence[Counterfactual] = ()
     key: str | None = None
-    holds: bool = False
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def holds(self) -> bool:
+        """Whether a proof holds for other sessions: not that of a gate which may see all of the project."""
+        return self.key is not None and self.trial.project is None
 
 
 @dataclass
@@ -115,35 +138,56 @@ class Budget:
         return self.seconds - (time.monotonic() - self._start)
 
 
-class Prover:
-    """Tries gates on broken work.
+class GateProver(Prover):
+    """Tries gates on broken work, of which nothing reaches the project.
 
     Args:
-        policy: What follows if a gate cannot fail: `warn` says so, `hold` lets nothing pass.
         project: The project, in which samples lie.
-        state: The folder of the user in which the secret and kept proofs are; None keeps nothing.
+        state: The folder of the user in which the secret and kept proofs are.
         committed: Returns what files of the project held before the work on them, by their paths.
     """
 
-    def __init__(self, policy: Policy, project: Path, state: Path | None, committed: Committed) -> None:
-        self.policy = policy
+    def __init__(self, project: Path, state: Path, committed: Committed) -> None:
         self._committed = committed
-        self.kept = KeptProofs(project, state)
+        self._kept = KeptProofs(project, state)
         self._project = project
         self._secret: bytes | None = None
+        self._has_mounts = True
 
-    async def prove(self, subject: Subject, budget: Budget) -> Proof:
-        """Ask a gate about broken work until it refuses it, and then about the honest work again."""
-        read: tuple[list[Counterfactual], str] = await to_thread.run_sync(self._samples, subject)
-        samples, problem = read
-        if problem:
-            return Proof(ProofResult.NOT_PROVABLE, reason=problem)
-        if samples and subject.key:
-            contents = sorted((sample.kind, *sample.contents.values()) for sample in samples)
-            subject = replace(subject, key=digest_of(subject.key, contents))
-        if subject.key and subject.holds and await to_thread.run_sync(self.kept.has, subject.key):
+    async def prove(self, trials: Sequence[Trial]) -> list[Proven]:
+        """Ask each gate about broken work, within the time of all."""
+        budget = budget_of(trial.seconds for trial in trials)
+        proofs: dict[tuple[str, str], Proven] = {}
+        for trial in trials:
+            gate = (trial.reviewer, trial.run_each)
+            if gate not in proofs:
+                proofs[gate] = (await self.proof_of(trial, budget)).told(trial.reviewer)
+        return [proofs[trial.reviewer, trial.run_each] for trial in trials]
+
+    async def refused(self, trials: Sequence[Trial]) -> None:
+        """Keep what gates have refused."""
+        for trial in trials:
+            await to_thread.run_sync(self._keep_refused, trial)
+
+    def weak(self) -> dict[str, str]:
+        """Return the gates that cannot fail, and what they have passed."""
+        return self._kept.weak()
+
+    async def proof_of(self, trial: Trial, budget: Budget, *, anew: bool = False) -> Proof:
+        """Ask a gate about broken work until it refuses it, and then about the honest work again.
+
+        Args:
+            trial: The gate.
+            budget: How long it may take.
+            anew: Whether it is asked whatever was proved before.
+        """
+        key = None if anew else await trial.key()
+        subject = await to_thread.run_sync(self._subject, trial, key)
+        if isinstance(subject, Proof):
+            return subject
+        if subject.key and subject.holds and await to_thread.run_sync(self._kept.has, subject.key):
             return Proof(ProofResult.PROVED, Grade.CONTENT, "it was proved before")
-        plan = _in_turn(samples) if samples else await self._series(subject)
+        plan = _in_turn(subject.samples) if subject.samples else await self._series(subject)
         proof = await self._tried(subject, plan, budget)
         await to_thread.run_sync(self._keep, subject, proof)
         return proof
@@ -185,7 +229,7 @@ class Prover:
         try:
             if budget.left <= 0:
                 raise RunnerTimeout("it took too long")
-            verdict = await subject.ask(counterfactual, budget.left)
+            verdict = await self._asked(subject, counterfactual, budget.left)
         except RunnerTimeout:
             return Tried(counterfactual, "none", "it took too long", time.monotonic() - start)
         except RunnerError as error:
@@ -200,15 +244,35 @@ class Prover:
             return Tried(counterfactual, "none", why, seconds)
         return Tried(counterfactual, "red", verdict.feedback.partition("\n")[0][:200], seconds)
 
-    async def mutants_of(self, subject: Subject, count: int, budget: Budget) -> AsyncIterator[Tried]:
+    async def _asked(self, subject: Subject, counterfactual: Counterfactual, seconds: float) -> Verdict:
+        trial = subject.trial
+        folder = written(counterfactual, trial, next(subject.numbers))
+        broken = await to_thread.run_sync(folder.__enter__)
+        try:
+            seen = broken.changes if trial.project or self._has_mounts else None
+            try:
+                return await trial.ask(broken.root, seconds, seen)
+            except RunnerError as error:
+                if trial.project or seen is None or not isinstance(error.__cause__, MountsRefused):
+                    raise
+                # The program is in a copy anyway; the mounts only keep what it writes out of the project.
+                self._has_mounts = False
+                return await trial.ask(broken.root, seconds, None)
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(folder.__exit__, None, None, None)
+
+    async def mutants_of(self, trial: Trial, number: int, budget: Budget) -> AsyncIterator[Tried]:
         """Ask a gate about so many mutants, each with one fault in one file, whatever it says of them."""
-        random = Random(self._seed(f"{subject.seed} one by one"))
+        # The numbers go on after those of the proof.
+        subject = Subject(trial, await to_thread.run_sync(contents_of, trial), numbers=count(MAX_TRIES + 2))
+        random = Random(self._seed(f"{trial.seed} one by one"))
         _, changed_since = await self._before(subject)
         of_file = [mutations({path: content}, random, changed_since) for path, content in subject.files.items()]
-        while of_file and count:
+        while of_file and number:
             one = random.choice(of_file)
             if counterfactual := next(one, None):
-                count -= 1
+                number -= 1
                 yield await self._try(subject, counterfactual, budget)
             else:
                 of_file.remove(one)
@@ -217,44 +281,51 @@ class Prover:
         before, changed_since = await self._before(subject)
 
         def plan() -> Generator[Counterfactual, bool, None]:
-            faults = mutations(subject.files, Random(self._seed(subject.seed)), changed_since)
-            is_known = subject.key is not None and self.kept.has(_refusal(subject.key))
+            faults = mutations(subject.files, Random(self._seed(subject.trial.seed)), changed_since)
+            is_known = subject.key is not None and self._kept.has(_refusal(subject.key))
             return series(subject.files, faults, refused(subject.files, before), is_known=is_known)
 
         return await to_thread.run_sync(plan)
 
     async def _before(self, subject: Subject) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
         """Return what the last refused attempt had, and what the work is compared with to find its change."""
-        before = await to_thread.run_sync(self.kept.refused, subject.place)
+        before = await to_thread.run_sync(self._kept.refused, subject.trial.place)
         return before, before or await self._committed([*subject.files])
 
-    def _samples(self, subject: Subject) -> tuple[list[Counterfactual], str]:
-        """Return the work as the user's samples have it, and why they prove nothing, if so."""
-        if subject.samples and len(subject.files) != 1:
-            return [], f"must_fail stands for one output, and {len(subject.files)} are judged"
-        path = next(iter(subject.files), "")
-        plan: list[Counterfactual] = []
-        for sample in subject.samples[:MAX_TRIES]:
+    def _subject(self, trial: Trial, key: str | None) -> Subject | Proof:
+        """Return a gate with what it is tried on; a proof that is none if the user's samples prove nothing."""
+        files = contents_of(trial)
+        if trial.must_fail and len(files) != 1:
+            why = f"must_fail stands for one output, and {len(files)} are judged"
+            return Proof(ProofResult.NOT_PROVABLE, reason=why)
+        samples: list[Counterfactual] = []
+        for sample in trial.must_fail[:MAX_TRIES]:
             try:
                 content = read_regular(sample, [self._project], limit=MAX_SAMPLE)
             except (OSError, PathRefused):
-                return [], f"must_fail names {sample!r}, which is not there"
-            plan.append(Counterfactual(f"sample: {sample}", {path: content}))
-        return plan, ""
+                return Proof(ProofResult.NOT_PROVABLE, reason=f"must_fail names {sample!r}, which is not there")
+            samples.append(Counterfactual(f"sample: {sample}", dict.fromkeys(files, content)))
+        if samples and key:
+            contents = sorted((sample.kind, *sample.contents.values()) for sample in samples)
+            key = sha256(repr((key, contents)).encode("utf-8", "surrogatepass")).hexdigest()
+        return Subject(trial, files, samples, key)
+
+    def _keep_refused(self, trial: Trial) -> None:
+        self._kept.refuse(trial.place, contents_of(trial))
 
     def _keep(self, subject: Subject, proof: Proof) -> None:
         """Remember what holds for other sessions, and whether the gate cannot fail."""
         if proof.result is ProofResult.NOT_PROVABLE:
             return
-        self.kept.note_weak(subject.gate, proof.reason if proof.result is ProofResult.CANNOT_FAIL else None)
+        self._kept.note_weak(subject.trial.reviewer, proof.reason if proof.result is ProofResult.CANNOT_FAIL else None)
         if proof.result is ProofResult.PROVED and subject.key:
-            self.kept.add(_refusal(subject.key))
+            self._kept.add(_refusal(subject.key))
             if subject.holds and proof.grade is Grade.CONTENT:
-                self.kept.add(subject.key)
+                self._kept.add(subject.key)
 
     def _seed(self, words: str) -> bytes:
         if self._secret is None:
-            self._secret = self.kept.secret()
+            self._secret = self._kept.secret()
         return sha256(self._secret + words.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -265,17 +336,14 @@ def _in_turn(samples: Sequence[Counterfactual]) -> Generator[Counterfactual, boo
 
 def _refusal(key: str) -> str:
     """Return where it is remembered that a gate has refused broken work: that decides what it is asked first."""
-    return digest_of("refuses", key)
+    return sha256(f"refuses {key}".encode()).hexdigest()
+
+
+def prover_of(project: Path) -> GateProver:
+    """Return the prover of a project."""
+    return GateProver(project, user_state_dir(os.environ), partial(committed, project))
 
 
 def budget_of(seconds: Iterable[float]) -> Budget:
     """Return the time for the proofs of a step whose honest runs took so long."""
     return Budget(max(MIN_SECONDS, 2 * sum(seconds)))
-
-
-def notices(gate: str, proof: Proof) -> Iterator[str]:
-    """Yield what the agent has to know of a proof."""
-    if proof.result is ProofResult.CANNOT_FAIL:
-        yield f"The pass of {gate!r} says nothing: {proof.reason}. {ONLY_USER}"
-    elif proof.result is ProofResult.NOT_PROVABLE:
-        yield f"It is not proved here that {gate!r} can refuse this work: {proof.reason.removesuffix('.')}."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from deepwork.gate import javascript
+from deepwork.builtin.proofs import javascript
 
 MAX_BYTES = 4 * 1024 * 1024
 # Of one file; a seed chooses among them.

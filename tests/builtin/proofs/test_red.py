@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deepwork.gate.red import RULES, doubt
+from deepwork.builtin.proofs.red import RULES, doubt
 from deepwork.models.reviews import NeedsWork
 
 
