@@ -187,6 +187,55 @@ async def test_a_flood_delays_neither_older_messages_nor_those_of_other_senders(
 
 
 @pytest.fixture
+async def plan(team, make_task):
+    """A plan of two tasks, of which the second waits for the first, and the server's agent."""
+    agent = await team.agent()
+    _, tasks = await agent.workflow(make_task("first"), make_task("second", "first", required_capabilities=["tests"]))
+    return agent, tasks
+
+
+async def test_an_agent_without_a_task_is_told_once_of_one_that_waits_for_nothing_any_more(hook, people, plan):
+    *_, worker = people
+    agent, tasks = plan
+    assert hook("PostToolUse", tool_name="Bash") == ""  # the first waits for nothing: task_get_available lists it
+    await agent.finish(tasks["first"])
+    text = context_of(hook("PostToolUse", tool_name="Bash"))
+    assert text.startswith(f"[{tasks['second']}] Task 'second' ({tasks['second']}) of plan wf_")
+    assert f"task_claim(task_id={tasks['second']!r}, agent_id={worker!r})" in text
+    assert hook("PostToolUse", tool_name="Bash") == ""
+    assert hook("Stop") == ""
+
+
+async def test_an_agent_that_its_own_call_has_told_of_a_free_task_is_not_told_again(hook, people, plan):
+    *_, worker = people
+    agent, tasks = plan
+    await agent.finish(tasks["first"])
+    reply = await agent.call("task_get_available", agent_id=worker)
+    assert hook("PostToolUse", **called("task_get_available", reply, agent_id=worker)) == ""
+    assert hook("PostToolUse", tool_name="Bash") == ""
+
+
+async def test_whoever_could_not_take_a_free_task_is_not_told_of_it_and_a_coordinator_hands_it_out(
+    team, plan, make_task
+):
+    agent, tasks = plan
+    idle, coordinator = await agent.worker("idle"), await agent.coordinator()
+    busy, unable = await agent.worker("busy"), await agent.worker("unable", capabilities=["docs"])
+    _, others = await agent.workflow(make_task("other"), name="another")
+    await agent.call("task_claim", task_id=others["other"], agent_id=busy)
+    await agent.finish(tasks["first"])
+    late = await agent.worker("late")
+    async with open_context("test", team.project.root) as context:
+        unread = mail.agent_mail(context).unread
+        told = {agent_id: [text.answer for text in await unread(agent_id)] for agent_id in (busy, unable, late)}
+        assert told == {busy: [], unable: [], late: []}
+        assert [text.answer.partition("(")[0] for text in await unread(idle)] == ["task_claim"]
+        assert [text.answer.partition("(")[0] for text in await unread(coordinator)] == ["workflow_next_tasks"]
+        await agent.call("task_claim", task_id=tasks["second"], agent_id=idle)
+        assert await unread(coordinator) == []
+
+
+@pytest.fixture
 def follow(team):
     """Start `deepwork events --for AGENT --follow`, and give what reads its next line."""
     processes = []

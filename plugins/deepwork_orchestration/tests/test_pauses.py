@@ -52,7 +52,7 @@ async def test_whoever_holds_a_task_of_it_hears_of_it_as_long_as_it_lasts(team, 
 
     async def told(agent_id):
         async with open_context("test", team.project.root) as context:
-            return [message.text for message in await mail.agent_mail(context).pauses(agent_id)]
+            return [message.about for message in await mail.agent_mail(context).unread(agent_id) if message.is_pause]
 
     await write(pauses.pause, plan, "the budget is spent")
     [text] = await told(holder)

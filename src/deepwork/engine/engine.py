@@ -398,9 +398,11 @@ class Engine:
     ) -> Target[ResultT]:
         """Find the target session. On failure the error lists sessions to resume."""
         try:
-            return await self.sessions.target(call, session_id, then)
+            target = await self.sessions.target(call, session_id, then)
         except ToolError as error:
             raise await self._replies.no_session(call, error, outputs) from None
+        self.sessions.note_call(call, target.session)
+        return target
 
     async def _parent(self, call: ToolCall, session_id: str | None) -> Session | None:
         """Find the session under which a new one nests; it goes on the stack together with that."""

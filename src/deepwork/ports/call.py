@@ -87,6 +87,7 @@ class ToolCall:
         principal: Who calls: `local`, or the name that a token stands for.
         may_list: Whether the caller may be told which sessions there are; over HTTP only with a token.
         client: The client's program, if it has named itself.
+        id: The client's own id of the call, by which its hooks name it, too; empty if it names none.
         report: Sends what `progress` is called with.
         ask: Puts a question to the person at the client; None where the client does not offer that.
         asks_person: Whether an answer to it counts as that of a person. So it is on stdio, where the user has started
@@ -97,6 +98,7 @@ class ToolCall:
     principal: str = LOCAL
     may_list: bool = True
     client: ClientInfo | None = None
+    id: str = ""
     report: Report = field(default=_report_nothing, repr=False, compare=False)
     ask: Ask | None = field(default=None, repr=False, compare=False)
     asks_person: bool = True

@@ -209,16 +209,19 @@ class AgentMessage:
 
     Attributes:
         id: Which message it is, in letters, digits, `-` and `_`; it is shown, too.
-        text: What its sender wrote. The client shows it quoted, so that no line of it looks like one of ours.
+        text: What its sender wrote. The client shows it quoted, so that no line of it looks like one of ours. A notice
+            of the plugin itself has none; an agent that has read the id in a reply is not told of it.
         about: What the plugin knows of the message, in a line: who has sent it, and how urgent it is. It stands before
             the text, outside of the quotation, so nothing but what the plugin vouches for belongs here.
         answer: How the agent can answer, in a line after the text.
+        is_pause: Whether `about` tells of a pause of its work. That comes first, and sub-agents hear it, too.
     """
 
     id: str
     text: str
     about: str = ""
     answer: str = ""
+    is_pause: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,15 +229,14 @@ class AgentMail:
     """The messages to agents, for the hooks of their clients.
 
     Attributes:
-        unread: Returns the unread messages to an agent, by its id, in the order in which to read them.
+        unread: Returns the unread messages to an agent, by its id, in the order in which to read them; and notices of
+            the plugin itself, each for as long as it is true.
         mark_delivered: Takes the ids of texts that have arrived, those of others among them, which it ignores. Until
             then its messages are unread.
         waits_for_person: True if an agent, by its id, can do nothing before a person acts: it is not reminded of its
             open steps then.
         agent_of: Returns the id of the agent that a client session is from a call of a plugin's tool on; None if the
             call says nothing of it. Without it no client session is known to be an agent.
-        pauses: Returns what an agent has to know of pauses of its work, each as long as it lasts, under an id of its
-            own. It is told as it is, not quoted.
     """
 
     name: str
@@ -242,7 +244,6 @@ class AgentMail:
     mark_delivered: Callable[[Sequence[str]], Awaitable[None]]
     waits_for_person: Callable[[str], Awaitable[bool]] | None = None
     agent_of: Callable[[AgentCall], str | None] | None = None
-    pauses: Callable[[str], Awaitable[Sequence[AgentMessage]]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,8 @@ log = logging.getLogger("deepwork.calls")
 WORKFLOW_TOOLS = ("get_workflows", "start_workflow", "finished_step", "abort_workflow")
 
 _STATE_KEY = "deepwork.connection"
+# Where Claude Code and Codex put their ids of a call, which they hand over to hooks as `tool_use_id`.
+_CALL_IDS = ("claudecode/toolUseId", "callId")
 # The SDK's error for a request before the handshake.
 _BEFORE_HANDSHAKE = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
 
@@ -58,6 +60,7 @@ class CallMiddleware(Middleware):
             principal=who.principal,
             may_list=who.may_list,
             client=_client(caller),
+            id=_call_id(caller),
             report=_reporter(caller),
             ask=asker(caller),
             asks_person=not is_http,
@@ -185,6 +188,11 @@ def _client(context: Context | None) -> ClientInfo | None:
         return None
     params = context.request_context.session.client_params
     return ClientInfo(params.client_info.name, params.client_info.version) if params else None
+
+
+def _call_id(context: Context | None) -> str:
+    meta: Mapping[str, Any] = (context.request_context.meta if context and context.request_context else None) or {}
+    return next((meta[name] for name in _CALL_IDS if isinstance(meta.get(name), str)), "")
 
 
 async def _tools(context: Context | None) -> Any:

@@ -28,6 +28,8 @@ from deepwork.text import one_line
 
 # Each lost race means that another writer got through, so a call that loses this often is stuck elsewhere.
 MAX_RACES = 20
+# The hook of a call comes right after it, so few calls have to be remembered.
+MAX_CALLS = 1_000
 
 ResultT = TypeVar("ResultT")
 Change = Callable[[Session], Session]
@@ -68,6 +70,7 @@ class StateManager:
         self._store: StateStore | None = None
         self._connections: WeakKeyDictionary[Connection, ConnectionState] = WeakKeyDictionary()
         self._workers = Workers()
+        self._sessions_of_calls: dict[str, str] = {}
         self._work = WorkQueue("deepwork-calls")
 
     @property
@@ -220,6 +223,17 @@ class StateManager:
         if target and target.session.session_id == stack[-1].session_id:
             return target
         return await self.target(call, stack[-1].session_id, then)  # a call beside this one has changed the stack
+
+    def note_call(self, call: ToolCall, session: Session) -> None:
+        """Remember which session a call was about, under the client's id of the call."""
+        while len(self._sessions_of_calls) >= MAX_CALLS:
+            self._sessions_of_calls.pop(next(iter(self._sessions_of_calls)))
+        if call.id:
+            self._sessions_of_calls[call.id] = session.session_id
+
+    def session_of(self, call_id: str) -> str | None:
+        """Return which session one of the last calls to this process was about; None if that is not known."""
+        return self._sessions_of_calls.get(call_id)
 
     # The stack
 

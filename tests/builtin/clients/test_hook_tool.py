@@ -9,10 +9,10 @@ import uuid
 import pytest
 
 from deepwork import hookimpl
-from deepwork.api import ToolSet, ToolSpec, project_at
+from deepwork.api import NeedsWork, ReviewRunnerSpec, ToolSet, ToolSpec, project_at
 from deepwork.errors import NameClash
 from deepwork.ports.inbox import Answerer
-from deepwork.testing import Refused, review, step
+from deepwork.testing import Refused, ScriptedRunner, review, step
 
 pytestmark = pytest.mark.anyio
 
@@ -160,6 +160,34 @@ async def test_what_a_reply_has_told_is_not_told_again(agent, person):
     assert "Leave the migrations alone" in reply["feedback"]
     assert told == ""
     assert await window.breathe() == ""
+
+
+class Judge:
+    @hookimpl
+    def deepwork_review_runners(self):
+        yield ReviewRunnerSpec(name="judge", create=lambda: ScriptedRunner([NeedsWork("Not yet")]), max_inline_files=5)
+
+
+@pytest.mark.parametrize("client", ["claudecode/toolUseId", "callId"], ids=["Claude Code", "Codex"])
+async def test_a_call_that_names_no_session_is_joined_to_it_by_the_id_of_the_call(project, person, monkeypatch, client):
+    """As after /clear: the client has a new session, and the server still has the old stack."""
+    monkeypatch.setattr("deepwork.builtin.clients.news.RESULT_SECONDS", 0)
+    project.write_job(steps=[step("a", reviews=[review()]), step("b")])
+    project.write("a.md")
+    async with project.agent(extra_plugins={"judge": Judge()}, external_runner="judge") as agent:
+        before, after, stranger = Window(agent), Window(agent), Window(agent)
+        session_id = await before.start()
+        arguments = {"outputs": {"a.md": "a.md"}}
+        reply = await agent.client.call_tool("finished_step", arguments, meta={client: "call-1"})
+        assert reply.structured_content["status"] == "needs_work"
+        response = json.dumps(reply.structured_content)
+        assert session_id not in response
+        assert await after.breathe(TOOL + "finished_step", call="call-1", response=response) == ""
+        assert await stranger.breathe(TOOL + "finished_step", call="call-2", response=response) == ""
+        assert await after.breathe() == ""
+        await person("say", session_id, "Leave the migrations alone")
+        assert "| Leave the migrations alone" in await after.breathe()
+        assert await stranger.breathe() == ""
 
 
 async def test_one_that_goes_on_with_a_session_hears_nothing_of_steps_that_are_done(agent, person):

@@ -6,11 +6,12 @@ because every call first ends the claims whose lease has run out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 from deepwork.api import ToolCall
-from deepwork_orchestration import checkpoints, pauses
+from deepwork_orchestration import checkpoints, dependencies, pauses
 from deepwork_orchestration.agents import REVIVE, actor, check_online, note_call, renew_leases
 from deepwork_orchestration.arguments import Fence, Id, Limit, Text
 from deepwork_orchestration.database import CLAIMED, PlanDatabase, Request
@@ -24,6 +25,9 @@ from deepwork_orchestration.transaction import PlanTransaction
 from deepwork_orchestration.workspace_folders import folder_of_claim
 from deepwork_sql import LeaseLost, leases
 
+# So many free tasks are looked at together.
+SEEN = 100
+
 # The columns of a task without a holder.
 UNCLAIMED: Mapped = {"assigned_agent_id": None, "claimed_at": None, "claimed_by": None, "fence": None}
 
@@ -33,7 +37,7 @@ _SHORT_TASK = columns(Task, absent=("description", "plan", "context", "outcome",
 _HELD_BY = sql(f"SELECT {_SHORT_TASK} {_TASKS} WHERE assigned_agent_id = :agent_id ORDER BY claimed_at, fence, number")
 _HOLDERS = sql(f"SELECT DISTINCT assigned_agent_id {_TASKS} WHERE assigned_agent_id IS NOT NULL")
 _AVAILABLE = (
-    f"SELECT id, required_capabilities, {size(Task)} AS size {_TASKS} WHERE status = 'pending' "
+    f"SELECT id, name, workflow_id, required_capabilities, {size(Task)} AS size {_TASKS} WHERE status = 'pending' "
     "AND assigned_agent_id IS NULL AND open_dependencies = 0 AND workflow_id NOT IN "
     f"(SELECT id FROM orchestration_workflows WHERE {one_of('status', CLOSED)}) "
     "AND workflow_id NOT IN (SELECT workflow_id FROM orchestration_pauses) {}"
@@ -41,6 +45,11 @@ _AVAILABLE = (
 )
 _AVAILABLE_IN_ALL = sql(_AVAILABLE.format(""))
 _AVAILABLE_IN_ONE = sql(_AVAILABLE.format("AND workflow_id = :workflow_id "))
+_LAST_NEEDED_ENDED = (
+    f"(SELECT max(needed.updated_at) FROM {dependencies.TABLE} AS d JOIN orchestration_tasks AS needed "
+    "ON needed.id = d.depends_on_id WHERE d.task_id = orchestration_tasks.id AND d.type = 'blocks')"
+)
+_UNBLOCKED = sql(_AVAILABLE.format(f"AND {_LAST_NEEDED_ENDED} >= :since "))
 
 
 # The tools.
@@ -80,14 +89,7 @@ def task_get_available(
     if workflow_id is not None:
         transaction.get(Workflow, workflow_id)
     note_call(transaction, agent_id)
-    reserved = reservations(transaction)
-    # A task that is reserved for the agent is offered without a look at its capabilities: a person has chosen it.
-    offered = (
-        line
-        for line in _available(transaction, workflow_id, 2 * limit)
-        if (reserved[line.id] == agent_id if line.id in reserved else _fits(line, agent))
-    )
-    suitable = [*islice(offered, limit)]
+    suitable = [*islice(_offered(transaction, agent, _available(transaction, workflow_id, 2 * limit)), limit)]
     count = fitting([line.size for line in suitable])
     tasks = [transaction.get(Task, line.id).reply() for line in suitable[:count]]
     return {"tasks": tasks, **omitted("tasks", len(suitable) - count)}
@@ -106,9 +108,29 @@ def _available(transaction: PlanTransaction, workflow_id: str | None, batch: int
         offset += batch
 
 
+def _offered(transaction: PlanTransaction, agent: Agent, tasks: Iterable[Any]) -> Iterator[Any]:
+    """Yield those of the tasks that are offered to an agent."""
+    reserved = reservations(transaction)
+    for task in tasks:
+        # A task that is reserved for it is offered without a look at its capabilities: a person has chosen it.
+        if reserved[task.id] == agent.id if task.id in reserved else _fits(task, agent):
+            yield task
+
+
+def unblocked(transaction: PlanTransaction, agent: Agent, limit: int) -> list[Any]:
+    """Return tasks that an agent may claim since the last that they waited for has ended; none if it has one already.
+
+    What had ended before it has registered, it learns from `task_get_available`.
+    """
+    if agent.current_task_id is not None or agent.status == "offline":
+        return []
+    tasks = transaction.rows(_UNBLOCKED, since=agent.created_at, limit=SEEN, offset=0)
+    return [*islice(_offered(transaction, agent, tasks), limit)]
+
+
 def has_work(transaction: PlanTransaction, agent: Agent) -> bool:
     """True if an agent is offered a task."""
-    return any(_fits(task, agent) for task in _available(transaction, None, 100))
+    return any(_fits(task, agent) for task in _available(transaction, None, SEEN))
 
 
 def _fits(task: Any, agent: Agent) -> bool:

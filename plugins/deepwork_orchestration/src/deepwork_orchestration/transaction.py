@@ -78,10 +78,15 @@ class PlanTransaction:
         Raises:
             OrchestrationError: The id is unknown.
         """
-        row = self.row(selection(model), id=row_id)  # type: ignore[arg-type]  # to mypy a class is not hashable
-        if row is None:
+        found = self.find(model, row_id)
+        if found is None:
             raise not_found(kind or model.KIND, row_id)
-        return model(*row)
+        return found
+
+    def find(self, model: type[RowT], row_id: str) -> RowT | None:
+        """Return a row; None if the id is unknown."""
+        row = self.row(selection(model), id=row_id)  # type: ignore[arg-type]  # to mypy a class is not hashable
+        return None if row is None else model(*row)
 
     def add(self, model: type[RowT], **values: Any) -> RowT:
         """Insert a row with a new id, and return it."""

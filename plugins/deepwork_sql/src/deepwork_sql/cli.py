@@ -14,7 +14,7 @@ import anyio
 import click
 from anyio import to_thread
 
-from deepwork.api import AgentMail, AgentMessage, open_context, project_at
+from deepwork.api import open_context, project_at
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import say, say_json
 from deepwork.errors import ConfigError
@@ -138,9 +138,7 @@ def copy(source: str, target: str, root: str, *, as_json: bool) -> int:
 @json_option
 @click.option("--since", metavar="ID", help="Only events after the one with this id.")
 @click.option("--source", metavar="PLUGIN", help="Only events of this plugin.")
-@click.option(
-    "--for", "agent_id", metavar="AGENT", help="Print what waits for this agent instead: messages, and pauses."
-)
+@click.option("--for", "agent_id", metavar="AGENT", help="Print what waits for this agent instead.")
 @click.option("--serve", is_flag=True, help="Serve the feed, and other applications of plugins, over HTTP instead.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="With --serve: listen here.")
 @click.option(
@@ -195,21 +193,17 @@ async def _print_texts(root: str, agent_id: str, follow: bool, as_json: bool) ->
     printed: set[str] = set()
     try:
         while True:
-            for message in [message for mail in project.agent_mail() for message in await _waiting(mail, agent_id)]:
+            for message in [message for mail in project.agent_mail() for message in await mail.unread(agent_id)]:
                 if message.id not in printed:
-                    data = {"id": message.id, "about": message.about, "text": message.text}
-                    lines = "\n".join(filter(None, [f"[{message.id}] {message.about}", quoted_lines(message.text)]))
-                    _print(json.dumps(data) if as_json else lines)
+                    data = {name: getattr(message, name) for name in ("id", "about", "text", "answer")}
+                    text = quoted_lines(message.text) if message.text else message.answer
+                    _print(json.dumps(data) if as_json else f"[{message.id}] {message.about}\n{text}".rstrip())
                 printed.add(message.id)
             if not follow:
                 return
             await anyio.sleep(LOOK_SECONDS)
     finally:
         await project.close()
-
-
-async def _waiting(mail: AgentMail, agent_id: str) -> list[AgentMessage]:
-    return [*(await mail.pauses(agent_id) if mail.pauses else ()), *await mail.unread(agent_id)]
 
 
 def _show_log() -> None:

@@ -7,7 +7,7 @@ the first call to another server gets it once more, marked `again`.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -42,24 +42,26 @@ class Deliveries:
         read = await self._histories(listener.sessions)
         await self._change(lambda known: _advanced(known.with_told(delivered), read))
 
-    async def hand_over(self, *, with_ends: bool = True) -> tuple[str, tuple[str, ...]]:
+    async def hand_over(self, told: Collection[str] = (), *, with_ends: bool = True) -> tuple[str, tuple[str, ...]]:
         """Return what fits of all that waits for the listener, and its ids, once it is noted who hands it over.
 
         Args:
+            told: The texts of the reply to its own call: what they tell is not told again.
             with_ends: Whether it is told of sessions that others have ended; no agent has to go on for that.
         """
         note = self._client_session.note()
-        texts = [text async for text in self._waiting(note)]
+        texts = await self._waiting(note)
         texts += await self._ends(note.listener(self._agent)) if with_ends else []
+        known = [text.id for text in texts if text.is_in(told)]
         chosen: list[tuple[str, str]] = []
 
         def hand_over(note: Note) -> Note:
-            listener, now = note.listener(self._agent), time.time()
+            listener, now = note.listener(self._agent).with_told(known), time.time()
             chosen[:] = _fitting(texts, listener, self._desk.server, note.room(now))
             handed = {**listener.handed, **{text_id: self._desk.server for text_id, _ in chosen}}
             handed = dict([*handed.items()][-MAX_TOLD:])
             spent = note.spending([len(shown) for _, shown in chosen], now)
-            return spent.with_listener(self._agent, replace(listener, handed=handed)) if chosen else note
+            return spent.with_listener(self._agent, replace(listener, handed=handed)) if chosen or known else note
 
         if texts:
             await self._desk.blocking(lambda: self._client_session.change(hand_over))
@@ -69,8 +71,8 @@ class Deliveries:
         """Note that a command has printed texts: whoever answers the next call, they have arrived."""
         await self._change(lambda known: replace(known, handed={**known.handed, **dict.fromkeys(text_ids, PRINTED)}))
 
-    async def join(self, session_ids: Sequence[str], strings: Collection[str]) -> None:
-        """Note whose sessions these are from a call and its reply, and what the reply has told of them."""
+    async def join(self, session_ids: Sequence[str]) -> None:
+        """Note whose sessions these are from a call and its reply, which has told how their reviews have ended."""
         read = await self._histories(session_ids)
 
         def joined(listener: Listener) -> Listener:
@@ -78,47 +80,31 @@ class Deliveries:
             for head, history in read:
                 heard = {head.session_id: first_open(history), **listener.heard}
                 listener = replace(listener, heard=heard)
-                news = [*news_of(head, history, heard[head.session_id], ())]
-                listener = listener.with_told(text.id for text in news if text.is_result or text.is_in(strings))
+                news = news_of(head, history, heard[head.session_id], ())
+                listener = listener.with_told(text.id for text in news if text.is_result)
             return _advanced(listener, read)
 
         await self._change(joined)
 
-    async def know_end(self, strings: Collection[str]) -> None:
-        """Note that a reply has told of the end of sessions."""
-        texts = [text for text in await self._ends(self._listener()) if text.is_in(strings)]
-        await self._change(lambda known: known.with_told(text.id for text in texts))
-
     # What waits
 
-    async def _waiting(self, note: Note) -> AsyncIterator[Text]:
-        """Yield what waits for the listener: pauses first, then what its user says, then what others say."""
+    async def _waiting(self, note: Note) -> list[Text]:
+        """Return what waits for the listener: pauses first, then what its user says, then what others say."""
         listener = note.listener(self._agent)
         if self._agent and not listener.has_joined:
             main = note.listener("")
-            paused = await self._news(main.sessions, {}, ())
-            for text in (text for text in paused if text.is_pause):
-                yield text
-            async for text in self._pauses_of_plans(main):
-                yield text
-            return
+            of_main = [*await self._news(main.sessions, {}, ()), *await self._mail(main)]
+            return [text for text in of_main if text.is_pause]
         news = await self._news(listener.sessions, listener.heard, {*listener.told, *listener.handed})
-        for text in (text for text in news if text.is_pause):
-            yield text
-        async for text in self._pauses_of_plans(listener):
-            yield text
-        for text in (text for text in news if text.is_due and not text.is_pause):
-            yield text
-        async for text in self._mail(listener):
-            yield text
-        for text_id, queued in listener.queue.items():
-            yield Text(text_id, queued)
+        queued = [Text(text_id, text) for text_id, text in listener.queue.items()]
+        return sorted([*news, *await self._mail(listener), *queued], key=lambda text: not text.is_pause)
 
     async def _news(self, session_ids: Sequence[str], heard: Any, known: Collection[str]) -> list[Text]:
         return [
             text
             for head, history in await self._histories(session_ids)
             for text in news_of(head, history, heard.get(head.session_id, 0), known)
+            if text.is_due
         ]
 
     async def _ends(self, listener: Listener) -> list[Text]:
@@ -128,23 +114,13 @@ class Deliveries:
     async def _histories(self, session_ids: Sequence[str]) -> list[tuple[Head, Any]]:
         return [(head, await self._desk.history(head)) for head in await self._desk.heads(session_ids)]
 
-    async def _pauses_of_plans(self, listener: Listener) -> AsyncIterator[Text]:
+    async def _mail(self, listener: Listener) -> list[Text]:
+        texts: list[Text] = []
         agent_id = listener.agents.get(self._desk.root, "")
         for mail in self._desk.mail() if agent_id else ():
-            for message in await self._asked(partial(mail.pauses, agent_id)) if mail.pauses else ():
-                yield Text(message.id, message.text, is_pause=True)
-
-    async def _mail(self, listener: Listener) -> AsyncIterator[Text]:
-        agent_id = listener.agents.get(self._desk.root, "")
-        for mail in self._desk.mail() if agent_id else ():
-            for message in await self._asked(partial(mail.unread, agent_id)):
-                yield mail_text(message)
-
-    async def _asked(self, question: Any) -> Sequence[Any]:
-        """Ask a plugin; one that fails has nothing now."""
-        with suppress(Exception):
-            return list(await self._desk.ask(question))
-        return ()
+            with suppress(Exception):  # code of a plugin; one that fails has nothing now
+                texts += map(mail_text, await self._desk.ask(partial(mail.unread, agent_id)))
+        return texts
 
     def _listener(self) -> Listener:
         return self._client_session.note().listener(self._agent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -105,16 +105,15 @@ async def answer(event: HookEvent, desk: Desk, client_session: ClientSession) ->
 async def _after_tool(call: Answering) -> Answer:
     """Note whose call of ours it was and which files it has changed, and hand over what waits for that agent."""
     event = call.event
-    if _OUR_TOOL.fullmatch(event.tool):
-        await _note_own_call(call)
+    told = await _note_own_call(call) if _OUR_TOOL.fullmatch(event.tool) else ()
     if CHANGING.fullmatch(event.tool) and event.name != "PostToolUseFailure" and not _has_failed(event.response):
         await _note_changes(call)
-    text, text_ids = await call.deliveries.hand_over()
+    text, text_ids = await call.deliveries.hand_over(told)
     return Answer(_context(event.name, text), text_ids)
 
 
-async def _note_own_call(call: Answering) -> None:
-    """Note the session that a call has started or gone on with, and the agent that it names."""
+async def _note_own_call(call: Answering) -> Sequence[str]:
+    """Note the session that a call has started or gone on with, and its agent; return the texts of its reply."""
     event = call.event
     objects, strings = list[Mapping[str, Any]](), list[str]()
     for value in _values(event.response):
@@ -122,9 +121,7 @@ async def _note_own_call(call: Answering) -> None:
     if _STEP_TOOL.fullmatch(event.tool):
         begun = [reply["begin_step"] for reply in objects if isinstance(reply.get("begin_step"), dict)]
         ids = _ids(event.arguments.get("session_id"), *(step.get("session_id") for step in begun))
-        await call.deliveries.join(ids, strings)
-    if event.tool.endswith("abort_workflow"):
-        await call.deliveries.know_end([text for reply in objects for text in reply.values() if isinstance(text, str)])
+        await call.deliveries.join(ids)
     if not _WORKFLOW_TOOL.fullmatch(event.tool):
         known = call.listener().agents.get(call.desk.root)
         agent_call = AgentCall(tool=event.tool, arguments=event.arguments, replies=objects, agent_id=known)
@@ -133,6 +130,7 @@ async def _note_own_call(call: Answering) -> None:
         if agent_id != known and _ids(agent_id):
             agents = {call.desk.root: str(agent_id)}
             await call.change(lambda listener: replace(listener, agents={**listener.agents, **agents}))
+    return strings
 
 
 async def _note_changes(call: Answering) -> None:

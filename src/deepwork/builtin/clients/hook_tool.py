@@ -37,7 +37,7 @@ class HookTool:
 
     async def answer(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
         """Return the JSON for the client; `{}` if there is nothing to say, or what it hands over makes no sense."""
-        event = _event(call, arguments)
+        event = _event(call, arguments, self._project.sessions().session_of(_text(arguments, "call")))
         desk = ServerDesk(self._project, self._server, self._histories, call)
         with anyio.move_on_after(SECONDS):
             reply = await answer(event, desk, self._client_session(event, desk, call.principal))
@@ -59,18 +59,25 @@ def hook_tool(project: Project) -> UnlistedTool:
     return UnlistedTool(name=NAME, answer=HookTool(project).answer, silence=NOTHING)
 
 
-def _event(call: ToolCall, arguments: Mapping[str, Any]) -> HookEvent:
-    """Read what a client hands over: everything is text, and what is missing is empty."""
+def _event(call: ToolCall, arguments: Mapping[str, Any], session_id: str | None) -> HookEvent:
+    """Read what a client hands over: everything is text, and what is missing is empty.
+
+    Args:
+        call: The call of the hook.
+        arguments: What is handed over.
+        session_id: The session that the tool's call was about, which it need not have named.
+    """
     program = call.client.name.lower() if call.client else ""
     paths = arguments.get("paths")
     tool_input = _parsed(arguments.get("arguments"))
+    named = tool_input if isinstance(tool_input, dict) else {"text": tool_input}
     return HookEvent(
         name=_text(arguments, "event"),
         client="codex" if "codex" in program else CLAUDE,
         session=_text(arguments, "session"),
         agent=_text(arguments, "agent") or _sub_agent(arguments),
         tool=_text(arguments, "tool"),
-        arguments=tool_input if isinstance(tool_input, dict) else {"text": tool_input},
+        arguments={**named, "session_id": session_id or named.get("session_id")},
         response=arguments.get("response"),
         paths=tuple(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else (),
         is_continued=arguments.get("stop_hook_active") in (True, "true"),

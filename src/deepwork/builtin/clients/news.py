@@ -117,10 +117,16 @@ def first_open(history: Sequence[Entry]) -> int:
 
 
 def mail_text(message: AgentMessage) -> Text:
-    """Write a message of another agent: only what its plugin vouches for stands outside of the quotation."""
+    """Write a message to an agent: only what its plugin vouches for stands outside of the quotation.
+
+    One without words of others is told already by a reply that names its id.
+    """
+    if message.is_pause:
+        return Text(message.id, message.about, is_pause=True)
     about = one_line(message.about, MAX_ABOUT) if message.about else "Message:"
-    body = shorten(quoted_lines(message.text[: MAX_BODY + 1]), MAX_QUOTED)
-    return Text(message.id, "\n".join(filter(None, [about, body, one_line(message.answer, MAX_ABOUT)])))
+    body = shorten(quoted_lines(message.text[: MAX_BODY + 1]), MAX_QUOTED) if message.text else ""
+    text = "\n".join(filter(None, [about, body, one_line(message.answer, MAX_ABOUT)]))
+    return Text(message.id, text, parts=() if body else (message.id,))
 
 
 def _remark(text_id: str, index: int, entry: Entry, head: Head) -> Text:

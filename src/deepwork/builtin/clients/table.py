@@ -136,6 +136,7 @@ HOOK_FIELDS: Mapping[str, Any] = {
     "session": "${session_id}",
     "agent": "${agent_id}",
     "tool": "${tool_name}",
+    "call": "${tool_use_id}",
     "paths": ["${tool_input.file_path}", "${tool_input.notebook_path}"],
     "arguments": "${tool_input}",
     "response": "${tool_response}",
@@ -148,8 +149,8 @@ _CLAUDE_EVENTS = (
     HookEvent("SessionStart", None),  # Claude Code has started no server yet
     HookEvent("UserPromptSubmit"),
     HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("agent", "tool", "paths", "arguments", "response")),
-    HookEvent("PostToolUseFailure", ("agent", "tool", "arguments")),
+    HookEvent("PostToolUse", ("agent", "tool", "call", "paths", "arguments", "response")),
+    HookEvent("PostToolUseFailure", ("agent", "tool", "call", "arguments")),
     HookEvent("Stop", ("stop_hook_active",)),
     HookEvent("StopFailure", ("error",)),
 )
@@ -157,7 +158,7 @@ _CODEX_EVENTS = (
     HookEvent("SessionStart"),
     HookEvent("UserPromptSubmit"),
     HookEvent("PreCompact", ("trigger",)),
-    HookEvent("PostToolUse", ("tool", "arguments", "response", "transcript")),
+    HookEvent("PostToolUse", ("tool", "call", "arguments", "response", "transcript")),
     HookEvent("Stop", ("stop_hook_active",)),
 )
 _GEMINI_EVENTS = tuple(HookEvent(name, None) for name in ("SessionStart", "PreCompress", "AfterTool", "AfterAgent"))
