@@ -107,8 +107,10 @@ def age(moment: str, now: datetime) -> str:
     return f"{seconds} s"
 
 
-def no_agent(last_call_at: str, now: datetime) -> str:
-    """Return `no agent since 14 min` for a session without a call for five minutes, or else an empty text."""
+def no_agent(last_call_at: str, gone_at: str, now: datetime) -> str:
+    """Return `no agent since 14 min` for a session whose agent has gone, or is quiet for five minutes; else ""."""
+    if gone_at:
+        return f"no agent since {age(gone_at, now)}"
     try:
         seconds = (now - datetime.fromisoformat(last_call_at).astimezone()).total_seconds()
     except ValueError:

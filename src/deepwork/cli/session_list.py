@@ -82,7 +82,7 @@ def list_sessions(root: str, everything: bool, status: str | None, archived: boo
 def _remark(standing: Standing, now: datetime) -> str:
     """Return why an active session does not go on, if that can be seen."""
     pause = paused(standing.pause.until, standing.pause.cause, now) if standing.pause else ""
-    text = "waits for a person" if standing.waits else pause or no_agent(standing.last_call_at, now)
+    text = "waits for a person" if standing.waits else pause or no_agent(standing.last_call_at, standing.gone_at, now)
     return f"  {text}" if text else ""
 
 

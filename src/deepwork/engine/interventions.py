@@ -16,7 +16,7 @@ from deepwork.sessions import transitions
 from deepwork.sessions.definition import check_unchanged, is_unchanged
 from deepwork.sessions.manager import StateManager, load_session
 from deepwork.sessions.notes import PERSON
-from deepwork.sessions.standing import is_open, last_completed, open_steps, paused, waiting_steps
+from deepwork.sessions.standing import gone_at, is_open, last_completed, open_steps, paused, waiting_steps
 
 Upgrade = Callable[[Session], Session]
 
@@ -115,6 +115,16 @@ class Interventions:
             return _noted(current, text, by)
 
         return await self._sessions.update(session, say)
+
+    async def agent_gone(self, session: Session, client: str) -> Session:
+        """Note that the client of an agent of a session has ended, unless the session is over or says so already."""
+
+        def gone(current: Session) -> Session:
+            if not current.is_active or gone_at(current):
+                return current
+            return transitions.agent_gone(current, client, now=_now())
+
+        return await self._sessions.update(session, gone)
 
     async def abort(self, session: Session, reason: str) -> Session:
         """End a session that will not be continued.

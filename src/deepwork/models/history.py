@@ -36,6 +36,7 @@ class EventKind(StrEnum):
     WAITING = "waiting"
     PAUSED = "paused"
     UNPAUSED = "unpaused"
+    AGENT_GONE = "agent_gone"
     PERSON_ASKED = "person_asked"
     COMMENT_ANSWERED = "comment_answered"
     COMMENT_RESOLVED = "comment_resolved"
@@ -325,6 +326,13 @@ class Unpaused(Detail):
     kind = EventKind.UNPAUSED
 
 
+class AgentGone(Detail):
+    """The client of an agent that has worked on the session has ended."""
+
+    kind = EventKind.AGENT_GONE
+    client: str = ""
+
+
 class AskedReview(StoredModel):
     """A review of which a person is asked, with the digests of what they are asked about."""
 
@@ -367,7 +375,7 @@ class CommentResolved(Detail):
 
 _MODELS: tuple[type[Detail], ...] = (
     *(Started, StepBegun, HandedBack, Attempt, Verdict, NoVerdict, Skipped, GivenBack, OverrideAsked, Override),
-    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note, Waiting, Paused, Unpaused),
+    *(GateOff, SelfReview, StepCompleted, Completed, Aborted, Reopened, Note, Waiting, Paused, Unpaused, AgentGone),
     *(PersonAsked, CommentAnswered, CommentResolved),
 )
 DETAILS: dict[str, type[Detail]] = {model.kind: model for model in _MODELS}

@@ -76,6 +76,7 @@ class Standing:
         position: How far the session is, as `step 2 of 3`; empty if unknown.
         state: A text that differs once the session has moved on.
         last_call_at: When an agent has last changed it; a person who lets a step pass is not an agent.
+        gone_at: When the client of an agent has ended, if no agent has changed the session since; empty otherwise.
         waits: The open steps that wait for a person. The session waits if there is one.
         pause: What the last that happened to the session has to be waited for; it may be over.
         paused: Why a person has paused the session; empty if it is not paused.
@@ -91,6 +92,7 @@ class Standing:
     pause: Pause | None = None
     paused: str = ""
     review: str = ""
+    gone_at: str = ""
 
     @property
     def place(self) -> tuple[int, int] | None:
@@ -181,6 +183,7 @@ def _standing(data: Any, revision: object) -> Standing | None:
             pause=_pause(data.get("pause")),
             paused=_line(data.get("paused", "")),
             review=_line(data.get("review", ""), MAX_NAME),
+            gone_at=_line(data.get("gone_at", ""), MAX_NAME),
         )
     except (TypeError, KeyError, ValueError):
         return None

@@ -108,6 +108,7 @@ def standing_of(session: Session, revision: int | None = None) -> Standing:
         last_call_at=one_line(last_call_at, MAX_NAME),
         pause=_pause(pauses[-1]) if pauses and session.is_active else None,
         paused=_paused_text(session),
+        gone_at=one_line(gone_at(session), MAX_NAME),
         review=one_line(review_words(session, session.current_step_id), MAX_NAME) if session.is_active else "",
     )
     waiting = [*islice(waiting_steps(session), MAX_WAITS)]
@@ -166,6 +167,12 @@ def _last_call(session: Session) -> tuple[str, list[Waiting]]:
     return session.started_at, waits[::-1]
 
 
+def gone_at(session: Session) -> str:
+    """Return when the client of an agent has ended, if no agent has changed the session since; else nothing."""
+    later = takewhile(_is_no_call, reversed(session.history))
+    return next((entry.at for entry in later if entry.kind == EventKind.AGENT_GONE), "")
+
+
 def _is_no_call(entry: HistoryEntry) -> bool:
     if entry.kind == EventKind.OVERRIDE:
         return is_of_person(entry.detail)
@@ -178,6 +185,7 @@ def _is_no_call(entry: HistoryEntry) -> bool:
         EventKind.WAITING,
         EventKind.PAUSED,
         EventKind.UNPAUSED,
+        EventKind.AGENT_GONE,
     )
 
 

@@ -247,6 +247,12 @@ def unpause(session: Session, author: Mapping[str, Any], *, now: str) -> Session
     return record(session, now, history.Unpaused(**author))
 
 
+def agent_gone(session: Session, client: str, *, now: str) -> Session:
+    """Note that the client of an agent has ended. The session has not moved on by it: nobody is reminded again."""
+    gone = record(session, now, history.AgentGone(client=client))
+    return gone.model_copy(update={"updated_at": session.updated_at})
+
+
 def check_not_paused(session: Session) -> None:
     """Refuse what an agent may not do in a paused session.
 

@@ -102,7 +102,7 @@ def test_hooks_go_beside_those_of_the_user_and_out_again(connect, project):
     connect("claude")
     hooks = json.loads(file.read_text())["hooks"]
     others = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostToolUse", "PostToolUseFailure", "StopFailure"]
-    assert [*hooks] == ["Stop", *others]
+    assert [*hooks] == ["Stop", *others, "SessionEnd"]
     assert hooks["Stop"][0] == mine
     assert hooks["Stop"][1]["hooks"][0]["command"] == f"{PROGRAM} hook Stop --client claude"
     assert "unchanged  .claude/settings.local.json" in connect("claude").stdout
@@ -157,7 +157,7 @@ def test_hooks_call_a_tool_where_the_version_in_path_can_and_run_a_command_elsew
     client_of_version(name, new)
     assert f"connected  {CLIENTS[name].hooks.project_file}" in connect(name).stdout
     commands = {event for event, form in forms(file).items() if form == "command"}
-    assert commands == ({"SessionStart"} if name == "claude" else set())
+    assert commands == ({"SessionStart", "SessionEnd"} if name == "claude" else set())
     assert len(json.loads(file.read_text())["hooks"]["Stop"]) == 1  # the command was replaced
     before = file.read_bytes()
     assert "connected" not in connect(name).stdout

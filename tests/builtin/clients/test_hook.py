@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,26 @@ async def test_the_newest_of_more_sessions_than_are_noted_is_reminded_of(hook, s
     reply = content({"begin_step": newest, "stack": []})
     hook("PostToolUse", tool_name="mcp__deepwork__start_workflow", tool_input={}, tool_response=reply)
     assert newest["session_id"] in json.loads(hook("Stop"))["reason"]
+
+
+async def test_a_client_that_has_ended_leaves_its_sessions_without_an_agent_until_one_calls_again(
+    hook, started, project, run
+):
+    gone = r"no agent since \d+ s: "
+    hook("Stop")
+    assert hook("SessionEnd", window="window-2", reason="other") == ""
+    assert "no agent" not in run("sessions", "list").stdout
+    assert hook("SessionEnd", reason="other") == ""
+    assert hook("SessionEnd", reason="other") == ""
+    assert re.search(gone, run("sessions", "list").stdout)
+    assert re.search(gone, run("status").stdout)
+    history = json.loads((project.state / f"session_{started['session_id']}.json").read_text())["history"]
+    assert [entry["detail"] for entry in history if entry["kind"] == "agent_gone"] == [{"client": "claude"}]
+    assert hook("Stop") == ""  # it has not moved on, so nobody is reminded again of its step
+    project.write("a.md")
+    async with project.agent() as agent:
+        await agent.finish({"a.md": "a.md"}, session_id=started["session_id"], step_id="a")
+    assert "no agent" not in run("sessions", "list").stdout
 
 
 async def test_another_window_is_told_nothing(hook, started):

@@ -27,6 +27,7 @@ WORDS = {
         "session:waiting": "Agent has to wait",
         "session:paused": "Session paused",
         "session:unpaused": "Session goes on",
+        "session:agent_gone": "Agent gone",
         "session:person_asked": "Person asked for a review",
         "session:comment_answered": "Comment answered by the agent",
         "session:comment_resolved": "Comment settled",

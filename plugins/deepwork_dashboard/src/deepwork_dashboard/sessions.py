@@ -149,6 +149,7 @@ def _place(standing: Standing | None) -> Mapped:
         "waits": bool(standing and standing.waits),
         "limit": _limit(standing),
         "last_call_at": iso_text(standing.last_call_at) if standing else None,
+        "gone_at": iso_text(standing.gone_at) if standing and standing.gone_at else None,
     }
 
 

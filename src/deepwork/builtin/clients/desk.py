@@ -31,12 +31,14 @@ class Desk(Protocol):
     """What answers need of a project.
 
     Attributes:
+        project: Access to it.
         root: The folder of the project.
         environment: Where the user's state folder is.
         server: The process that hands texts over, which no other has.
         principal: Whose client calls.
     """
 
+    project: Project
     root: str
     environment: Mapping[str, str]
     server: str
@@ -117,11 +119,11 @@ class ServerDesk:
         self.server = server
         self.principal = call.principal
         self._call = call
-        self._project = project
+        self.project = project
         self._histories = histories
 
     async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
-        store = await self._project.sessions().store()
+        store = await self.project.sessions().store()
         summaries = await store.peek([*session_ids]) if session_ids else []
         heads = [
             await self._head(item) for item in summaries if not isinstance(item, Exception) and item.status == status
@@ -131,13 +133,13 @@ class ServerDesk:
     async def open(self) -> list[Head]:
         if not self._call.may_list:
             return []
-        summaries = await self._project.sessions().summaries(self._call)
+        summaries = await self.project.sessions().summaries(self._call)
         return [await self._head(summary) for summary in summaries if summary.is_active]
 
     async def history(self, head: Head) -> Sequence[Entry]:
         known_at, entries = self._histories.get(head.session_id) or ("", ())
         if known_at != head.updated_at:
-            session = await (await self._project.sessions().store()).load(head.session_id)
+            session = await (await self.project.sessions().store()).load(head.session_id)
             entries = [entry.model_dump(mode="json") for entry in session.history] if session else []
             while len(self._histories) >= MAX_HISTORIES:
                 self._histories.pop(next(iter(self._histories)))
@@ -145,11 +147,11 @@ class ServerDesk:
         return entries
 
     async def resume(self, session_id: str) -> str:
-        session = await (await self._project.sessions().store()).load(session_id)
-        return await self.blocking(lambda: self._project.resume_text_of(session)) if session else ""
+        session = await (await self.project.sessions().store()).load(session_id)
+        return await self.blocking(lambda: self.project.resume_text_of(session)) if session else ""
 
     def mail(self) -> Sequence[AgentMail]:
-        return self._project.agent_mail()
+        return self.project.agent_mail()
 
     async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
         import anyio
@@ -166,5 +168,5 @@ class ServerDesk:
         from deepwork.api import standing_in
         from deepwork.models.standing import Head
 
-        standing = await standing_in(await self._project.sessions().store(), summary)
+        standing = await standing_in(await self.project.sessions().store(), summary)
         return Head(**summary.model_dump(mode="json", exclude={"standing"}), standing=standing)

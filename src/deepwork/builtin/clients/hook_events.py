@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from deepwork.builtin.clients.collisions import CHANGING, Change, changed_paths, note_changes
@@ -198,6 +199,21 @@ async def _session_start(call: Answering) -> Answer:
     return Answer(_context(call.event.name, await _what_is_open(call)))
 
 
+async def _session_end(call: Answering) -> Answer:
+    """Note that the agents of the client session are gone. Their claims stay: `claude -p` ends so after each turn."""
+    listeners = call.client_session.note().listeners.values()
+    heads = await call.desk.heads([*dict.fromkeys(chain.from_iterable(known.sessions for known in listeners))])
+
+    async def note() -> None:
+        changes = call.desk.project.interventions()
+        for head in heads:
+            await changes.agent_gone(await changes.named(head.session_id), call.event.client)
+
+    if heads:
+        await call.desk.ask(note)
+    return Answer()
+
+
 async def _compaction(call: Answering) -> Answer:
     """Claude Code adds the text to the instructions of the summary; others show a message.
 
@@ -263,6 +279,7 @@ def _values(response: Any) -> Iterator[Any]:
 
 _EVENTS: dict[str, Callable[[Answering], Awaitable[Answer]]] = {
     "SessionStart": _session_start,
+    "SessionEnd": _session_end,
     "UserPromptSubmit": _prompt,
     "PreCompact": _compaction,
     "PreCompress": _compaction,

@@ -54,6 +54,7 @@ def _facts(session: Head) -> dict[str, object]:
         "waits_for_person": session.waits_for_person,
         "review": _review(session) or None,
         "last_call_at": session.standing.last_call_at if session.standing else None,
+        "gone_at": (session.standing.gone_at or None) if session.standing else None,
     }
 
 
@@ -91,7 +92,8 @@ def _remark(session: Head) -> str:
     """Return how the last review of a session's step has ended, and why it does not go on, if that can be seen."""
     if session.waits_for_person:
         return "; ".join(filter(None, (_review(session), "waits for a person")))
-    absence = no_agent(session.standing.last_call_at, datetime.now(UTC)) if session.standing else ""
+    standing = session.standing
+    absence = no_agent(standing.last_call_at, standing.gone_at, datetime.now(UTC)) if standing else ""
     return "; ".join(filter(None, (_review(session), absence)))
 
 

@@ -153,6 +153,7 @@ _CLAUDE_EVENTS = (
     HookEvent("PostToolUseFailure", ("agent", "tool", "call", "arguments")),
     HookEvent("Stop", ("stop_hook_active",)),
     HookEvent("StopFailure", ("error",)),
+    HookEvent("SessionEnd", None),  # its servers are ended before
 )
 _CODEX_EVENTS = (
     HookEvent("SessionStart"),

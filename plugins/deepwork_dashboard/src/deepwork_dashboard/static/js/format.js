@@ -54,8 +54,9 @@ function coarse(length) {
   return `${Math.floor(length / DAY)} d`;
 }
 
-// How long nobody has been at work, in words; nothing before an agent has made no call for five minutes.
-export function quietFor(lastCallAt) {
+// How long nobody has been at work, in words; nothing before an agent has made no call for five minutes, or has gone.
+export function quietFor(lastCallAt, goneAt = null) {
+  if (goneAt) return coarse(now() - toMilliseconds(goneAt));
   const age = now() - toMilliseconds(lastCallAt);
   return age >= 5 * MINUTE ? coarse(age) : '';
 }

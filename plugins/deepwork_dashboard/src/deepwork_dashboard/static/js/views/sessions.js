@@ -63,7 +63,7 @@ export function sessionsView({query}) {
 // What waits for a person, or by itself, needs no agent.
 export function hasNoAgent(session) {
   const isCaredFor = session.waits || session.limit || isRunning(session);
-  return session.status === 'active' && !isCaredFor && quietFor(session.last_call_at) !== '';
+  return session.status === 'active' && !isCaredFor && quietFor(session.last_call_at, session.gone_at) !== '';
 }
 
 export function sessionRow(session) {
@@ -78,7 +78,7 @@ export function sessionRow(session) {
         >${session.status === 'active' ? html`<span class="cut">at <b>${session.step}</b></span>` : nothing}
         ${session.status === 'aborted' ? html`<span class="tone-bad">aborted</span>` : nothing}
         ${session.waits ? html`<span class="tone-warn">waits for a person</span>` : runWords(session)}
-        ${hasNoAgent(session) ? html`<span>no agent since ${quietFor(session.last_call_at)}</span>` : nothing}
+        ${hasNoAgent(session) ? html`<span>no agent since ${quietFor(session.last_call_at, session.gone_at)}</span>` : nothing}
       </p>
     </div>
     <div class="item-side">
