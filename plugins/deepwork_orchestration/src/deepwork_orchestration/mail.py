@@ -9,7 +9,7 @@ from deepwork.api import AgentMail, AgentMessage, PluginContext, ToolCall
 from deepwork.models.standing import paused_text
 from deepwork.ports.agent_call import AgentCall
 from deepwork.text import one_line, visible_lines
-from deepwork_orchestration import agents, claims, messages, pauses
+from deepwork_orchestration import claims, messages, pauses
 from deepwork_orchestration.models import Agent, Message
 from deepwork_orchestration.names import body_text
 from deepwork_orchestration.opening import open_database
