@@ -10,7 +10,6 @@ import anyio
 import click
 
 from deepwork.cli.extended import ExtendedGroup
-from deepwork.cli.gate_comments import comments, prune
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.engine.verification import proof_words
@@ -44,10 +43,6 @@ WAITS = "In a session the step would wait for a person here; nobody was asked."
 @click.group(cls=ExtendedGroup, epilog="Example: deepwork gate try my_job write --file report.md")
 def gate() -> None:
     """Show what was reviewed and why, and try a step's reviews on files."""
-
-
-gate.add_command(comments)
-gate.add_command(prune)
 
 
 @gate.command("list")

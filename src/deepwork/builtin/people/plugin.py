@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def deepwork_commands() -> Iterator[Command]:
-    """The commands of `COMMANDS`."""
+    """The commands of `COMMANDS`, and those that are added to the core's group `gate`."""
+    from deepwork.builtin.people.comments import gate
+
     yield from (spec.load() for spec in COMMANDS.values())
+    yield gate
 
 
 @hookimpl

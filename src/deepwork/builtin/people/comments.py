@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from deepwork import __version__
+from deepwork.api import Project, project_at
+from deepwork.builtin.people.items import run
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.terminal import say, say_json
 from deepwork.documents.sarif import SarifResult, sarif_log
 from deepwork.errors import StateError
-from deepwork.models.sessions import Session
 from deepwork.paths.contents import MAX_DAYS
-from deepwork.project.project import Project
-from deepwork.project.session_access import read_session, with_sessions
+from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.text import one_line, visible
 
 OPEN = ("open", "changed", "outdated")
@@ -27,7 +25,12 @@ RULES = {
 }
 
 
-@click.command(epilog="Example: deepwork gate comments 3f2a --format github")
+@click.group()
+def gate() -> None:
+    """The core's group, to which these commands are added."""
+
+
+@gate.command(epilog="Example: deepwork gate comments 3f2a --format github")
 @session_id_argument
 @click.argument("step_id", required=False)
 @click.option(
@@ -41,18 +44,18 @@ RULES = {
 @path_option
 def comments(session_id: str, step_id: str | None, form: str, root: str) -> None:
     """Print the open comments of people on reported files, each at its place in the newest attempt."""
-    project = Project(root)
-    session = read_session(project, session_id)
-    found = [*_open_comments(project, session, step_id)]
+    project = project_at(root)
+    with stdout_on_stderr():  # stores are code of plugins
+        found = run(project, lambda: _open_comments(project, session_id, step_id))
     if form == "sarif":
-        say_json(sarif_log(map(_result, found), RULES, root=project.workspace.root, version=__version__))
+        say_json(sarif_log(map(_result, found), RULES, root=project.root, version=__version__))
     for comment in found if form != "sarif" else ():
         say(_annotation(comment) if form == "github" else _item(comment))
     if not found:
         say("No comment is open.", err=True)
 
 
-@click.command()
+@gate.command()
 @click.option(
     "--older-than",
     metavar="DAYS",
@@ -64,27 +67,24 @@ def comments(session_id: str, step_id: str | None, form: str, root: str) -> None
 @json_option
 def prune(older_than: float, root: str, as_json: bool) -> None:
     """Remove kept contents of attempts that no open step needs."""
-    project = Project(root)
-    removed = with_sessions(project, lambda _: project.pieces().prune(older_than=older_than))
+    project = project_at(root)
+    with stdout_on_stderr():
+        removed = run(project, lambda: project.pieces().prune(older_than=older_than))
     if as_json:
         say_json({"removed": removed})
         return
     say(f"{removed} {'content' if removed == 1 else 'contents'} removed")
 
 
-def _open_comments(project: Project, session: Session, step_id: str | None) -> Iterator[dict[str, Any]]:
-    step_ids = [*session.step_progress] if step_id is None else [step_id]
+async def _open_comments(project: Project, session_id: str, step_id: str | None) -> list[dict[str, Any]]:
+    session = await project.interventions().named(session_id)
     if step_id is not None and step_id not in session.step_progress:
         raise StateError(f"Session {session.session_id!r} has not begun a step {step_id!r}")
-    pieces = project.pieces()
-    for name in step_ids:
-        piece = with_sessions(project, partial(_piece, pieces, session.session_id, name))
-        yield from (comment for comment in piece["comments"] if comment["state"] in OPEN)
-
-
-async def _piece(pieces: Any, session_id: str, step_id: str, _sessions: Any) -> dict[str, Any]:
-    piece = await pieces.piece(session_id, step_id)
-    return dict(piece.as_json())
+    found: list[dict[str, Any]] = []
+    for name in [*session.step_progress] if step_id is None else [step_id]:
+        piece = (await project.pieces().piece(session.session_id, name)).as_json()
+        found += [comment for comment in piece["comments"] if comment["state"] in OPEN]
+    return found
 
 
 def _text(comment: dict[str, Any]) -> str:
