@@ -4,13 +4,15 @@
 # make test-all   the tests that take longer or need other programs, besides
 # make help       the rest
 
-PYTHON ?= python3
+IS_NEW := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell python3 $(IS_NEW) 2> /dev/null && echo python3 \
+	|| uv python find --system '>=3.11' 2> /dev/null || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/core
 READY := $(VENV)/ready
-CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+CHECK = $(PYTHON) $(IS_NEW) \
+	|| { echo "deepwork needs Python 3.11 or newer: make PYTHON=/path/to/python3.11, or first: uv python install"; exit 1; }
 
 .DEFAULT_GOAL := help
 .PHONY: help install uninstall setup demo pictures test test-all test-load lint types lock newest docs release figures reference bench wheels clean

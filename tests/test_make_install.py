@@ -88,6 +88,15 @@ def test_the_core_and_all_plugins_go_into_one_environment_by_their_folders(machi
     assert os.path.realpath(machine.link) == os.path.realpath(machine.environment / "bin/deepwork")
 
 
+def test_an_old_python3_gives_way_to_one_that_uv_has(machine):
+    machine.write_program("uv", '#!/bin/sh\n[ "$1 $2" = "python find" ] && echo /of/uv/python3.13\n')
+    (machine.programs / "python3").unlink()
+    machine.write_program("python3", "#!/bin/sh\nexit 1\n")
+    environment = {"PATH": os.pathsep.join([str(machine.programs), "/usr/bin", "/bin"])}
+    done = subprocess.run(["make", "-n", "install"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert "/of/uv/python3.13 tools/environment.py install" in done.stdout
+
+
 def test_the_user_is_told_what_is_missing_on_path_and_of_completion(machine):
     printed = machine.run("install")
     assert f"Note: {machine.link.parent} is not on your PATH." in printed

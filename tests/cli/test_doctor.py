@@ -195,3 +195,11 @@ def test_below_a_project_it_looks_at_that_and_of_a_folder_that_is_named_it_names
     environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     assert f"root {project.root} (from the folders above" in run("doctor", cwd=below, **environment).stdout
     assert f"{project.root} has" in run("doctor", "--path", below, **environment).stdout
+
+
+def test_the_tools_of_a_plugin_are_counted_and_not_listed(install, findings):
+    install("good")
+    [own] = [finding["text"] for finding in findings()[1]["ok"] if "'acme'" in finding["text"]]
+    assert "tool set acme" in own
+    assert ", 9 tools" in own
+    assert "tool greet" not in own

@@ -168,7 +168,10 @@ def _plugins(project: Project, offers: Offers) -> Iterator[Finding]:
 
 
 def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
-    adds = [f"{kind} {name}" for by, kind, name in offers.items if by == status.plugin]
+    own = [offer for offer in offers.items if offer.plugin == status.plugin]
+    adds = [f"{offer.kind} {offer.name}" for offer in own if offer.kind != "tool"]
+    if tools := len(own) - len(adds):  # `deepwork plugins` names them
+        adds.append(f"{tools} tool{'s' if tools > 1 else ''}")
     errors = [failure.item for failure in offers.failures if failure.by == status.plugin]
     for error in errors:
         by_name = error.message if str(status.plugin) in error.message else f"{status.plugin}: {error.message}"
