@@ -168,6 +168,7 @@ def test_threads_may_start_at_once(project):
     assert len({process.stdout for process in done}) == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_tests_end():
     before = children()
     with forked_starts():

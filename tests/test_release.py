@@ -51,6 +51,7 @@ def state(checkout):
     return [git(*command, cwd=checkout) for command in (["show-ref", "--head"], ["tag"], ["status", "--porcelain"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "reason"),
     [
@@ -76,12 +77,14 @@ def test_a_bad_version_is_refused_before_anything_happens(checkout, version, rea
     assert not (checkout / "dist").exists()
 
 
+@pytest.mark.slow
 def test_a_version_that_has_a_tag_is_refused(checkout):
     git("tag", "v1.5.0", cwd=checkout)
     done = release(checkout, "1.5.0")
     assert (done.returncode, done.stderr) == (2, "Error: the tag v1.5.0 exists\n")
 
 
+@pytest.mark.slow
 def test_a_release_is_not_written_from_what_is_not_committed(checkout):
     (checkout / "README.md").write_text("changed")
     done = release(checkout, "1.5.0", "--write")
@@ -89,6 +92,7 @@ def test_a_release_is_not_written_from_what_is_not_committed(checkout):
     assert "not everything is committed" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_release_whose_extras_would_name_a_folder_is_not_written(checkout):
     done = release(checkout, "1.5.0", "--write")
     assert done.returncode == 2

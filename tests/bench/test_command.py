@@ -34,6 +34,7 @@ def test_a_contestant_that_dies_is_named_with_what_it_said(a_server, command):
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extra",
     [
@@ -48,6 +49,7 @@ def test_a_contestant_that_dies_has_no_fast_exit(extra, a_server, command):
     assert "server.py` died (exit code 3)" in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_server_without_our_tools_is_only_started_and_ended(a_server, command):
     everything_else = "steps,flight,http,listing,crowd,memory,growth"
     ran = command(f"mine={a_server()}", "--rounds", "1", "--figures", f"start,{everything_else}")
@@ -60,6 +62,7 @@ def test_a_server_without_our_tools_is_only_started_and_ended(a_server, command)
     }
 
 
+@pytest.mark.slow
 def test_what_is_written_tells_the_command_without_the_files_of_whoever_gave_it(a_server, bench, tmp_path):
     file = tmp_path / "found.json"
     ran = bench(f"mine={a_server()}", "--rounds", "1", "--figures", "start", "--json", file, f"--folder={tmp_path}")
@@ -182,6 +185,7 @@ def test_the_page_shows_what_is_missed_and_the_last_release(measured, command, t
     assert re.search(r"Missed: 1 of \d+\.\n\n- spawn → `tools/list` answered, deepwork: 0\.50x .*goal is ≤ 1\.1", page)
 
 
+@pytest.mark.slow
 def test_a_release_that_the_registry_does_not_have_is_named_and_left_out(a_server, command, monkeypatch):
     from bench import release
 
@@ -197,6 +201,7 @@ def test_a_release_that_the_registry_does_not_have_is_named_and_left_out(a_serve
     )
 
 
+@pytest.mark.slow
 def test_the_imports_of_a_server_are_summed_by_package(a_server, command):
     ran = command(f"mine={a_server('import decimal, json.tool')}", "--figures", "imports")
     table = ran.stdout.partition("imported by mine")[2]

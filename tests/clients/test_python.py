@@ -38,6 +38,7 @@ class OfficialAgent(Agent):
         return result.structured_content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("era", ERAS)
 async def test_fastmcps_client_makes_the_journey(travel, tmp_path, transport, era):
@@ -54,6 +55,7 @@ async def test_fastmcps_client_makes_the_journey(travel, tmp_path, transport, er
     await travel(transport, connect)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_official_client_makes_the_journey(travel, transport, era):

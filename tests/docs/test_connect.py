@@ -42,6 +42,7 @@ STARTED = [one for one in ENTRIES if "command" in one.values[0]]
 CALLED = [one for one in ENTRIES if one not in STARTED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", STARTED)
 async def test_the_command_of_an_entry_starts_a_server(entry, project):
     command = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
@@ -61,6 +62,7 @@ async def test_the_command_of_an_entry_starts_a_server(entry, project):
     assert list(project.state.glob("session_*.json"))
 
 
+@pytest.mark.slow
 async def test_every_address_and_header_is_right_for_a_server_with_the_tokens_that_the_page_makes(
     project, player, serving
 ):

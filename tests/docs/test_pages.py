@@ -61,6 +61,7 @@ def pages_with(pattern: str | re.Pattern[str]) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 async def test_what_a_page_shows_is_what_happens(name, player):
     await player(name).play()

@@ -75,6 +75,7 @@ def newcomer(tmp_path, page, path_without_clients):
     return Newcomer(tmp_path, page("README.md"), {"PATH": f"{programs}{os.pathsep}{path_without_clients}"})
 
 
+@pytest.mark.slow
 async def test_an_agent_that_stops_at_every_step_is_reminded_at_each_and_reads_what_a_person_has_written(newcomer):
     """Nothing is set up besides what the README's own lines set up."""
     printed = newcomer.follow()

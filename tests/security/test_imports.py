@@ -34,6 +34,7 @@ def run(project, *command, **environment):
     return subprocess.run([*command], cwd=project.root, env=env, capture_output=True, text=True, timeout=240, input="")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["doctor"], ["serve"], ["jobs", "list"], ["plugins"]], ids=" ".join)
 @pytest.mark.parametrize("options", [["-m"], ["-P", "-m"]], ids=" ".join)
 def test_a_command_in_a_hostile_folder_imports_nothing_from_it(hostile, command, options):

@@ -28,6 +28,7 @@ def said(serve):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_what_the_server_says_of_itself_is_the_same_at_every_start_whatever_the_project_holds(project, said, era):
     digests = {said(era, PYTHONHASHSEED="1")[0]}

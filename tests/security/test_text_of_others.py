@@ -323,6 +323,7 @@ def calls_of(command: click.Command, ids: list[str]) -> Iterator[list[str]]:
             yield [*[HOSTILE] * len(arguments), option.opts[0], HOSTILE]
 
 
+@pytest.mark.slow
 def test_no_command_prints_a_line_of_somebody_else(hostile, monkeypatch, capfd):
     ids = anyio.run(filled_by_agent, hostile)
     capfd.readouterr()

@@ -194,6 +194,7 @@ async def test_a_flood_is_cut_off(reviewed, claude):
     assert claude.survivors() == []
 
 
+@pytest.mark.slow
 async def test_sixty_files_never_start_more_than_the_pool_allows(project, claude):
     project.write_job(steps=[step("a", outputs={"parts": output("files")}, reviews=[review("parts")])])
     files = [project.write(f"part{number}.md").name for number in range(60)]

@@ -142,6 +142,7 @@ def test_looking_makes_no_database(project):
     assert list(Path(project.env["XDG_STATE_HOME"]).rglob("deepwork.db")) == []
 
 
+@pytest.mark.slow
 def test_a_database_that_does_not_answer_hides_nothing_of_the_runs(project):
     env = {"DEEPWORK_DATABASE_URL": "postgresql://nobody:secret@127.0.0.1:1/nothing"}
     with project.dashboard(env=env) as dash:

@@ -49,6 +49,7 @@ def until(condition):
     return value
 
 
+@pytest.mark.slow
 def test_a_person_has_another_agent_go_on_after_a_limit(project, played):
     played.plan(claude=[{"steps": 1, "then": "limit", "for": 3600, "cost": 0.25}], codex=[{"steps": 1, "then": "end"}])
     code, session_id = played.run()
@@ -105,6 +106,7 @@ async def test_a_person_stops_the_agent_that_works_and_pages_are_told(project, p
         assert (again.status, "Nobody runs" in again.text) == (409, True)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_the_dashboard_that_started_it_ends(project, played):
     played.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}], codex=[{"steps": 1, "then": "end", "slow": 3}])
     _, session_id = played.run()

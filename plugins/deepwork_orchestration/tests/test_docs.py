@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from deepwork_orchestration import arguments, limits, messages, models
 from deepwork_orchestration.cli import plan
 from deepwork_orchestration.errors import RECOVERABLE
@@ -118,6 +120,7 @@ def test_the_limits_of_the_page_are_those_of_the_code():
     ]
 
 
+@pytest.mark.slow
 def test_the_tutorial_does_what_it_shows(tmp_path):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     shown = ""

@@ -20,7 +20,7 @@ from deepwork.testing import Refused
 
 pytestmark = pytest.mark.anyio
 
-QUICK, ALL, CHUNK = 60, 520, 20
+QUICK, ALL, CHUNK = 20, 520, 20
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "protocol.file.allow=always")
 
 

@@ -98,6 +98,7 @@ async def test_a_message_to_a_person_waits_and_the_reply_reaches_its_sender(agen
     assert await inbox.items() == {}
 
 
+@pytest.mark.slow
 async def test_a_plan_with_more_tasks_for_people_than_are_listed_hides_no_other_plan(agent, inbox, make_task):
     """The oldest of each plan are listed, and the rest is counted."""
     many = [make_task(f"sign {number}", required_capabilities=["human"]) for number in range(1001)]

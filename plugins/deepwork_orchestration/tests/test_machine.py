@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ class Model:
         self.online[agent], self.lost[agent] = True, set()
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(st.lists(steps, min_size=5, max_size=25))
 def test_any_order_of_calls_leaves_what_the_model_says(team_at, make_task, script):

@@ -101,6 +101,7 @@ async def test_a_plan_and_a_template_name_no_more_dependencies_than_can_be_looke
     assert (await agent.call("workflow_set_plan", id=workflow_id, plan=plan))["tasks_created"] == 300
 
 
+@pytest.mark.slow
 async def test_a_plan_has_eight_mebibytes_of_text_whatever_its_tasks_have(agent, make_task):
     workflow_id = (await agent.call("workflow_create", name="w", source_type="prompt", source_content="c"))["id"]
     tasks = [{**make_task(f"t{number}"), "description": "x" * 2**20} for number in range(8)]

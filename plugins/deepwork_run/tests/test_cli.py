@@ -113,6 +113,7 @@ def test_a_job_goes_on_with_the_other_vendor_at_a_limit(desk):
     assert sorted(path.name for path in desk.project.root.iterdir()) == [".deepwork", "a.md", "b.md", "c.md", "d.md"]
 
 
+@pytest.mark.slow
 def test_an_agent_sees_its_own_keys_and_no_other_secret(desk, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key of claude")
     monkeypatch.setenv("OPENAI_API_KEY", "key of codex")
@@ -128,6 +129,7 @@ def test_an_agent_sees_its_own_keys_and_no_other_secret(desk, monkeypatch):
     assert claude["cwd"] == codex["cwd"] == str(desk.project.root)
 
 
+@pytest.mark.slow
 def test_without_more_the_narrowest_preset_counts(desk):
     desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}], codex=[{"steps": 3, "then": "end"}])
     assert desk.run("--with", "claude,codex") == 0, desk.stderr
@@ -141,6 +143,7 @@ def test_without_more_the_narrowest_preset_counts(desk):
     assert 'approval_policy="never"' in codex
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "expected"), [("option", True), ("user", True), ("project", False)])
 def test_a_shell_is_the_user_s_to_allow(desk, where, expected):
     setting = "plugins: {settings: {run: {allow: [shell]}}}\n"
@@ -153,6 +156,7 @@ def test_a_shell_is_the_user_s_to_allow(desk, where, expected):
     assert ("Bash" in " ".join(desk.seen[0]["arguments"])) is expected
 
 
+@pytest.mark.slow
 def test_a_daemon_of_an_agent_has_ended_before_the_next_one_works(desk):
     desk.plan(claude=[{"steps": 1, "then": "end", "daemon": True}, {"steps": 3, "then": "end"}])
     assert desk.run("--with", "claude") == 0, desk.stderr
@@ -197,6 +201,7 @@ def test_an_agent_that_is_killed_is_followed_by_the_next(desk):
     assert desk.agents_of_steps() == ["claude"] * 4
 
 
+@pytest.mark.slow
 def test_a_second_runner_names_the_first_and_stop_lets_the_call_finish(desk):
     desk.plan(claude=[{"steps": 2, "then": "end", "slow": 2}])
     run = desk.start("run", "demo", "--goal", "a goal", "--with", "claude")
@@ -278,6 +283,7 @@ def test_units_are_printed_and_start_nothing(desk):
     assert len(desk.seen) == 1
 
 
+@pytest.mark.slow
 def test_a_file_of_the_project_cannot_be_what_runs(desk):
     """The record is in the project, so nothing in it may widen what an agent may do."""
     desk.plan(claude=[{"steps": 1, "then": "limit", "for": 1}, {"steps": 3, "then": "end"}])
@@ -289,6 +295,7 @@ def test_a_file_of_the_project_cannot_be_what_runs(desk):
     assert "Bash" not in " ".join(desk.seen[1]["arguments"])
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_at_once_notifies_before_it_ends(desk, tmp_path):
     told = tmp_path / "told.jsonl"
     code = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')"

@@ -175,6 +175,7 @@ async def test_with_migrate_false_only_the_command_migrates(project_on_database,
         assert await database.feed(None) == []
 
 
+@pytest.mark.slow
 async def test_processes_that_open_a_new_database_at_once_migrate_it_once(project_on_database):
     code = (
         "import sys, anyio, deepwork_sql\nfrom deepwork.api import open_context\n"

@@ -102,6 +102,7 @@ def test_there_are_more_than_forty_spellings():
     assert len(set(SPELLINGS)) == len(SPELLINGS) >= 40
 
 
+@pytest.mark.slow
 def test_a_command_says_what_is_wrong_in_a_sentence_and_shows_no_spelling(deepwork, monkeypatch):
     wrong = []
     for spelling in SPELLINGS:
@@ -112,6 +113,7 @@ def test_a_command_says_what_is_wrong_in_a_sentence_and_shows_no_spelling(deepwo
     assert wrong == []
 
 
+@pytest.mark.slow
 async def test_an_agent_and_the_log_get_a_sentence_and_no_spelling(project, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     project.write_job()

@@ -57,6 +57,7 @@ def test_every_word_code_command_and_option_is_in_the_reference():
         assert all(f"`{option}" in REFERENCE for option in options)
 
 
+@pytest.mark.slow
 def test_the_example_shows_what_the_agents_have_recorded():
     result = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=240)
     assert result.returncode == 0, result.stderr

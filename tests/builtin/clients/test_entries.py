@@ -261,6 +261,7 @@ def test_an_entry_of_a_repository_is_neither_kept_nor_started(connect, here, pro
     assert entry_in("claude", file) == ours("claude", project.root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "added", "words"),
     [

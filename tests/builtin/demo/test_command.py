@@ -40,6 +40,7 @@ def test_an_act_that_does_not_show_what_it_should_ends_with_1(here, places, monk
     assert os.listdir(places["temporary"]) == []
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_an_error_and_not_a_wait(here, places, monkeypatch):
     monkeypatch.setattr(acts, "SERVER", "import time; time.sleep(60)")
     monkeypatch.setattr(command, "SECONDS", 3)
@@ -49,6 +50,7 @@ def test_a_server_that_does_not_answer_is_an_error_and_not_a_wait(here, places, 
     assert os.listdir(places["temporary"]) == []
 
 
+@pytest.mark.slow
 def test_a_gate_that_lets_everything_pass_is_seen(here, places, monkeypatch):
     monkeypatch.setattr(command, "GATE", "")
     ended = here("demo")

@@ -126,6 +126,7 @@ def test_headers_that_drip_end_the_connection_too(listen_with_routes, dial):
         pytest.fail("it still waits")
 
 
+@pytest.mark.slow
 def test_each_answer_gives_a_connection_its_whole_time_anew(listen_with_routes, dial):
     """Requests follow each other without a pause, for longer than one of them may take to come."""
     _, url = listen_with_routes("http", HEADER_SECONDS=2)
@@ -227,6 +228,7 @@ def test_calls_in_flight_give_way_to_nobody(listen_with_routes, dial):
         assert len(stream.socket.recv(1000)) == 1000
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_holds_up_nobody_and_is_cut_off(listen_with_routes, dial, is_served):
     _, url = listen_with_routes("http", WRITE_SECONDS=0.5, MAX_CONNECTIONS=10)
     stuck = [dial(url) for _ in range(8)]

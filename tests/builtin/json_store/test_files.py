@@ -243,6 +243,7 @@ def on_a_full_disk(project):
     return on_a_full_disk
 
 
+@pytest.mark.slow
 async def test_a_failed_write_says_the_cause_leaves_the_old_bytes_and_the_next_call_works(on_a_full_disk):
     lines = await on_a_full_disk("""
 begin = await agent.start()
@@ -258,6 +259,7 @@ print((await agent.finish({"a.md": "a.md"}))["status"])
     assert lines[-2:] == ["True []", "next_step"]
 
 
+@pytest.mark.slow
 async def test_a_start_that_cannot_be_saved_leaves_no_session_and_the_next_one_works(on_a_full_disk):
     lines = await on_a_full_disk("""
 with full_disk():
