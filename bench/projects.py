@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -97,9 +98,11 @@ def lengthen_history(root: Path, session_id: str, length: int) -> None:
 def _aged(original: Session, hours: int) -> Session:
     then = (datetime.now(UTC) - timedelta(hours=hours + 1)).isoformat(timespec="microseconds")
     over = original.status is SessionStatus.COMPLETED
+    assert original.standing
     return original.model_copy(
         update={
             "session_id": uuid.uuid4().hex,
+            "standing": replace(original.standing, revision=1),  # that with which the store saves it
             "started_at": then,
             "updated_at": then,
             "completed_at": then if over else None,
