@@ -7,6 +7,7 @@ import pytest
 import deepwork_sql
 from deepwork.api import open_context
 from deepwork.ports.agent import SESSION_VARIABLE
+from deepwork_orchestration import views
 from deepwork_orchestration.session_claims import claim_keeper
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +42,13 @@ async def test_the_next_agent_is_told_enough_to_go_on(team, claimed):
     agent = await team.agent()
     await agent.finish(tasks["build"], agent_id=agent_id)
     assert await agent.status(tasks["build"]) == "completed"
+
+
+async def test_people_see_for_which_session_a_task_is_held(team, claimed):
+    _, _, tasks, _, _ = claimed
+    async with team.database() as database:
+        held = await database.read(lambda transaction: [views.task(transaction, tasks[name]) for name in tasks])
+    assert {task["name"]: task["claim"]["session_id"] for task in held} == {"build": "s1", "test": None}
 
 
 async def test_renewing_keeps_the_claims_of_the_session_alone(team, claimed):

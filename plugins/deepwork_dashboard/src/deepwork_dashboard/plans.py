@@ -165,7 +165,8 @@ def _claim(claim: Mapped | None) -> Mapped | None:
         return None
     agent = _named_agent(claim["agent_id"], claim["agent_name"])
     times = {name: iso(claim[name]) for name in ("claimed_at", "lease_until")}
-    return {"agent": agent, **times, "fence": claim["fence"]}
+    session = f"session:{claim['session_id']}" if isinstance(claim["session_id"], str) else None
+    return {"agent": agent, "session": session, **times, "fence": claim["fence"]}
 
 
 def _named_agent(agent_id: str | None, name: str | None) -> Mapped | None:

@@ -376,6 +376,33 @@ def test_a_piece_is_no_wider_than_a_small_screen(shop, agent, dashboard, new_pag
         assert page.evaluate("document.documentElement.scrollWidth") <= SMALL, query
 
 
+def test_what_has_several_lines_is_shown_in_lines(shop, agent, session, dashboard, page):
+    words = {"file": "src/cart.py", "line": 17, "end_line": 19, "text": "First.\nSecond.", "must": True}
+    shop.decide(session, "changes", None, [words])
+    shop.report(agent, session, stories.files(**stories.SECOND), "c1: It is there now.")
+    dashboard.enter(page, address(session))
+    comment = card(page, "src/cart.py").get_by_role("article").filter(has_text="First.")
+    comment.get_by_text("Second.").wait_for()
+    comment.get_by_text('return Decimal("12.90")').wait_for()
+    assert "First.\nSecond." in comment.inner_text()
+    page.get_by_text("Inputs").click()
+    page.get_by_role("button", name="notes.md").click()
+    page.get_by_text("31 leave at the second page").wait_for()
+    assert page.get_by_text("U+000A").count() == 0
+
+
+def test_while_somebody_writes_on_a_small_screen_the_decision_leaves_them_room(session, dashboard, new_page):
+    page = new_page(width=SMALL, height=740)
+    dashboard.enter(page, address(session))
+    page.locator(".line[data-line='6'] .new").first.click()
+    page.get_by_role("textbox", name="Comment").wait_for()
+    page.get_by_text("Add the comment that you are writing").wait_for()
+    decision = page.get_by_role("region", name="Your decision")
+    assert decision.get_by_role("button", name="Pass").count() == 0
+    page.get_by_role("button", name="Cancel").click()
+    decision.get_by_role("button", name="Pass").wait_for()
+
+
 def test_of_many_long_files_little_is_in_the_document(shop, agent, dashboard, page):
     session = shop.begin(agent, "Many files")
     first = {f"part/{number:02}.py": "".join(f"line {n}\n" for n in range(300)) for number in range(40)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from deepwork_orchestration.agents import SESSION
 from deepwork_orchestration.database import CLAIMED
 from deepwork_orchestration.errors import not_found
 from deepwork_orchestration.models import Agent, Checkpoint, Mapped, Message, Row, Task, WholeWorkflow, Workspace
@@ -319,12 +320,13 @@ def _brief(transaction: Transaction, condition: str, arguments: Mapped) -> list[
 
 
 def _claim(transaction: Transaction, task: Task) -> Mapped | None:
-    agent_id = task.assigned_agent_id
-    if agent_id is None:
+    if task.assigned_agent_id is None:
         return None
+    agent = _one(transaction, Agent, task.assigned_agent_id)
     return {
-        "agent_id": agent_id,
-        "agent_name": agent_names(transaction, [agent_id]).get(agent_id),
+        "agent_id": agent.id,
+        "agent_name": agent.name,
+        "session_id": (agent.metadata or {}).get(SESSION),
         "claimed_at": task.claimed_at,
         "lease_until": _lease_ends(transaction, [task.id]).get(task.id),
         "fence": task.fence,

@@ -25,7 +25,7 @@ export function decisionBar({path, piece, draft, attempt, newest}) {
   const musts = comments.filter(({must}) => must).length;
   const isOld = attempt !== newest;
   const actions = item.actions.filter((action) => !isEnding(action));
-  return html`<section class="decision" aria-label="Your decision">
+  return html`<section class=${composer ? 'decision is-writing' : 'decision'} aria-label="Your decision">
     ${error ? refusal(error, piece, newest) : nothing}
     <textarea
       rows=${Math.min(6, text.split('\n').length)}

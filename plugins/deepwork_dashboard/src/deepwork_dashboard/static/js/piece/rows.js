@@ -5,7 +5,7 @@ const known = new WeakMap();
 const CONTEXT = 3;
 const WORTH_HIDING = 5;
 // Rows of one part that is drawn, or not, as a whole.
-const LARGEST_PART = 40;
+const LARGEST_PART = 20;
 
 // A row is a line of the file, a line that was removed, or a block of the file as it is rendered.
 export function rowsOf(file, isRendered) {

@@ -4,7 +4,7 @@ import {html, nothing} from '../../vendor/lit-html/lit-html.js';
 
 // Control and format characters change the direction of a text, or take no room: with them a line can look like another.
 // Those that join the parts of letters and emoji are left alone.
-const UNSEEN = /((?![\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}])/u;
+const UNSEEN = /((?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}])/u;
 
 export function visible(text) {
   if (!UNSEEN.test(text)) return text;

@@ -41,7 +41,7 @@ function page(path, piece, query) {
   const newest = piece.attempts.at(-1)?.number ?? null;
   const wanted = Number(query.get('attempt')) || draft.content.attempt || newest;
   const attempt = piece.attempts.find(({number}) => number === wanted) ?? piece.attempts.at(-1);
-  if (!attempt) return html`${head(piece)}${beside(piece)}${nothingYet()}`;
+  if (!attempt) return html`${head(piece)}${beside(piece)}${nothingYet(piece)}`;
   const against = query.get('against');
   const files = use(
     apiPath(['sessions', piece.session, 'steps', piece.step, 'files'], {attempt: attempt.number, against}),
@@ -182,8 +182,13 @@ function head(piece) {
   </header>`;
 }
 
-function nothingYet() {
-  return empty({shape: 'file', title: 'Nothing was reported for this step yet.'});
+function nothingYet({state}) {
+  if (state !== 'done') return empty({shape: 'file', title: 'Nothing was reported for this step yet.'});
+  return empty({
+    shape: 'file',
+    title: 'This step was not judged.',
+    text: 'Its outputs are on the page of its session.',
+  });
 }
 
 // A draft belongs to the attempt that it was written about, also when the agent has reported again meanwhile.

@@ -361,6 +361,7 @@ function claim(task) {
     <p>
       ${icon('agents')}${thingLink(task.claim.agent.thing, task.claim.agent.name)}
       <span class="quiet">has it since ${time(task.claim.claimed_at, {focusable: true})}</span>
+      ${task.claim.session ? html`<span class="quiet">for ${thingLink(task.claim.session, 'its session')}</span>` : nothing}
     </p>
     ${
       left === null
