@@ -183,9 +183,9 @@ def test_the_table_itself_goes_in_one_direction():
 
 # Who reads or writes what an entry of a history says, and not only that there is one.
 READERS_OF_HISTORY = {
+    "builtin/people/sarif.py",
+    "builtin/people/show.py",
     "builtin/proofs/prover.py",  # the `proof` of a verdict
-    "cli/gate.py",
-    "cli/gate_sarif.py",
     "deepwork_dashboard/entries.py",
     "deepwork_dashboard/spending.py",
     "deepwork_run/limits.py",

@@ -207,7 +207,7 @@ def test_without_its_feature_a_command_is_unknown_and_the_error_names_the_featur
     assert f"  {command} " not in here("--help").out
 
 
-@pytest.mark.parametrize("command", ["comments", "prune"])
+@pytest.mark.parametrize("command", ["comments", "prune", "show"])
 def test_without_people_the_commands_that_it_adds_to_gate_are_unknown(leave_out, here, command):
     leave_out("people")
     with pytest.raises(click.UsageError, match=rf"No such command '{command}'\. Left out: feature 'people'"):

@@ -9,7 +9,8 @@ import click
 
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import Styled, say, say_json
-from deepwork.engine.verification import GateRecord, proof_words, verify
+from deepwork.engine.verification import GateRecord, verify
+from deepwork.models.reviews import proof_words
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.ports.state_store import StateStore
 from deepwork.project.project import Project

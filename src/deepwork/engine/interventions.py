@@ -11,11 +11,11 @@ from typing import Any
 from deepwork.engine.reports import session_over
 from deepwork.errors import CorruptSession, StateError
 from deepwork.models.sessions import Session, SessionStatus
+from deepwork.models.standing import PERSON
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions import transitions
 from deepwork.sessions.definition import check_unchanged, is_unchanged
 from deepwork.sessions.manager import StateManager, load_session
-from deepwork.sessions.notes import PERSON
 from deepwork.sessions.standing import gone_at, is_open, last_completed, open_steps, paused, waiting_steps
 
 Upgrade = Callable[[Session], Session]

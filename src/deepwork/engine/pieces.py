@@ -21,7 +21,7 @@ from deepwork.errors import ArgumentError, CorruptSession, StateError, StorageEr
 from deepwork.gate.keeping import Keeper
 from deepwork.models.history import KeptFile, NoVerdict, Verdict
 from deepwork.models.sessions import Session, SessionStatus
-from deepwork.models.standing import WaitKind
+from deepwork.models.standing import PERSON, WaitKind
 from deepwork.paths.contents import MAX_DAYS
 from deepwork.paths.folder import Folder
 from deepwork.ports.inbox import Answerer
@@ -29,7 +29,6 @@ from deepwork.sessions.attempts import Reported, attempts_of, begun_with
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments
 from deepwork.sessions.decisions import decided, read_comments, resolved, state_of
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.notes import PERSON
 from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
 

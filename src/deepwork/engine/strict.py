@@ -12,9 +12,10 @@ from deepwork.errors import RunnerUnavailable, StrictRefusal
 from deepwork.gate.gate import QualityGate
 from deepwork.models.jobs import Step
 from deepwork.models.sessions import Session
+from deepwork.models.standing import Passage
 from deepwork.ports.call import ToolCall
 from deepwork.ports.inbox import Answerer
-from deepwork.sessions.standing import CLIENT, Passage, passage, permitted_override
+from deepwork.sessions.standing import CLIENT, passage, permitted_override
 from deepwork.sessions.transitions import Completion
 from deepwork.text import one_line
 

@@ -11,8 +11,9 @@ from deepwork.gate.payload import printable
 from deepwork.gate.work import Portion, Work, portions, verdict_keys
 from deepwork.models.history import Override, SelfReview, Verdict
 from deepwork.models.sessions import Session, SessionStatus
+from deepwork.models.standing import Passage
 from deepwork.sessions.definition import is_unchanged
-from deepwork.sessions.standing import Passage, last_report, passage, review_words
+from deepwork.sessions.standing import last_report, passage, review_words
 from deepwork.text import one_line
 
 
@@ -130,20 +131,6 @@ def _proof(verdict: Verdict) -> Mapping[str, str | None]:
         "result": proof.result if proof else None,
         "grade": proof.grade if proof else None,
     }
-
-
-def proof_words(result: str | None, grade: str | None = None, **_: object) -> str:
-    """Return in words on what a pass rests."""
-    match result:
-        case "proved" if grade == "presence":
-            return "seen to refuse missing work, not what is wrong in it"
-        case "proved":
-            return "seen to refuse this work when it was broken"
-        case "cannot_fail":
-            return "cannot fail: it also passed the work when it was broken"
-        case None:
-            return "by its word: it was not tried on broken work"
-    return "not proved that it can refuse this work"
 
 
 def _with_reason(session: Session, step_id: str, how: Passage) -> str:

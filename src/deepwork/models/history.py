@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from deepwork.models.standing import PERSON
+
 
 class EventKind(StrEnum):
     """What may stand in a history."""
@@ -231,6 +233,11 @@ class Override(Detail):
     terminal: str | None = None
     process: list[str] | None = None
     asked_by: str | None = None
+
+    @property
+    def is_of_person(self) -> bool:
+        """True if a person has said so, as far as this machine can tell."""
+        return self.by == PERSON
 
 
 class GateOff(Detail):

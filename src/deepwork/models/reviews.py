@@ -62,6 +62,20 @@ class ReviewResult(BaseModel):
     findings: Annotated[SkipJsonSchema[list[Finding]], Field(exclude_if=operator.not_)] = []
 
 
+def proof_words(result: str | None, grade: str | None = None, **_: object) -> str:
+    """Return in words on what a pass rests."""
+    match result:
+        case "proved" if grade == "presence":
+            return "seen to refuse missing work, not what is wrong in it"
+        case "proved":
+            return "seen to refuse this work when it was broken"
+        case "cannot_fail":
+            return "cannot fail: it also passed the work when it was broken"
+        case None:
+            return "by its word: it was not tried on broken work"
+    return "not proved that it can refuse this work"
+
+
 @dataclass(frozen=True)
 class Limits:
     """The limits under which an attempt is judged.

@@ -25,7 +25,25 @@ MAX_REASON = 500
 # The head ends before this field. No text in JSON has a quote that is not escaped, so no text can end it earlier.
 _HEAD_END = re.compile(rb',\s*"instance_id"\s*:')
 
+# Who has written a note, or overridden a review, as far as this machine can tell.
+PERSON = "person"
+
 _POSITION = re.compile(r"step (\d{1,9}) of (\d{1,9})")
+
+
+class Passage(StrEnum):
+    """Why a step is completed."""
+
+    JUDGED = "passed"
+    SELF_JUDGED = "self-judged"
+    OVERRIDDEN = "overridden by the agent"
+    PERMITTED = "overridden by a person, as far as this machine can tell"
+    SKIPPED = "skipped: there was nothing to judge"
+    UNREPORTED = "never reported"
+    GATE_OFF = "without a review: the quality gate was off"
+    NOT_JUDGED = "not judged"
+    WITHOUT_REVIEWS = "without reviews"
+    OPEN = "open"
 
 
 class WaitKind(StrEnum):

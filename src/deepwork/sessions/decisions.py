@@ -10,12 +10,11 @@ from deepwork.errors import ArgumentError, ItemChanged
 from deepwork.models import history
 from deepwork.models.history import KeptFile
 from deepwork.models.sessions import Session
-from deepwork.models.standing import WaitingStep, WaitKind
+from deepwork.models.standing import PERSON, WaitingStep, WaitKind
 from deepwork.paths.paths import is_utf8
 from deepwork.sessions.attempts import Reported, attempts_of
 from deepwork.sessions.comments import ContentOf
 from deepwork.sessions.lines import Place, held, lines_of
-from deepwork.sessions.notes import PERSON
 from deepwork.sessions.standing import waiting_steps
 from deepwork.sessions.transitions import record
 from deepwork.text import is_blank, shorten

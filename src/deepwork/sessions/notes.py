@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deepwork.models.standing import PERSON
 from deepwork.text import quoted_lines, shorten
 
 if TYPE_CHECKING:
     from deepwork.models.sessions import Session
-
-# Who has written a note, or overridden a review, as far as this machine can tell.
-PERSON = "person"
 
 # The texts of one step may take so many characters: its instructions have to fit beside them.
 MAX_NOTES = 4000

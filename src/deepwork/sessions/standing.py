@@ -40,13 +40,13 @@ from deepwork.models.standing import (
     MAX_TEXT,
     MAX_WAITS,
     Head,
+    Passage,
     Pause,
     Standing,
     Wait,
     WaitingStep,
     WaitKind,
 )
-from deepwork.sessions.notes import PERSON
 from deepwork.text import one_line
 
 # Who has said yes to an override over HTTP, where no person is seen.
@@ -60,21 +60,6 @@ _DEFAULT_LIMIT = 3
 # The class of errors that only the user can do something about.
 _UNAVAILABLE = ("RunnerUnavailable", "GateCannotFail")
 _ANSWERS_NOTHING = (EventKind.NOTE, EventKind.COMMENT_ANSWERED, EventKind.COMMENT_RESOLVED)
-
-
-class Passage(StrEnum):
-    """Why a step is completed."""
-
-    JUDGED = "passed"
-    SELF_JUDGED = "self-judged"
-    OVERRIDDEN = "overridden by the agent"
-    PERMITTED = "overridden by a person, as far as this machine can tell"
-    SKIPPED = "skipped: there was nothing to judge"
-    UNREPORTED = "never reported"
-    GATE_OFF = "without a review: the quality gate was off"
-    NOT_JUDGED = "not judged"
-    WITHOUT_REVIEWS = "without reviews"
-    OPEN = "open"
 
 
 class StepState(StrEnum):
@@ -175,7 +160,7 @@ def gone_at(session: Session) -> str:
 
 def _is_no_call(entry: HistoryEntry) -> bool:
     if entry.kind == EventKind.OVERRIDE:
-        return is_of_person(entry.detail)
+        return _is_of_person(entry.detail)
     if entry.kind == EventKind.VERDICT:
         return isinstance(entry.detail, Verdict) and entry.detail.by is not None
     return entry.kind in (
@@ -270,14 +255,13 @@ def permitted_override(session: Session, step_id: str) -> str | None:
             continue
         if isinstance(entry.detail, StepCompleted | StepBegun):
             return None
-        if is_of_person(entry.detail):
+        if _is_of_person(entry.detail):
             return str(getattr(entry.detail, "reason", None))
     return None
 
 
-def is_of_person(detail: Detail | Unknown) -> bool:
-    """True if this is the override of a person, as far as this machine can tell."""
-    return isinstance(detail, Override) and detail.by == PERSON
+def _is_of_person(detail: Detail | Unknown) -> bool:
+    return isinstance(detail, Override) and detail.is_of_person
 
 
 def last_review(session: Session, step_id: str) -> Detail | None:
@@ -368,7 +352,7 @@ def _is_no_completion(entry: HistoryEntry) -> bool:
 
 def _of_report(details: Sequence[Detail | Unknown]) -> Passage:
     """Return what led to a completion: the newest possible entry. A person's leave counts even if others follow."""
-    if any(map(is_of_person, details)):
+    if any(map(_is_of_person, details)):
         return Passage.PERMITTED
     skipped = any(detail.kind == EventKind.REVIEW_SKIPPED for detail in details if isinstance(detail, Detail))
     for detail in details:
@@ -418,7 +402,7 @@ def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep 
             outcome, person = [], None  # the agent goes on with what the person has decided
         elif isinstance(entry.detail, StepBegun | StepCompleted):
             is_permitted = False
-        elif is_of_person(entry.detail):
+        elif _is_of_person(entry.detail):
             is_permitted = True
     if is_permitted:
         return None

@@ -26,9 +26,8 @@ from deepwork.models.sessions import (
     StepProgress,
     StepStatus,
 )
-from deepwork.models.standing import paused_text
+from deepwork.models.standing import PERSON, paused_text
 from deepwork.sessions.definition import begun_step, with_digests
-from deepwork.sessions.notes import PERSON
 from deepwork.sessions.standing import is_asked, is_open, last_review, open_steps, paused, permitted_override
 
 # So many files of a report are named in the history before the report is accepted.

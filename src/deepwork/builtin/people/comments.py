@@ -10,6 +10,7 @@ import click
 from deepwork import __version__
 from deepwork.api import Project, project_at
 from deepwork.builtin.people.items import run
+from deepwork.builtin.people.show import show
 from deepwork.commands.options import json_option, path_option, session_id_argument
 from deepwork.commands.terminal import say, say_json
 from deepwork.documents.sarif import SarifResult, sarif_log
@@ -28,6 +29,9 @@ RULES = {
 @click.group()
 def gate() -> None:
     """The core's group, to which these commands are added."""
+
+
+gate.add_command(show)
 
 
 @gate.command(epilog="Example: deepwork gate comments 3f2a --format github")

@@ -15,7 +15,7 @@ from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio
 
-SCHEMA = json.loads((Path(__file__).parents[1] / "data/sarif-2.1.0.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "data/sarif-2.1.0.json").read_text())
 DONE = {"a.md": "a.md"}
 
 

@@ -16,13 +16,12 @@ from deepwork.documents.sarif import SarifResult, sarif_log
 from deepwork.models.history import Attempt, HistoryEntry, NoVerdict, Override, SelfReview, StepBegun, Verdict
 from deepwork.models.jobs import Step
 from deepwork.models.sessions import Session
-from deepwork.paths.workspace import Workspace
 from deepwork.text import one_line, visible_lines
 
 _LEVELS: dict[str, Literal["error", "warning", "note"]] = {"warning": "warning", "note": "note"}
 
 
-def session_log(session: Session, entries: Iterable[HistoryEntry], workspace: Workspace) -> dict[str, Any]:
+def session_log(session: Session, entries: Iterable[HistoryEntry], root: Path) -> dict[str, Any]:
     """Return the SARIF log of the reviews among entries of a session, as they stand after the last of each step."""
     rules: dict[str, dict[str, str]] = {}
     results: list[SarifResult] = []
@@ -36,10 +35,10 @@ def session_log(session: Session, entries: Iterable[HistoryEntry], workspace: Wo
         if step is None or not step.reviews:
             continue
         rules.update(_rules(step))
-        told = _Reviews(step, workspace.root).read(of_step)
+        told = _Reviews(step, root).read(of_step)
         results += told.results
         failures += told.failures
-    return sarif_log(results, rules, root=workspace.root, version=__version__, failures=failures)
+    return sarif_log(results, rules, root=root, version=__version__, failures=failures)
 
 
 def _rules(step: Step) -> Iterator[tuple[str, dict[str, str]]]:
