@@ -121,22 +121,22 @@ def main(
     if sys.platform != "linux":
         raise click.ClickException("processes are looked into by /proc, so this needs Linux")
     if from_json:
-        found = _earlier(from_json)
+        measurements = _earlier(from_json)
     else:
         chosen = _chosen(figures)
         measured = list(contestants or OURS)
         try:
-            found = _measure(measured, chosen, rounds, Era(era), folder, quick=quick, release=release)
+            measurements = _measure(measured, chosen, rounds, Era(era), folder, quick=quick, release=release)
         except ContestantError as error:
             raise click.ClickException(str(error)) from None
-    click.echo("\n".join(lines(found)))
+    click.echo("\n".join(lines(measurements)))
     if json_file:
-        json_file.write_text(json.dumps(found, indent=2) + "\n")
+        json_file.write_text(json.dumps(measurements, indent=2) + "\n")
     if report:
-        write_report(found, report)
+        write_report(measurements, report)
     if keep_as:
-        keep_as_release(keep_as, found)
-    if check and (worse := slower(found)):
+        keep_as_release(keep_as, measurements)
+    if check and (worse := slower(measurements)):
         raise click.ClickException("the server has become slower\n  " + "\n  ".join(worse))
 
 
@@ -150,7 +150,7 @@ def _measure(
     quick: bool,
     release: str | None,
 ) -> Results:
-    names = [one.name for one in contestants]
+    names = [contestant.name for contestant in contestants]
     if len({*names}) < len(names):
         raise click.UsageError("two contestants have the same name")
     with TemporaryDirectory(prefix="bench-", dir=folder) as temporary, ExitStack() as ended:
@@ -181,17 +181,17 @@ def _measure(
 
 def _chosen(figures: str | None) -> list[str]:
     names = [name.strip() for name in figures.split(",")] if figures else [*GROUPS]
-    known = [*GROUPS, *OURS_ALONE]
-    if unknown := [name for name in names if name not in known]:
-        raise click.UsageError(f"there is no figure {unknown[0]!r}; there are {', '.join(known)}")
+    available = [*GROUPS, *OURS_ALONE]
+    if unknown := [name for name in names if name not in available]:
+        raise click.UsageError(f"there is no figure {unknown[0]!r}; there are {', '.join(available)}")
     return names
 
 
 def _earlier(file: Path) -> Results:
     try:
-        found = json.loads(file.read_text())
-        if found["format"] == FORMAT:
-            return dict(found)
+        measurements = json.loads(file.read_text())
+        if measurements["format"] == FORMAT:
+            return dict(measurements)
     except (ValueError, KeyError, TypeError):
         pass
     raise click.ClickException(f"{file} was not written by this release's --json; measure anew")

@@ -119,8 +119,8 @@ def _edited(folder: Path, count: int) -> tuple[float, float]:
         before = resident_mib(editor.process.pid) or 0.0
         for path in paths:
             text = editor.edit_at_random(path, count, dice)
-            shown = [item["message"] for item in editor.diagnostics[path.as_uri()]["diagnostics"]]
+            messages = [item["message"] for item in editor.diagnostics[path.as_uri()]["diagnostics"]]
             findings = LintedJob(path.parent, {path: text}).findings()
-            if shown != [finding.message for finding in findings if finding.file == path]:
-                raise ContestantError(f"the diagnostics of {path} are not those of the checker: {shown}")
+            if messages != [finding.message for finding in findings if finding.file == path]:
+                raise ContestantError(f"the diagnostics of {path} are not those of the checker: {messages}")
         return resident_mib(editor.process.pid) or 0.0, before

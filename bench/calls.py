@@ -29,8 +29,8 @@ def lead(server: Server, timed: Timed, *, job: str = JOB, steps: int = STEPS) ->
     started = server.start_workflow(job)
     timed.start.append(started.answer.seconds * 1000)
     before = server.process.cpu()
-    for one in step_ids(steps):
-        timed.finish.append(server.finish(started.session_id, one).seconds * 1000)
+    for step_id in step_ids(steps):
+        timed.finish.append(server.finish(started.session_id, step_id).seconds * 1000)
     timed.finish_cpu.append((server.process.cpu() - before) * 1000 / steps)
 
 
@@ -41,8 +41,13 @@ def measure_steps(run: Run) -> None:
         return
     with ExitStack() as ended:
         floor = ended.enter_context(run.launcher.started(FLOOR, run.folder))
-        projects = {one.name: make_project(run.folder / f"steps-{one.name}") for one in contestants}
-        servers = {one.name: ended.enter_context(run.launcher.started(one, projects[one.name])) for one in contestants}
+        projects = {
+            contestant.name: make_project(run.folder / f"steps-{contestant.name}") for contestant in contestants
+        }
+        servers = {
+            contestant.name: ended.enter_context(run.launcher.started(contestant, projects[contestant.name]))
+            for contestant in contestants
+        }
         for _ in run.rounds("durable steps"):
             for contestant in contestants:
                 # Each takes its turn for several sessions: the median has no call that found the caches full of others.
@@ -93,9 +98,9 @@ def _fly(run: Run, key: str, floor: Contestant, contestants: Sequence[Contestant
                 ids = step_ids()[: run.sizes.reports]
                 lanes = [iter([server.report(session_id, one) for one in ids]) for session_id in sessions]
                 before = server.process.cpu()
-                seconds, found = drive(connections, lanes)
+                seconds, replies = drive(connections, lanes)
                 used = (server.process.cpu() - before) * 1000 / calls
-                for result in found:
+                for result in replies:
                     server.check_accepted(result)
                 run.add(key, contestant, calls / seconds, calls / floor_seconds)
                 if f"{key}.cpu" in BY_KEY:

@@ -115,14 +115,14 @@ class Process:
         """
         if os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             raise self.death()
-        before, begun = self.cpu(), time.perf_counter()
+        before, start = self.cpu(), time.perf_counter()
         assert self.popen.stdin
         self.popen.stdin.close()
         total = self.wait()
         ended = time.perf_counter()
         if self.popen.returncode:
             raise self.death()
-        return Cost(ended - begun, total - before)
+        return Cost(ended - start, total - before)
 
     def wait(self) -> float:
         """Wait until it is gone, and return the processor time of its whole life.
@@ -203,14 +203,14 @@ class Connection(ABC):
 
     def ask(self, method: str, params: Params) -> Answer:
         """Send a request and wait for its answer."""
-        begun = time.perf_counter()
+        start = time.perf_counter()
         number = self.submit(method, params)
         while True:
             self.wait_until_readable()
             for answer in self.receive():
                 if answer.number == number:
                     self.result(answer)
-                    return Answer(number, answer.arrived, answer.size, answer.message, answer.arrived - begun)
+                    return Answer(number, answer.arrived, answer.size, answer.message, answer.arrived - start)
 
     def call(self, tool: str, arguments: Params) -> Answer:
         """Call a tool and wait for its answer."""
@@ -224,8 +224,8 @@ class Connection(ABC):
         """
         result = answer.message.get("result", {"isError": True})
         if result.get("isError"):
-            said = json.dumps(answer.message.get("error") or result.get("content"))
-            raise self.process.complaint(f"answered with an error: {said[:500]}")
+            error = json.dumps(answer.message.get("error") or result.get("content"))
+            raise self.process.complaint(f"answered with an error: {error[:500]}")
         return dict(result)
 
     def greet(self) -> None:
@@ -390,7 +390,7 @@ def drive(connections: Sequence[Connection], lanes: Sequence[Iterator[Call]]) ->
     The lanes are spread over the connections. Any answer that is an error ends the measurement.
     """
     waiting: dict[tuple[Connection, int], Iterator[Call]] = {}
-    found: list[Params] = []
+    replies: list[Params] = []
 
     def go_on(connection: Connection, lane: Iterator[Call]) -> None:
         following = next(lane, None)
@@ -402,7 +402,7 @@ def drive(connections: Sequence[Connection], lanes: Sequence[Iterator[Call]]) ->
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ, connection)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         for place, lane in enumerate(lanes):
             go_on(connections[place % len(connections)], lane)
         while waiting:
@@ -414,6 +414,6 @@ def drive(connections: Sequence[Connection], lanes: Sequence[Iterator[Call]]) ->
                 for answer in connection.receive():
                     if answer.number is None:
                         continue  # a notification
-                    found.append(connection.result(answer))
+                    replies.append(connection.result(answer))
                     go_on(connection, waiting.pop((connection, answer.number)))
-        return time.perf_counter() - begun, found
+        return time.perf_counter() - start, replies

@@ -47,8 +47,8 @@ class Contestant:
 
 def _without_plugins() -> str:
     """Return the options that leave out all plugins of other distributions."""
-    others = sorted({one.distribution for one in installed() if not one.builtin})
-    return " ".join(f"--no-plugin {name}" for name in others)
+    plugins = sorted({candidate.distribution for candidate in installed() if not candidate.builtin})
+    return " ".join(f"--no-plugin {name}" for name in plugins)
 
 
 FLOOR = Contestant("FLOOR", "python {floor}")
@@ -160,14 +160,14 @@ class Launcher:
     _logs: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
-        kept = {
+        variables = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("DEEPWORK_", "FASTMCP_")) and name != "PYTHONDONTWRITEBYTECODE"
         }
         self.env = {
-            **kept,
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)]),
+            **variables,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), variables.get("PATH", os.defpath)]),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "XDG_STATE_HOME": str(self.folder / "state"),
         }
@@ -193,9 +193,9 @@ class Launcher:
         self, command: Sequence[str], folder: Path, *, piped: bool = False, env: Mapping[str, str] | None = None
     ) -> Process:
         """Start a command. Programs are found on the path, that of this Python's environment first."""
-        found = _program(command[0], self.env["PATH"])
+        program = _program(command[0], self.env["PATH"])
         log = self.folder / f"{next(self._logs)}.log"
-        return Process([found, *command[1:]], folder=folder, env={**self.env, **(env or {})}, log=log, piped=piped)
+        return Process([program, *command[1:]], folder=folder, env={**self.env, **(env or {})}, log=log, piped=piped)
 
     @contextmanager
     def started(self, contestant: Contestant, project: Path) -> Iterator[Server]:
@@ -213,10 +213,10 @@ class Launcher:
 
 
 def _program(name: str, path: str) -> str:
-    found = shutil.which(name, path=path)
-    if found is None:
+    program = shutil.which(name, path=path)
+    if program is None:
         raise ContestantError(f"there is no program {name!r} on the path")
-    return found
+    return program
 
 
 def _free_port() -> int:

@@ -14,7 +14,7 @@ from typing import Any
 PIECES = ("\n", " ", "- ", ": ", "[", "]", "{", "}", '"', "#", "x", "\t", "ü😀", "steps:", "&a ", "*a", "!!int ")
 # So many characters of the text give way to a piece.
 REPLACED = (0, 0, 1, 5, 40)
-# So often all edits are undone: most texts that are edited many times are no YAML, which is refused at once.
+# So often all edits are undone: most texts that are edited many times are not YAML, and are refused at once.
 UNDONE = 0.05
 
 
@@ -77,8 +77,8 @@ class Editor:
         """Wait for the diagnostics of a version."""
         while self.diagnostics.get(uri, {}).get("version") != version:
             self.receive()
-        shown: list[dict[str, Any]] = self.diagnostics[uri]["diagnostics"]
-        return shown
+        findings: list[dict[str, Any]] = self.diagnostics[uri]["diagnostics"]
+        return findings
 
     def edit_at_random(self, path: Path, count: int, dice: random.Random) -> str:
         """Edit an open file so often, wait for the diagnostics of each version, and return the last text."""

@@ -64,8 +64,8 @@ def _draw(run: Run, contestant: Contestant, axis: str, prepare: Callable[[Path, 
             samples = {size: sample(server, size) for size, server in servers.items()}
             if number == 0:
                 continue
-            for size, one in samples.items():
-                for tool, milliseconds in one.items():
+            for size, times in samples.items():
+                for tool, milliseconds in times.items():
                     taken[tool][size].append(milliseconds)
             if axis in ("jobs", "sessions"):
                 most, fewest = samples[sizes[-1]], samples[sizes[0]]
@@ -90,7 +90,7 @@ def _nested(server: Server, size: int) -> Sample:
     """Nest workflows until the stack is so deep, and measure on top of it; then finish all of them."""
     below = [server.start_workflow(JOB).session_id for _ in range(size - 1)]
     top = server.start_workflow(JOB)
-    finished = [server.finish(top.session_id, one).seconds * 1000 for one in step_ids()[:MEASURED_STEPS]]
+    finished = [server.finish(top.session_id, step_id).seconds * 1000 for step_id in step_ids()[:MEASURED_STEPS]]
     for session_id in [top.session_id, *reversed(below)]:
         server.call("abort_workflow", session_id=session_id, explanation="Measured")
     return {"start_workflow": top.answer.seconds * 1000, "finished_step": p50(finished)}
@@ -102,7 +102,7 @@ def _history_sampler(run: Run) -> Sampler:
     def sample(server: Server, size: int) -> Sample:
         session_id = server.start_workflow(JOB).session_id
         lengthen_history(run.folder / f"growth-history-{size}", session_id, size)
-        finished = [server.finish(session_id, one).seconds * 1000 for one in step_ids()[:MEASURED_STEPS]]
+        finished = [server.finish(session_id, step_id).seconds * 1000 for step_id in step_ids()[:MEASURED_STEPS]]
         server.call("abort_workflow", session_id=session_id, explanation="Measured")
         return {"finished_step": p50(finished)}
 

@@ -34,7 +34,7 @@ def _table(log: str) -> Table:
     packages: Counter[str] = Counter()
     for microseconds, module in _LINE.findall(log):
         packages[module.partition(".")[0]] += int(microseconds)
-    shown = packages.most_common(SHOWN)
-    rest = packages.total() - sum(time for _, time in shown)
-    rows = [*shown, ("others", rest), ("together", packages.total())]
+    slowest = packages.most_common(SHOWN)
+    rest = packages.total() - sum(time for _, time in slowest)
+    rows = [*slowest, ("others", rest), ("together", packages.total())]
     return [(name, time / 1000) for name, time in rows] if packages else []

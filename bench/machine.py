@@ -13,7 +13,7 @@ IN_MEMORY = ("tmpfs", "ramfs")
 
 def facts(folder: Path) -> dict[str, str]:
     """Describe the machine, its Python and libraries, and the file system of a folder."""
-    installed = {one.name: one.version for one in distributions()}
+    installed = {item.name: item.version for item in distributions()}
     own = sorted(name for name in installed if name.startswith("deepwork"))
     return {
         "processor": f"{os.cpu_count()} x {_processor()}",

@@ -151,11 +151,11 @@ class Run:
 
     def piped(self, *, leading: bool = False) -> list[Contestant]:
         """Return the contestants over stdin and stdout; with `leading` only those with workflows."""
-        return [one for one in self._chosen(leading=leading) if not one.over_http]
+        return [contestant for contestant in self._chosen(leading=leading) if not contestant.over_http]
 
     def over_http(self) -> list[Contestant]:
         """Return the contestants over HTTP that lead workflows."""
-        return [one for one in self._chosen(leading=True) if one.over_http]
+        return [contestant for contestant in self._chosen(leading=True) if contestant.over_http]
 
     def probe(self) -> None:
         """Start each contestant once, so that an unmeasurable one ends the run before it has begun."""
@@ -169,7 +169,9 @@ class Run:
     def rows(self) -> list[Row]:
         """Return the measurements, in the order of the figures and of the contestants."""
         order = {figure.key: place for place, figure in enumerate(FIGURES)}
-        with_plugins = {one.name for one in [*self.contestants, *self.databases] if one.has_plugins}
+        with_plugins = {
+            contestant.name for contestant in [*self.contestants, *self.databases] if contestant.has_plugins
+        }
         rows = [
             compare(BY_KEY[key], name, pairs, has_plugins=name in with_plugins)
             for (key, name), pairs in self.pairs.items()
@@ -178,7 +180,7 @@ class Run:
         return sorted(rows, key=lambda row: order[row.figure.key])
 
     def _chosen(self, *, leading: bool) -> list[Contestant]:
-        return [one for one in self.contestants if not leading or one.name in self.leading]
+        return [contestant for contestant in self.contestants if not leading or contestant.name in self.leading]
 
 
 def p50(values: Sequence[float]) -> float:

@@ -33,10 +33,10 @@ def make_project(root: Path, *, steps: int = STEPS) -> Path:
     """Make a project with one job whose one workflow has so many steps, and all files that its steps put out."""
     project = DeepworkProject(root)
     ids = step_ids(steps)
-    project.write_job(JOB, [step(one) for one in ids])
-    for one in ids:
-        project.write(project.jobs / JOB / "steps" / f"{one}.md", INSTRUCTIONS)
-        project.write(f"{one}.md", f"# {one}\n")
+    project.write_job(JOB, [step(step_id) for step_id in ids])
+    for step_id in ids:
+        project.write(project.jobs / JOB / "steps" / f"{step_id}.md", INSTRUCTIONS)
+        project.write(f"{step_id}.md", f"# {step_id}\n")
     return root
 
 
@@ -47,7 +47,7 @@ def add_jobs(root: Path, count: int) -> None:
     project = DeepworkProject(root)
     ids = step_ids()
     flows = {f"flow_{number}": ids[6 * number : 6 * number + 6] for number in range(3)}
-    steps = [step(one, instructions_file="steps/all.md") for one in ids]
+    steps = [step(step_id, instructions_file="steps/all.md") for step_id in ids]
     first = project.write_job(WIDE_JOB, steps, flows)
     text = (first / "job.yml").read_text()
     for number in range(1, count):
@@ -61,16 +61,16 @@ def add_sessions(root: Path, launcher: Launcher, *, finished: int, active: int) 
     """Add sessions: one of each kind is led by a real server, the others are copies, saved by the store."""
     ids = step_ids()
     with launcher.started(OURS[0], root) as server:
-        done = server.start_workflow(JOB)
-        for one in ids:
-            server.finish(done.session_id, one)
-        begun = server.start_workflow(JOB)
-        for one in ids[:5]:
-            server.finish(begun.session_id, one)
+        finished_session = server.start_workflow(JOB)
+        for step_id in ids:
+            server.finish(finished_session.session_id, step_id)
+        active_session = server.start_workflow(JOB)
+        for step_id in ids[:5]:
+            server.finish(active_session.session_id, step_id)
 
     async def copy() -> None:
         async with JsonStore(Workspace(root)) as store:
-            for session_id, count in ((done.session_id, finished), (begun.session_id, active)):
+            for session_id, count in ((finished_session.session_id, finished), (active_session.session_id, active)):
                 original = await store.load(session_id)
                 assert original
                 for number in range(count - 1):
@@ -123,7 +123,7 @@ def session_bytes(root: Path) -> int:
 
 def durable_replace(folder: Path, content: bytes) -> float:
     """Replace a file so that it survives a power cut, and return the seconds."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     beside = folder / "replaced.tmp"
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     os.write(descriptor, content)
@@ -133,4 +133,4 @@ def durable_replace(folder: Path, content: bytes) -> float:
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     os.fsync(directory)
     os.close(directory)
-    return time.perf_counter() - begun
+    return time.perf_counter() - start

@@ -36,7 +36,7 @@ def last_release() -> dict[str, Any]:
     return dict(json.loads(LAST.read_text()))
 
 
-def keep_as_release(name: str, found: dict[str, Any]) -> None:
+def keep_as_release(name: str, measurements: dict[str, Any]) -> None:
     """Keep the ratios of a run as a release's, for later runs to compare with."""
-    compared = {f"{row['key']} {row['contestant']}": row["compared"]["median"] for row in found["figures"]}
+    compared = {f"{row['key']} {row['contestant']}": row["compared"]["median"] for row in measurements["figures"]}
     LAST.write_text(json.dumps({"release": name, "compared": compared}, indent=2) + "\n")

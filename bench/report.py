@@ -118,8 +118,8 @@ def results(run: Run, *, command: str, machine: dict[str, str]) -> Results:
         "settings": {"era": run.launcher.era.value, "rounds": run.repeats, "sizes": asdict(run.sizes)},
         "contestants": [
             # A release is installed into the folder of the run, which is another one each time.
-            {"name": one.name, "command": one.command.replace(f"{run.folder}/", "")}
-            for one in [*run.contestants, *run.databases]
+            {"name": contestant.name, "command": contestant.command.replace(f"{run.folder}/", "")}
+            for contestant in [*run.contestants, *run.databases]
         ],
         "figures": [_figure(run, row) for row in run.rows()],
         "curves": [_curve(curve) for curve in run.curves],
@@ -147,12 +147,12 @@ def _curve(curve: Curve) -> dict[str, Any]:
     return asdict(curve)
 
 
-def lines(found: Results) -> list[str]:
+def lines(measurements: Results) -> list[str]:
     """Return a table for the terminal."""
     release = last_release()
     head = ["figure", "contestant", "measured", "compared with", "", release["release"], "goal", "result"]
-    cells = [[cell.replace("`", "") for cell in _cells(row, release["compared"])] for row in found["figures"]]
-    tables = [_aligned([head, *cells]), *map(_aligned, _import_tables(found))]
+    cells = [[cell.replace("`", "") for cell in _cells(row, release["compared"])] for row in measurements["figures"]]
+    tables = [_aligned([head, *cells]), *map(_aligned, _import_tables(measurements))]
     return [line for table in tables for line in table]
 
 
@@ -161,11 +161,11 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _import_tables(found: Results) -> list[list[list[str]]]:
+def _import_tables(measurements: Results) -> list[list[list[str]]]:
     """Return for each server a table of the packages that it imports, in milliseconds."""
     return [
         [[f"imported by {name}", "ms"], *([package, _number(time)] for package, time in packages)]
-        for name, packages in found["imports"].items()
+        for name, packages in measurements["imports"].items()
     ]
 
 
@@ -180,24 +180,24 @@ def _missed(rows: Sequence[Results]) -> str:
     return "\n".join([f"Missed: {len(missed)} of {len(rows)}.", "", *items])
 
 
-def slower(found: Results) -> list[str]:
+def slower(measurements: Results) -> list[str]:
     """Name the ratios of our own server that have become much larger than the recorded ones."""
-    ours = {one.name for one in [*OURS, COMMAND]}
+    ours = {contestant.name for contestant in [*OURS, COMMAND]}
     return [
         f"{row['title']}: {row['contestant']} has {row['best']:.2f}, recorded is {RECORDED[row['key']]:g}"
-        for row in found["figures"]
+        for row in measurements["figures"]
         if row["contestant"] in ours and row["key"] in RECORDED and row["best"] > RECORDED[row["key"]] * MARGIN
     ]
 
 
-def write_report(found: Results, page: Path) -> None:
+def write_report(measurements: Results, page: Path) -> None:
     """Write the page, and its plots into the folder `images` beside it."""
     images = page.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
-    with_goal = [row for row in found["figures"] if row["goal"]]
+    with_goal = [row for row in measurements["figures"] if row["goal"]]
     (images / "bench-goals.svg").write_text(plot_goals(with_goal))
     shown = []
-    for curve in found["curves"]:
+    for curve in measurements["curves"]:
         name = f"bench-growth-{curve['axis']}.svg"
         (images / name).write_text(plot_curve(curve))
         shown.append(f"### {TITLES[curve['axis']]}\n\n![Calls by {curve['axis']}](images/{name})\n\n{_points(curve)}")
@@ -205,17 +205,20 @@ def write_report(found: Results, page: Path) -> None:
         PAGE.format(
             goals=_table(with_goal),
             missed=_missed(with_goal),
-            imports="\n\n".join(_import_table(table) for table in _import_tables(found)) or "Not measured in this run.",
+            imports="\n\n".join(_import_table(table) for table in _import_tables(measurements))
+            or "Not measured in this run.",
             notes=NOTES.read_text().strip(),
-            others=_table([row for row in found["figures"] if not row["goal"]]),
-            grown=f"`{found['contestants'][0]['command']}`",
+            others=_table([row for row in measurements["figures"] if not row["goal"]]),
+            grown=f"`{measurements['contestants'][0]['command']}`",
             curves="\n\n".join(shown),
-            command=found["command"],
-            rounds=found["settings"]["rounds"],
-            era=found["settings"]["era"],
-            **{name: found["settings"]["sizes"][name] for name in ("jobs", "finished", "active")},
-            contestants="\n".join(f"| {one['name']} | `{one['command']}` |" for one in found["contestants"]),
-            machine=_machine(found["machine"]),
+            command=measurements["command"],
+            rounds=measurements["settings"]["rounds"],
+            era=measurements["settings"]["era"],
+            **{name: measurements["settings"]["sizes"][name] for name in ("jobs", "finished", "active")},
+            contestants="\n".join(
+                f"| {contestant['name']} | `{contestant['command']}` |" for contestant in measurements["contestants"]
+            ),
+            machine=_machine(measurements["machine"]),
         )
     )
 

@@ -71,10 +71,10 @@ def _repeat(server: Server, tool: str, **arguments: object) -> tuple[float, floa
 
 def _parse(project: Path) -> Cost:
     """Read and parse the job files as plainly as can be."""
-    begun, before = time.perf_counter(), time.process_time()
+    start, before = time.perf_counter(), time.process_time()
     for file in sorted((project / ".deepwork" / "jobs").glob("*/job.yml")):
         yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
-    return Cost(time.perf_counter() - begun, time.process_time() - before)
+    return Cost(time.perf_counter() - start, time.process_time() - before)
 
 
 def measure_crowd(run: Run) -> None:

@@ -68,10 +68,10 @@ def measure_memory(run: Run) -> None:
 
 
 def _make_calls(server: Server, count: int) -> None:
-    made = 0
-    while made < count:
+    calls = 0
+    while calls < count:
         server.call("get_workflows")
         session_id = server.start_workflow(JOB).session_id
-        for one in step_ids():
-            server.finish(session_id, one)
-        made += 2 + len(step_ids())
+        for step_id in step_ids():
+            server.finish(session_id, step_id)
+        calls += 2 + len(step_ids())

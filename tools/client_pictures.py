@@ -120,8 +120,8 @@ def main(clients: tuple[str, ...]) -> None:
     """Draw the pictures of these clients, or of all."""
     programs = install(FOLDER)
     for client in clients or DRAWN:
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made).resolve()
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary).resolve()
             places = {str(folder / "project"): "/home/ada/demo", str(folder / "home"): "/home/ada"}
             places[PROGRAM] = "/home/ada/.deepwork-venv/bin/deepwork"
             steps = []

@@ -102,19 +102,19 @@ def npm_install(npm: str, folder: Path) -> None:
     """
     command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
     try:
-        done = subprocess.run(
+        ended = subprocess.run(
             command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALL_SECONDS
         )
     except subprocess.TimeoutExpired:
         raise NoClients(f"npm was not done after {INSTALL_SECONDS} seconds") from None
-    if done.returncode:
-        raise NoClients(f"npm cannot install the clients: {done.stderr.strip()[-1000:]}")
+    if ended.returncode:
+        raise NoClients(f"npm cannot install the clients: {ended.stderr.strip()[-1000:]}")
 
 
 def node_version(node: str) -> tuple[int, ...]:
     """Return major and minor version of a node."""
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(int(number) for number in told.strip().removeprefix("v").split(".")[:2])
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(number) for number in version.strip().removeprefix("v").split(".")[:2])
 
 
 def node_package() -> str:

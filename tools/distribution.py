@@ -1,4 +1,4 @@
-"""Writes whatever names a distribution of ours to an installer, from `[tool.deepwork] distribution` in pyproject.toml.
+"""Writes the names of our distributions for installers, from `[tool.deepwork] distribution` in pyproject.toml.
 
     python tools/distribution.py            write the extras of the core's pyproject.toml
     python tools/distribution.py --show     print how each distribution is named

@@ -1,7 +1,7 @@
 """Writes what Claude Code and Codex read of this repository when they take it as a marketplace: `make reference`.
 
 The plugin in `marketplace/deepwork` brings the server, the hooks and the skill. Its own programs, `bin/deepwork` and
-`bin/make-environment`, and the links to the sources are no output of this.
+`bin/make-environment`, and the links to the sources are not written by it.
 """
 
 from __future__ import annotations

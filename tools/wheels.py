@@ -39,8 +39,8 @@ def main() -> int:
     for project in projects:
         sdist, wheel = build(project, out)
         built += [sdist, wheel]
-        found = [*wrong_contents(project, sdist, wheel), *not_from_sdist(sdist, wheel)]
-        problems += [f"{wheel.name}: {problem}" for problem in found]
+        wrong_files = [*wrong_contents(project, sdist, wheel), *not_from_sdist(sdist, wheel)]
+        problems += [f"{wheel.name}: {problem}" for problem in wrong_files]
         print(f"{wheel.name:55} {wheel.stat().st_size / 1024:6.0f} kB  {len(names(wheel)):4} files")
     versions = {read(project)["version"] for project in projects}
     if len(versions) > 1:
@@ -117,8 +117,8 @@ def run(command: list[str], cwd: Path) -> None:
 
 def read(project: Path) -> dict[str, str]:
     """Read the table `project` of a pyproject."""
-    found: dict[str, str] = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return found
+    project_table: dict[str, str] = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project_table
 
 
 def names(wheel: Path) -> set[str]:

@@ -2,7 +2,7 @@
 
 The private ones are used in this module alone; the others, such as the attributes of uvicorn's protocols, where our
 classes extend theirs. Each is listed here, with what depends on it. `demand` refuses to serve without those whose
-absence nobody would notice at once; `missing` is for `deepwork doctor`, and for the tests with newer releases.
+absence would go unnoticed at first; `missing` is for `deepwork doctor`, and for the tests with newer releases.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def demand(transport: str) -> None:
     """Check that all names are there which a transport needs.
 
     Raises:
-        DeepWorkError: One is missing: limits would not hold, or stacks would be lost, and nobody would be told.
+        DeepWorkError: One is missing: limits would not hold, or stacks would be lost, without an error.
     """
     if lacking := missing(name for name in NAMES if transport in name.transports):
         raise _refusal(transport, lacking)

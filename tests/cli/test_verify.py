@@ -1,4 +1,4 @@
-"""`deepwork sessions verify`: which finished work was judged in its present form, by whom, and which was not."""
+"""`deepwork sessions verify`: which finished work was judged in its present form, and its judges."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ PROMPT = "Do what the model says"
 # Codex asks at a terminal whether it may run hooks that it has not seen yet; here it has none. `required` lets its
 # first turn wait for the server.
 CODEX = ["codex", "exec", "--dangerously-bypass-hook-trust", "-c", "mcp_servers.deepwork.required=true", PROMPT]
-# With a named model, the Gemini CLI does not ask another one which to take.
+# With a named model, the Gemini CLI does not ask another model for its choice.
 GEMINI = ["gemini", "-m", "gemini-2.5-pro", "--approval-mode", "yolo", f"--prompt={PROMPT}"]
 
 

@@ -24,7 +24,7 @@ SERVER = Path(__file__).parent / "data" / "recording_server.py"
 
 
 def table():
-    """The events, and for each client with its version those that call a tool."""
+    """The events, and for each client with its version the events that call a tool."""
     section = PAGE.read_text().partition("## Which events call a tool")[2]
     rows = [
         [cell.strip(" `") for cell in line.strip("|").split("|")]

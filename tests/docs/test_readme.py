@@ -137,5 +137,5 @@ def test_the_readme_installs_into_an_empty_home(tmp_path, page, path_without_cli
 
 
 def _system_folders(path):
-    """Leave out the environment that runs the tests, whose python3 is no newcomer's."""
+    """Leave out the environment that runs the tests: a newcomer does not have its python3."""
     return [folder for folder in path.split(os.pathsep) if not Path(folder).is_relative_to(sys.prefix)]

@@ -1,6 +1,6 @@
 """Hostile paths, and every place where an agent or a job file may name one.
 
-Each would lead to something that exists outside of the project, or to something that is no regular file, if it were
+Each would lead to something that exists outside of the project, or to something other than a regular file, if it were
 followed without care.
 """
 

@@ -1,4 +1,4 @@
-"""A person pauses a session: nobody finishes a step of it, or starts something on top of it, until it goes on."""
+"""A person pauses a session: its steps cannot be finished, and nothing starts on top of it, until it goes on."""
 
 from __future__ import annotations
 

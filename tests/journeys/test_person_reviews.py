@@ -54,7 +54,7 @@ async def test_a_step_waits_for_a_person_and_passes_when_they_say_so(agent, desk
     assert reply["waits_for"]["where"] == f"sessions:{agent.session_id}.a"
     before = stored()
     assert await agent.finish(DONE) == reply
-    assert stored() == before  # nobody is asked again, and nothing is written
+    assert stored() == before  # no second question is asked, and nothing is written
     assert before["step_progress"]["a"]["quality_attempts"] == 0
     await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA)
     assert (await agent.finish(DONE, notes="Other notes"))["status"] == "next_step"

@@ -1,4 +1,4 @@
-"""How an environment says by which route deepwork came into it, and what brings a newer one."""
+"""How an environment names the route that brought deepwork into it, and the command for a newer one."""
 
 from __future__ import annotations
 

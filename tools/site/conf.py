@@ -23,7 +23,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 myst_heading_anchors = 4
 suppress_warnings = [
-    "misc.highlighting_failure",  # "…" stands for what is left out
+    "misc.highlighting_failure",  # "…" stands for an omission
     "myst.header",  # the specifications are as they were given
     "toc.not_included",  # pages of the repository that others point to
 ]
@@ -32,7 +32,7 @@ _PAGE = re.compile(r"\]\((?!\w+:)([^)#]+)\.md(?:#[^)]*)?\)")
 
 
 def _add_navigation(_app: Any, name: str, source: list[str]) -> None:
-    """Make the lists of the first page the navigation, of which it has no second one."""
+    """Make the navigation of the lists on the first page."""
     if name == root_doc:
         for caption, pages in _GROUP.findall(source[0]):
             names = "\n".join(_PAGE.findall(pages))

@@ -22,7 +22,7 @@ from deepwork.api import Answerer, project_at
 from deepwork.testing import DeepworkProject, StdioWire, output, start_server, step
 
 Mapped = dict[str, Any]
-LINTER = '''"""Passes, and warns of what is left to do."""
+LINTER = '''"""Passes, and warns of every TODO."""
 import json
 import sys
 from pathlib import Path

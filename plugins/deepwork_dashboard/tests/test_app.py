@@ -348,7 +348,7 @@ def test_every_event_that_the_reference_lists_has_its_words():
 
 @pytest.mark.anyio
 async def test_a_task_that_has_ended_says_who_held_it(project):
-    """Also if it was claimed by others before; a task that nobody held names nobody."""
+    """Also if it was claimed by others before; a task without a claim has no name."""
     async with project.agent("orchestration") as agent:
         plan = (await agent.call("workflow_create", name="q3", source_type="custom", source_content="x"))["id"]
         tasks = [{"name": name, "description": name, "sequence": 1} for name in ("vat", "fees", "sums")]

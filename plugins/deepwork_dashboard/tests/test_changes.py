@@ -28,7 +28,7 @@ class OneStore:
 
 
 async def no_stamps():
-    """Return the stamps of runs, of which there are none."""
+    """Return the stamps of runs: an empty set."""
     return {}
 
 

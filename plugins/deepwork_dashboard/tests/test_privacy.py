@@ -1,4 +1,4 @@
-"""Sessions are their principal's alone; files are those that a step has reported; attacks change nothing."""
+"""Sessions are their principal's alone; files are the reported ones; attacks change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages and the inbox say of every session what it says itself, whatever has happened in it."""
+"""The pages and the inbox show every session as its own text does, after any history."""
 
 from __future__ import annotations
 

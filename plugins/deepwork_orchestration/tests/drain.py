@@ -100,7 +100,7 @@ class Drain:
         self.ended.set()
 
     async def _work(self, client: Client[Any], me: str) -> bool:
-        """Do one of the available tasks, and return whether there was one that no other agent took first."""
+        """Do an available task; return False if other agents took all of them first."""
         offered = (await self._call(client, "task_get_available", agent_id=me, limit=20)).get("tasks")
         if not offered:
             return False

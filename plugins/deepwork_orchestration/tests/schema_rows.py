@@ -1,4 +1,4 @@
-"""Rows of this plugin, from which `tools/dump_schema.py` makes the dumps in `data/schemas`."""
+"""Rows of this plugin: `tools/dump_schema.py` makes the dumps in `data/schemas` from them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES)
 
 
 def finishable(dependencies):
-    """True if all tasks get done if whatever waits for nothing open is done, again and again."""
+    """True if all tasks get done when every task without open dependencies is done, again and again."""
     done = set()
     while ready := {name for name, needed in dependencies.items() if name not in done and set(needed) <= done}:
         done |= ready

@@ -1,4 +1,4 @@
-"""A person pauses a plan: none of its tasks is handed out, and those who hold one hear of it."""
+"""A person pauses a plan: none of its tasks is handed out, and the holders of tasks hear of it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def claimed(team, make_task, monkeypatch):
-    """Two tasks, one claimed by the agent of session `s1`, the other by an agent that nobody has started."""
+    """Two tasks, one claimed by the agent of session `s1`, the other by an agent without a process."""
     alone = await team.agent()
     plan_id, tasks = await alone.workflow(make_task("build"), make_task("test"))
     other = await alone.worker("other")

@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, until when, and with which fence."""
+"""Leases: one holder at a time, their end, and their fence."""
 
 from __future__ import annotations
 

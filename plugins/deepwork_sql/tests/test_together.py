@@ -253,7 +253,7 @@ async def test_changes_whose_commit_is_lost_on_the_way_are_made_once(project_on_
 
 @on_postgres
 async def test_changes_that_may_have_been_committed_are_not_made_again(project_on_database, proxy, monkeypatch):
-    """If the database cannot be asked, their callers are told that nobody knows."""
+    """If the database cannot be asked, their callers are told that the outcome is unknown."""
     monkeypatch.setattr("deepwork_sql.opening.POSTGRES", Retry(seconds=0.5, first=0.01, longest=0.1))
     async with open_context("acme", project_on_database.root) as context:
         database = await deepwork_sql.database(context)

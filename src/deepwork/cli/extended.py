@@ -20,7 +20,7 @@ class ExtendedCommand(click.Command):
     """A command whose help has the options of features too; no plugin of anybody else is loaded for it.
 
     Args:
-        extended: Returns the command's parameters with those that features add.
+        extended: Returns the parameters of the command and those of features.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ExtendedCommand(click.Command):
         click.Command(self.name, params=self.documented_params()).format_options(ctx, formatter)
 
     def documented_params(self) -> list[click.Parameter]:
-        """Return the command's parameters with those that features add."""
+        """Return the parameters of the command and those of features."""
         return self._extended(self.params)
 
 

@@ -66,7 +66,7 @@ KERNEL = {
     "completion": CommandSpec("deepwork.cli.completion:completion", 150, "Print the completion script of a shell."),
 }
 
-# The commands of the kernel and of all features, those that are left out included.
+# The commands of the kernel and of all features, left out or not.
 COMMANDS = dict(sorted({**KERNEL, **feature_commands()}.items(), key=lambda item: item[1].place))
 
 # The commands of our own plugins, for errors that name the plugin to install.

@@ -16,7 +16,7 @@ class CommandSpec(NamedTuple):
         target: Its module and its name there: `deepwork.cli.serve:serve`.
         place: Where it stands in the root's help, which lists commands as a new user needs them.
         summary: Its first sentence, so that the root's help imports no command.
-        is_answer: Whether programs call it and go on whatever it says: where its feature is left out it prints nothing
+        is_answer: Whether programs call it and go on after any answer: where its feature is left out it prints nothing
             and ends with 0.
     """
 

@@ -24,7 +24,7 @@ class SarifResult:
         line: Counts from 1; None for the file as a whole.
         end_line: The last line, if it is another.
         suppressed: Why no action is needed, if so; "" without a reason.
-        kind: `fail`; `pass` for something that is as it should be, and `open` for what was not judged: both have no
+        kind: `fail`; `pass` for something that is as it should be, and `open` for work without a verdict: both have no
             level.
         in_source: Whether the suppression is written in the file itself.
     """
@@ -58,19 +58,7 @@ def sarif_log(
         failures: What could not be done, each in a sentence: then the run was not successful.
     """
     names = [*rules]
-    driver = {
-        "name": "deepwork",
-        "version": version,
-        "rules": [
-            {
-                "id": name,
-                "shortDescription": {"text": rule["says"]},
-                "help": {"text": rule["cure"]},
-                "defaultConfiguration": {"level": _LEVELS.get(rule["level"], rule["level"])},
-            }
-            for name, rule in rules.items()
-        ],
-    }
+    driver = {"name": "deepwork", "version": version, "rules": [_rule(name, rule) for name, rule in rules.items()]}
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -82,6 +70,15 @@ def sarif_log(
                 "results": [_result(result, names, root) for result in results],
             }
         ],
+    }
+
+
+def _rule(name: str, rule: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "id": name,
+        "shortDescription": {"text": rule["says"]},
+        "help": {"text": rule["cure"]},
+        "defaultConfiguration": {"level": _LEVELS.get(rule["level"], rule["level"])},
     }
 
 

@@ -158,16 +158,16 @@ def _file(name: str, path: str, workspace: Workspace, copied: Snapshot | None, *
         with open_regular(path, roots) as (resolved, descriptor):
             if path.endswith("/"):
                 raise PathRefused(f"ends with '/', as only a folder does; give {path.rstrip('/')!r}")
-            shown, size = workspace.shown(resolved), os.fstat(descriptor).st_size
+            path_shown, size = workspace.shown(resolved), os.fstat(descriptor).st_size
             is_noted = is_noted and size <= MAX_DIGEST_BYTES
             digest = None
             if copied:
-                original = copied.add(shown, roots, descriptor)
+                original = copied.add(path_shown, roots, descriptor)
                 digest = original.digest if original.identity and is_noted else None
             elif is_noted:
                 with suppress(OSError):
                     digest = content_digest(descriptor)
-            return _File(shown, size, digest)
+            return _File(path_shown, size, digest)
     except FileNotFoundError:
         raise _not_found(name, path, workspace) from None
     except PathRefused as error:
@@ -178,10 +178,10 @@ def _not_found(name: str, path: str, workspace: Workspace) -> OutputError:
     """Return the error for a path without a file, and its cure: only a plain path is cured by writing the file."""
     message = f"Output {name!r}: file not found at {quoted(path, MAX_PATH)}"
     reason, cure = next(((reason, cure) for form, reason, cure in _FORMS if form.search(path)), (None, None))
-    meant = next((similar for similar in _similar(path) if similar != path and _exists(similar, workspace)), None)
-    if meant:
+    candidate = next((similar for similar in _similar(path) if similar != path and _exists(similar, workspace)), None)
+    if candidate:
         because = f": {reason}" if reason else ""
-        return OutputError(f"{message}{because}", hint=f"{meant!r} is there; call again with that.")
+        return OutputError(f"{message}{because}", hint=f"{candidate!r} is there; call again with that.")
     if reason:
         return OutputError(f"{message}: {reason}", hint=cure)
     return OutputError(

@@ -27,7 +27,7 @@ from deepwork.paths.folder import Folder
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions.attempts import Reported, attempts_of, begun_with
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments
-from deepwork.sessions.decisions import decided, read_comments, resolved, state_of
+from deepwork.sessions.decisions import Decision, decided, read_comments, resolved, state_of
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
@@ -85,8 +85,8 @@ class Pieces:
         """
         session = await self._session(session_id, step_id)
         if attempt == 0:
-            kept = begun_with(session, step_id).get(path)
-            return await to_thread.run_sync(self._keeper.contents.read, kept.digest) if kept and kept.kept else None
+            file = begun_with(session, step_id).get(path)
+            return await to_thread.run_sync(self._keeper.contents.read, file.digest) if file and file.kept else None
         return await to_thread.run_sync(self._content(session, step_id), attempt, path)
 
     async def decide(
@@ -114,30 +114,19 @@ class Pieces:
         Raises:
             PersonNeeded: No person does it.
             ItemChanged: It was decided or reported again meanwhile; nothing was changed.
-            ArgumentError: The action or a comment is none, or there is no word of what has to change.
+            ArgumentError: The action or a comment is not valid, or nothing says what has to change.
         """
         by.check_person("review what an agent has made")
         if action not in ACTIONS:
-            raise ArgumentError(
-                f"{action!r} is no decision; nothing was changed", hint=f"Choose: {', '.join(ACTIONS)}."
-            )
-        written = read_comments(comments)
+            actions = ", ".join(ACTIONS)
+            raise ArgumentError(f"{action!r} is no decision; nothing was changed", hint=f"Choose: {actions}.")
+        decision = Decision(action == "pass", text or "", read_comments(comments), state, by.recorded())
         session = await self._session(session_id, step_id)
         if by.principal not in (None, session.principal):
             raise UnknownSession(f"Session {session_id!r} not found")
 
         def decide(current: Session) -> Session:
-            return decided(
-                current,
-                step_id,
-                passed=action == "pass",
-                text=text or "",
-                comments=written,
-                content=self._content(current, step_id),
-                state=state,
-                author=by.recorded(),
-                now=_now(),
-            )
+            return decided(current, step_id, decision, self._content(current, step_id), now=_now())
 
         return await self._sessions.update(session, decide)
 
@@ -212,8 +201,8 @@ class Pieces:
         by_number = {reported.number: reported for reported in attempts_of(session, step_id)}
 
         def content(attempt: int, path: str) -> bytes | None:
-            kept = by_number[attempt].file(path) if attempt in by_number else None
-            return self._keeper.contents.read(kept.digest) if kept and kept.kept else None
+            file = by_number[attempt].file(path) if attempt in by_number else None
+            return self._keeper.contents.read(file.digest) if file and file.kept else None
 
         return content
 
@@ -222,7 +211,7 @@ class Pieces:
         attempts = attempts_of(session, step_id)
         reviews = session.pinned.steps[step_id].reviews
         criteria = {name: question for review in reviews for name, question in review.quality_criteria.items()}
-        begun = begun_with(session, step_id)
+        first_files = begun_with(session, step_id)
         waits = step if step and step.kind is WaitKind.PERSON else None
         return Piece(
             {
@@ -243,8 +232,8 @@ class Pieces:
                     self._attempt(reported, criteria, is_awaited=waits is not None and reported is attempts[-1])
                     for reported in attempts
                 ],
-                "begun": {"files": [self._file(kept, None) for kept in begun.values()]} if begun else None,
-                "inputs": [self._file(kept, attempts[-1].attempt.machine) for kept in attempts[-1].inputs]
+                "begun": {"files": [self._file(file, None) for file in first_files.values()]} if first_files else None,
+                "inputs": [self._file(file, attempts[-1].attempt.machine) for file in attempts[-1].inputs]
                 if attempts
                 else [],
                 "comments": [
@@ -254,14 +243,14 @@ class Pieces:
         )
 
     def _attempt(self, reported: Reported, criteria: Mapping[str, str], *, is_awaited: bool) -> dict[str, Any]:
-        # Nobody waits for a review of what was reported again, skipped or ended meanwhile.
+        # A report that was replaced, skipped or ended meanwhile waits for no review.
         is_over = reported.result == "waiting" and not is_awaited
         return {
             "number": reported.number,
             "at": reported.at,
             "given_back": reported.given_back,
             "result": "not_judged" if is_over else reported.result,
-            "files": [self._file(kept, reported.attempt.machine) for kept in reported.outputs],
+            "files": [self._file(file, reported.attempt.machine) for file in reported.outputs],
             "criteria": dict(criteria),
             "reviewers": [
                 *(_reviewer(verdict) for verdict in (*reported.verdicts, *reported.decided)),
@@ -269,18 +258,18 @@ class Pieces:
             ],
         }
 
-    def _file(self, kept: KeptFile, machine: str | None) -> dict[str, Any]:
-        is_here = kept.kept and self._keeper.contents.holds(kept.digest)
-        elsewhere = machine if kept.kept and not is_here and machine != self._keeper.machine else None
+    def _file(self, file: KeptFile, machine: str | None) -> dict[str, Any]:
+        is_here = file.kept and self._keeper.contents.holds(file.digest)
+        elsewhere = machine if file.kept and not is_here and machine != self._keeper.machine else None
         return {
-            "path": kept.path,
-            "output": kept.output,
-            "digest": kept.digest or None,
-            "size": kept.size,
-            "kind": kept.form,
+            "path": file.path,
+            "output": file.output,
+            "digest": file.digest or None,
+            "size": file.size,
+            "kind": file.form,
             "kept": is_here,
             "where": elsewhere,
-            "secret": kept.secret,
+            "secret": file.secret,
         }
 
 
@@ -301,11 +290,11 @@ async def pruned(sessions: StateManager, keeper: Keeper, *, older_than: float = 
 
 
 def _needed(session: Session) -> Iterator[str]:
-    """Yield the digests of what was reported of steps that are open, and of what they began with."""
+    """Yield the digests of the reports of open steps, and of the files that they began with."""
     for step_id in open_steps(session):
         for reported in attempts_of(session, step_id):
-            yield from (kept.digest for kept in reported.attempt.contents)
-        yield from (kept.digest for kept in begun_with(session, step_id).values())
+            yield from (file.digest for file in reported.attempt.contents)
+        yield from (file.digest for file in begun_with(session, step_id).values())
 
 
 def _comment(comment: Comment) -> dict[str, Any]:
@@ -355,8 +344,8 @@ def _failed(failure: NoVerdict) -> dict[str, Any]:
 
 def _name(detail: Any) -> str:
     """Return who has written or decided something, as far as it is known."""
-    known = (getattr(detail, name, None) for name in ("user", "principal", "client", "terminal"))
-    return next((str(name) for name in known if name), PERSON)
+    names = (getattr(detail, name, None) for name in ("user", "principal", "client", "terminal"))
+    return next((str(name) for name in names if name), PERSON)
 
 
 def _draft_name(session_id: str, step_id: str, attempt: int, by: Answerer) -> str:

@@ -80,7 +80,7 @@ def _whole_text(session: Mapping[str, Any], entries: Sequence[Entry], changes: s
     members = [member for member in others if not steps[member]["completed_at"]]
     completed = {name: progress for name, progress in steps.items() if progress["completed_at"]}
     lines = "\n".join(f"- {name}: {json.dumps(progress['outputs'])}" for name, progress in completed.items())
-    done = f"## Done\n\n{lines or 'nothing yet'}"
+    section = f"## Done\n\n{lines or 'nothing yet'}"
     parts = [
         visible(f"# Resume {session['job_name']}/{session['workflow_name']}, session {session_id}"),
         f"Now at step {step_id!r} (step {session['current_entry_index'] + 1} of {len(workflow)}). When its outputs are "
@@ -92,7 +92,7 @@ def _whole_text(session: Mapping[str, Any], entries: Sequence[Entry], changes: s
     ]
     if is_beside_step:
         reviews = [_handed_back(session, name) for name in (step_id, *members)]
-        return "\n\n".join(part for part in [*parts, *reviews, done] if part)
+        return "\n\n".join(part for part in [*parts, *reviews, section] if part)
     parts += _step(session, step_id)
     for member in members:
         parts += [
@@ -101,7 +101,7 @@ def _whole_text(session: Mapping[str, Any], entries: Sequence[Entry], changes: s
             *_step(session, member),
         ]
     job = f"## About the job\n\n{definition['common_job_info']}\n\nJob folder: {visible(definition['job_dir'])}"
-    return "\n\n".join(part for part in [*parts, done, job] if part)
+    return "\n\n".join(part for part in [*parts, section, job] if part)
 
 
 def members_text(primary: str, open_members: Sequence[str]) -> str:
@@ -149,13 +149,13 @@ def active_sessions(summaries: list[SessionSummary], damaged: list[str], now: da
 def _step(session: Mapping[str, Any], step_id: str) -> list[str]:
     """Return what one step needs, its instructions last."""
     step = session["definition"]["steps"][step_id]
-    begun = _begun(session, step_id)
+    start = _begun(session, step_id)
     return [
         _outputs(f"Outputs of {step_id!r}", step["outputs"]),
         _criteria(step_id, step["reviews"]),
         _handed_back(session, step_id),
-        _inputs(begun.get("inputs", [])),
-        f"## Instructions for {step_id!r}\n\n{begun.get('instructions', '')}",
+        _inputs(start.get("inputs", [])),
+        f"## Instructions for {step_id!r}\n\n{start.get('instructions', '')}",
     ]
 
 

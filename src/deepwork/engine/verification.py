@@ -109,8 +109,8 @@ def _differences(fingerprints: Fingerprints, portion: Portion, passed: list[Verd
     name = printable(portion.target_file or portion.review.run_each)
     if not passed:
         return [f"{name}: no verdict says that it passed"]
-    judged = passed[0].digests
-    changed = [path for path, _ in portion.files if path in judged and judged[path] != fingerprints[path].digest]
+    digests = passed[0].digests
+    changed = [path for path, _ in portion.files if path in digests and digests[path] != fingerprints[path].digest]
     if changed:
         return [f"{printable(path)}: {_what_is(fingerprints[path].digest)}" for path in changed]
     return [f"{name}: its files, inputs, criteria or notes are not those that {_judge(passed[0])} judged"]
@@ -139,5 +139,5 @@ def _with_reason(session: Session, step_id: str, how: Passage) -> str:
     if not details:
         return str(how)
     asked_by = getattr(details[0], "asked_by", None)
-    asked = f", asked by {one_line(asked_by)}" if asked_by else ""
-    return f"{how}{asked}: {one_line(str(details[0].reason))}"
+    asker = f", asked by {one_line(asked_by)}" if asked_by else ""
+    return f"{how}{asker}: {one_line(str(details[0].reason))}"

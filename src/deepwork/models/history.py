@@ -104,7 +104,7 @@ class KeptFile(StoredModel):
 class Attempt(Detail):
     """A review has begun, under the limits that are in force at this moment.
 
-    `work` is the digest of what was reported, and `machine` where its contents are, for steps whose contents are kept.
+    `work` is the digest of the report, and `machine` where its contents are, for steps whose contents are kept.
     """
 
     kind = EventKind.ATTEMPT
@@ -341,7 +341,7 @@ class AgentGone(Detail):
 
 
 class AskedReview(StoredModel):
-    """A review of which a person is asked, with the digests of what they are asked about."""
+    """A review that a person is asked for, with the digests of the reported files."""
 
     model_config = ConfigDict(strict=True)
 
@@ -354,7 +354,7 @@ class AskedReview(StoredModel):
 
 
 class PersonAsked(Detail):
-    """A step waits for a person, who was asked about what was reported; `work` is the digest of that."""
+    """A step waits for a person, who was asked about a report; `work` is the digest of that report."""
 
     kind = EventKind.PERSON_ASKED
     reference: str = ""

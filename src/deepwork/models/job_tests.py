@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from deepwork.models.jobs import JobFilePart, Name, Text
 
 Status = Literal["needs_work", "next_step", "workflow_complete", "refused"]
-# A test is a conversation that somebody reads; this bounds what a hostile one costs.
+# A test is a conversation for people to read; this bounds the cost of a hostile one.
 MAX_REPORTS = 500
 TestVerdict = Literal["pass", "fail", "none"]
 

@@ -220,7 +220,7 @@ class HandedBack:
 
 @dataclass(frozen=True)
 class Waiting:
-    """No verdict yet: somebody was asked who answers in their own time, and the step waits for that.
+    """No verdict yet: a person was asked, who answers in their own time, and the step waits for that.
 
     The answer is not awaited in the call, so that nothing times out. It is written to the session by
     `Project.pieces().decide`, and the next report of the same files is answered from there.

@@ -280,8 +280,8 @@ class Session(StoredModel):
         if not {*entry} <= self.step_progress.keys() <= known_steps:
             yield "the progress of its current steps is missing, or there is that of others"
         replies = [progress.reply for progress in self.step_progress.values() if progress.reply]
-        begun = {name for reply in replies for name in (reply.begun_step, *(reply.open_members or ()))}
-        if not begun <= known_steps:
+        begun_steps = {name for reply in replies for name in (reply.begun_step, *(reply.open_members or ()))}
+        if not begun_steps <= known_steps:
             yield "a recorded reply begins a step that its workflow does not have"
 
     def summary(self) -> SessionSummary:

@@ -33,7 +33,7 @@ class Contents:
         self._folder = state / FOLDER / sha256(os.fsencode(project)).hexdigest()[:24]
 
     def keep(self, digest: str, source: Path) -> bool:
-        """Keep the content of a private copy; one that is kept already counts as kept now. Return whether it is.
+        """Keep the content of a private copy, again if it was kept before. Return whether it is kept.
 
         Raises:
             OSError: It cannot be written.
@@ -75,7 +75,7 @@ class Contents:
         return sum(size for size, _ in self._files().values())
 
     def prune(self, needed: Collection[str], *, older_than: float = MAX_DAYS, total: int = MAX_TOTAL) -> int:
-        """Remove what nobody needs, the oldest first, and return how much was removed.
+        """Remove contents that are no longer needed, the oldest first, and return how much was removed.
 
         Args:
             needed: The digests that stay however old they are.
@@ -84,14 +84,14 @@ class Contents:
         """
         kept = {name for name in map(_name, needed) if name}
         files = self._files()
-        left, oldest = sum(size for size, _ in files.values()), time.time() - older_than * 86400
+        size_left, oldest = sum(size for size, _ in files.values()), time.time() - older_than * 86400
         removed = 0
         for name, (size, moment) in sorted(files.items(), key=lambda item: item[1][1]):
-            if name in kept or (moment >= oldest and left <= total):
+            if name in kept or (moment >= oldest and size_left <= total):
                 continue
             with suppress(OSError), self._opened() as folder:
                 folder.remove(name)
-                left -= size
+                size_left -= size
                 removed += 1
         return removed
 
@@ -113,6 +113,6 @@ class Contents:
 
 
 def _name(digest: str) -> str | None:
-    """Return the name of the file with a content; None for what is not a digest: a session may hold anything."""
+    """Return the name of the file with a content; None if the text is not a digest: a session may hold any text."""
     match = _DIGEST.fullmatch(digest)
     return match[1] if match else None

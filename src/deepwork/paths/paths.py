@@ -1,7 +1,7 @@
 """Safe paths.
 
 Every path from outside is resolved, must lie in its folder, and is then opened component by component without following
-links: the checked file is the one that is read, even if the path changes meanwhile.
+links: the file that was checked is read, even if the path changes meanwhile.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def without_links(folder: str, path: str) -> Path | None:
         try:
             if stat.S_ISLNK(os.lstat(place).st_mode):
                 return None
-        except OSError:  # what is missing is no link
+        except OSError:  # a missing path is not a link
             break
     return Path(folder, *parts)
 

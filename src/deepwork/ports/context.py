@@ -151,7 +151,7 @@ class PluginContext(ABC):
     ) -> AbstractAsyncContextManager[list[str] | None]:
         """Make a command ready for one run, and yield its arguments; None if the user has not trusted its present form.
 
-        Files of the project that it names are read, compared with what was trusted, and run from private copies, which
+        Files of the project that it names are read, compared with the trusted ones, and run from private copies, which
         go with the block: what changes afterwards does not run. The program of a virtual environment in the project,
         which is a link that leads out of it, runs where it is: what is trusted are the link's words and its target.
 
@@ -175,7 +175,7 @@ class PluginContext(ABC):
     def inbox(self) -> Inbox:
         """Return the inbox: what waits for people in this project, of all plugins.
 
-        In a server it uses the server's store and shared objects; in a command, those that the command closes.
+        In a server it uses the server's store and shared objects; in a command, its own, which it closes.
         """
 
 

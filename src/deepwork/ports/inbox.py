@@ -140,7 +140,7 @@ class InboxSource(ABC):
     Attributes:
         name: What stands before the ids of its items. It counts for features of the core alone, which may offer several
             sources; a plugin offers one, and its name is the plugin's.
-        contested: The actions with which several people may answer at once: who comes second, when the item is gone, is
+        contested: The actions that several people may choose at once: who comes second, when the item is gone, is
             told that it has changed.
     """
 

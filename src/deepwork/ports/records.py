@@ -189,7 +189,7 @@ class ToolSet:
 
 @dataclass(frozen=True, kw_only=True)
 class UnlistedTool:
-    """A tool that a server answers and never lists, whatever tool sets it serves.
+    """A tool that a server answers and never lists, with all tool sets.
 
     No listed tool may have its name.
 

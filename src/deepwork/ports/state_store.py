@@ -48,7 +48,7 @@ class SessionCache:
 
         Args:
             session_id: Its id.
-            stamp: Differs after every change of what is stored.
+            stamp: Differs after every change of the stored session.
             session: The session.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""How this deepwork was installed: by which route, from where, and by which command a newer one comes."""
+"""How this deepwork was installed: its route, its origin, and the command that brings a newer one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Installation:
 
     Attributes:
         route: How it came: "checkout", "plugin", "uv tool", "pipx", "uvx", "pipx run", "editable" or "pip".
-        upgrade: The command that brings a newer one; None if nobody knows from where it came.
+        upgrade: The command that brings a newer one; None if its origin is not known.
         requirement: What an installer is told to get the same release with the same plugins; None likewise.
         is_passing: Whether the environment is a cache, which is deleted some day.
     """
@@ -38,7 +38,7 @@ class Installation:
 
     @property
     def keeping_command(self) -> tuple[str, ...] | None:
-        """The command that installs the same release to stay; None if nobody knows from where it came."""
+        """The command that installs the same release to stay; None if its origin is not known."""
         if self.requirement is None:
             return None
         installer = ("pipx", "install") if self.route == "pipx run" else ("uv", "tool", "install")

@@ -1,4 +1,4 @@
-"""Processes that have a mark in their environment, whoever has started them."""
+"""Processes that have a mark in their environment, of any parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only module that starts programs: bounded ones that never outlive the call, and those that users start apart."""
+"""The only module that starts programs: bounded ones, which never outlive the call, and those of users."""
 
 from __future__ import annotations
 
@@ -299,11 +299,11 @@ class RunningProgram:
                 awaited += [task for task in (self._ending, stopping) if task and not task.done()]
                 # A child that outlives the program may hold its output open for ever.
                 patience = GRACE_SECONDS if self._ending.done() else None
-                done, _ = await asyncio.wait(awaited, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
-                if stopping in done:
+                finished, _ = await asyncio.wait(awaited, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                if stopping in finished:
                     stopping = None
                     self.interrupt()
-                if reading in done:
+                if reading in finished:
                     chunk, reading = reading.result(), None
                     if not chunk:
                         break
@@ -314,7 +314,7 @@ class RunningProgram:
                         pending, is_too_long = bytearray(), False
                     is_too_long = is_too_long or len(pending) + len(rest) > limit
                     pending = bytearray() if is_too_long else pending + rest
-                elif not done:
+                elif not finished:
                     break
             if pending:
                 yield bytes(pending)

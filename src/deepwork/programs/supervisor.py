@@ -102,12 +102,12 @@ def below(root: int) -> list[int]:
             except (OSError, ValueError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(name))
-    found, pending = [], [root]
+    pids, pending = [], [root]
     while pending:
         below_this = children.pop(pending.pop(), [])
-        found += below_this
+        pids += below_this
         pending += below_this
-    return found
+    return pids
 
 
 if __name__ == "__main__":

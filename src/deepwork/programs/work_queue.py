@@ -117,18 +117,18 @@ class WorkQueue:
                 if not self._waiting:
                     self._busy -= 1
                     self._idle += 1
-                    done, self._done = self._done, []
+                    finished, self._done = self._done, []
                     break
                 piece = self._waiting.popleft()
             piece.do()
             with self._lock:
                 self._done.append(piece)
-        _tell(done)
+        _tell(finished)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start another thread while a slow piece of work holds up others."""
         with self._lock:
-            done, self._done = self._done, []
+            finished, self._done = self._done, []
             is_late = bool(self._waiting) and time.monotonic() - self._waiting[0].since >= HOLD_UP_SECONDS
             if is_late and self._busy < self._threads:
                 self._take_turn()
@@ -137,8 +137,8 @@ class WorkQueue:
                 loop.call_later(HOLD_UP_SECONDS, self._watch, loop)
             elif self._watched_by is loop:
                 self._watched_by = None
-        if done:
-            _tell(done)
+        if finished:
+            _tell(finished)
 
 
 class Batches(Generic[T]):

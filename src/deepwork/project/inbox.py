@@ -97,37 +97,47 @@ class ProjectInbox(Inbox):
     ) -> str:
         """Look at the item as it is now, then have its source carry the action out."""
         by.check_person("answer what waits in the inbox")
-        name, _, own_id = item_id.partition(":")
-        source = self._sources.get(name)
-        contents = await self._contents(name, source) if source else InboxContents(items=())
-        item = next((item for item in contents.items if item.id == own_id and by.may_see(item)), None)
-        if source and item is None and action in source.item.contested:
-            raise _changed(item_id)
-        if source is None or item is None:
-            unlisted = f" {contents.more:,} more wait that are not listed yet." if contents.more else ""
-            raise UnknownItem(
-                f"Nothing waits under the id {item_id!r}; nothing was changed",
-                hint=f"It may have been answered meanwhile.{unlisted} `deepwork inbox` lists what waits.",
-            )
-        item = _shown(name, item)
+        own_id = item_id.partition(":")[2]
+        source, item = await self._waiting(item_id, action, by)
         if state is not None and state != item.state:
             raise _changed(item_id)
         chosen = _chosen(item, action)
         if comments and not chosen.comments:
             raise ArgumentError(f"{action!r} takes no comments; nothing was changed")
         if chosen.comments:
-            said = _bounded_text(chosen, text)
+            words = _bounded_text(chosen, text)
             with told_as_fault(source.by, f"answer {action!r}"):
-                done = await source.item.answer_comments(own_id, chosen.name, said, comments, by, state=item.state)
-                return one_line(done, MAX_WHAT)
+                sentence = await source.item.answer_comments(own_id, chosen.name, words, comments, by, state=item.state)
+                return one_line(sentence, MAX_WHAT)
         task_id, checked = _chosen_task(chosen, task), _checked_text(chosen, text)
         with told_as_fault(source.by, f"answer {action!r}"):
-            done = (
+            sentence = (
                 await source.item.answer(own_id, chosen.name, checked, by)
                 if task_id is None
                 else await source.item.answer_task(own_id, chosen.name, task_id, checked, by)
             )
-            return one_line(done, MAX_WHAT)
+            return one_line(sentence, MAX_WHAT)
+
+    async def _waiting(self, item_id: str, action: str, by: Answerer) -> tuple[Provided[InboxSource], InboxItem]:
+        """Look for an item, and return its source with it.
+
+        Raises:
+            ItemChanged: Another person was first with this action.
+            UnknownItem: Nothing waits under this id.
+        """
+        name, _, own_id = item_id.partition(":")
+        source = self._sources.get(name)
+        contents = await self._contents(name, source) if source else InboxContents(items=())
+        item = next((item for item in contents.items if item.id == own_id and by.may_see(item)), None)
+        if source and item:
+            return source, _shown(name, item)
+        if source and action in source.item.contested:
+            raise _changed(item_id)
+        unlisted = f" {contents.more:,} more wait that are not listed yet." if contents.more else ""
+        raise UnknownItem(
+            f"Nothing waits under the id {item_id!r}; nothing was changed",
+            hint=f"It may have been answered meanwhile.{unlisted} `deepwork inbox` lists what waits.",
+        )
 
     async def close(self) -> None:
         """Cancel the requests that sources have not answered."""
@@ -264,9 +274,9 @@ def _ended(task: asyncio.Task[InboxContents]) -> None:
 def _problem(contents: InboxContents) -> str | None:
     """Return what is wrong with the items of a plugin."""
     items: Sequence[Any] = contents.items
-    wrong = next((item for item in items if not isinstance(item, InboxItem)), None)
-    if wrong is not None:
-        return f"gave {wrong!r:.100}, not an InboxItem"
+    stray = next((item for item in items if not isinstance(item, InboxItem)), None)
+    if stray is not None:
+        return f"gave {stray!r:.100}, not an InboxItem"
     texts = [(item, name) for item in items for name in TEXTS if not isinstance(getattr(item, name), str)]
     if texts:
         return f"gave an item whose {texts[0][1]} is {getattr(*texts[0])!r:.100}, not a text"

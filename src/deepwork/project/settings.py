@@ -28,7 +28,7 @@ class NeedsTrust:
 
 
 def at_most(name: str, value: Any, own: Mapping[str, Any]) -> bool:
-    """True if a value is not above the user's own; None is no limit."""
+    """True if a value is not above the user's own; None stands for unlimited."""
     return own[name] is None or (isinstance(value, int | float) and value <= own[name])
 
 

@@ -152,14 +152,14 @@ def _wanted_and_sent(location: Sequence[str | int], details: Sequence[Any]) -> s
     value = details[0]["input"]
     rows = [(_TABLE.get(detail["type"], _UNLISTED), detail.get("ctx", {})) for detail in details]
     # Of several types that are allowed, the caller meant the one whose type is right.
-    meant = [(wanted, facts) for wanted, facts in rows if wanted.fits(value)]
-    chosen = meant or [(wanted, facts) for wanted, facts in rows if wanted.json != "null"] or rows
-    words = list(dict.fromkeys(wanted.words.format_map(_in_words(facts)) for wanted, facts in chosen))
+    fitting = [(kind, facts) for kind, facts in rows if kind.fits(value)]
+    chosen = fitting or [(kind, facts) for kind, facts in rows if kind.json != "null"] or rows
+    words = list(dict.fromkeys(kind.words.format_map(_in_words(facts)) for kind, facts in chosen))
     if _NUMBER in words and _WHOLE in words:
         words.remove(_WHOLE)
     if location[0] in _PATH_ARGUMENTS and len(location) > 1:
         words = [_PATH_WORDS.get(word, word) for word in words]
-    sent = _shown(value, is_length=chosen[0][0].is_length) if meant else json_type(value)
+    sent = _shown(value, is_length=chosen[0][0].is_length) if fitting else json_type(value)
     return f"give {' or '.join(words)}, not {sent}"
 
 

@@ -51,7 +51,7 @@ class ProjectServer(FastMCP[Any]):
 
 
 def _served(capabilities: Any) -> Any:
-    """Return the capabilities of a server without those that it does not serve."""
+    """Return the capabilities that a server really serves."""
     extensions = {name: value for name, value in (capabilities.extensions or {}).items() if name != _UI}
     return capabilities.model_copy(update={"logging": None, "extensions": extensions or None})
 

@@ -1,6 +1,6 @@
 """What was reported of a step, attempt by attempt, and what came of each. Pure.
 
-Attempts are numbered by what was reported: the same files reported again are the same attempt, and an attempt that was
+Attempts are numbered by their reports: the same files reported again are the same attempt, and an attempt that was
 given back is one, too.
 """
 
@@ -29,7 +29,7 @@ class Reported:
 
     Attributes:
         at: When it was reported first.
-        asked: The person who was asked about it last, and when; None if nobody was.
+        asked: The person who was asked about it last, and when; None before the first question.
         decided: What that person has decided, the newest first of each review; empty as long as they have not.
     """
 
@@ -47,17 +47,17 @@ class Reported:
     def outputs(self) -> list[KeptFile]:
         """The files that were reported, as far as they are known."""
         if self.attempt.contents:
-            return [kept for kept in self.attempt.contents if kept.output is not None]
+            return [file for file in self.attempt.contents if file.output is not None]
         return [KeptFile(path=path, digest="", output="") for path in self.attempt.files or ()]
 
     @property
     def inputs(self) -> list[KeptFile]:
         """The files on which the work builds, as they were then."""
-        return [kept for kept in self.attempt.contents if kept.output is None]
+        return [file for file in self.attempt.contents if file.output is None]
 
     def file(self, path: str) -> KeptFile | None:
         """Return what is known of a file of this attempt."""
-        return next((kept for kept in self.attempt.contents if kept.path == path), None)
+        return next((file for file in self.attempt.contents if file.path == path), None)
 
     @property
     def result(self) -> str:
@@ -116,12 +116,12 @@ def _add(reported: Reported, detail: object, at: str) -> None:
 def begun_with(session: Session, step_id: str) -> dict[str, KeptFile]:
     """Return the files of a step as earlier steps have reported them last, as far as that is known."""
     first = next((i for i, entry in enumerate(session.history) if _is_attempt_at(entry, step_id)), 0)
-    paths = {kept.path for reported in attempts_of(session, step_id) for kept in reported.outputs}
-    known: dict[str, KeptFile] = {}
+    paths = {file.path for reported in attempts_of(session, step_id) for file in reported.outputs}
+    files: dict[str, KeptFile] = {}
     for entry in session.history[:first]:
         if isinstance(entry.detail, Attempt):
-            known.update({kept.path: kept for kept in entry.detail.contents if kept.path in paths})
-    return known
+            files.update({file.path: file for file in entry.detail.contents if file.path in paths})
+    return files
 
 
 def _is_attempt_at(entry: HistoryEntry, step_id: str) -> bool:

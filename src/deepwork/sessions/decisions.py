@@ -65,14 +65,14 @@ def _comment(number: int, item: Any) -> NewComment:
     if not isinstance(item, Mapping):
         raise ArgumentError(f"comment {number} is not an object; nothing was changed")
     unknown = [name for name in item if name not in _FIELDS]
-    wrong = [
+    problems = [
         name
         for name, (kind, needed) in _FIELDS.items()
         if (name not in item and needed)
         or (name in item and (not isinstance(item[name], kind) or (name != "must" and isinstance(item[name], bool))))
     ]
-    if unknown or wrong:
-        named = ", ".join([*wrong, *unknown])[:200]
+    if unknown or problems:
+        named = ", ".join([*problems, *unknown])[:200]
         raise ArgumentError(
             f"comment {number} is not {{file, line, end_line?, text, must?, suggestion?}}: see {named}; nothing was "
             "changed"
@@ -96,29 +96,55 @@ def state_of(step: WaitingStep) -> str:
     return f"{step.kind} {step.since}"
 
 
-def decided(
-    session: Session,
-    step_id: str,
-    *,
-    passed: bool,
-    text: str,
-    comments: Sequence[NewComment],
-    content: ContentOf,
-    state: str | None,
-    author: Mapping[str, Any],
-    now: str,
-) -> Session:
-    """Record what a person has decided on the attempt that waits for them, and their comments on it.
+@dataclass(frozen=True)
+class Decision:
+    """What a person has decided on an attempt.
+
+    Attributes:
+        passed: Whether the work passes.
+        text: What they say of it as a whole.
+        comments: What they say of single lines.
+        state: The state of the waiting step as they have seen it; None takes it as it is.
+        author: Who they are.
+    """
+
+    passed: bool
+    text: str
+    comments: Sequence[NewComment]
+    state: str | None
+    author: Mapping[str, Any]
+
+    @property
+    def summary(self) -> str:
+        """The feedback of an attempt that needs work."""
+        count = len(self.comments)
+        return self.text.strip() or f"{count} {'comment' if count == 1 else 'comments'}"
+
+    def verdict(self, review: history.AskedReview) -> history.Verdict:
+        """Return their verdict on one of the reviews that they were asked for."""
+        return history.Verdict(
+            run_each=review.run_each,
+            file=review.file,
+            runner=review.runner,
+            passed=self.passed,
+            feedback="" if self.passed and is_blank(self.text) else self.summary,
+            criteria=[history.Criterion(criterion=name, passed=self.passed) for name in review.asked],
+            asked=review.asked,
+            key=review.key,
+            subject=review.subject,
+            by=PERSON,
+            **self.author,
+        )
+
+
+def decided(session: Session, step_id: str, decision: Decision, content: ContentOf, *, now: str) -> Session:
+    """Record the decision of a person on the attempt that waits for them, and their comments on it.
 
     Args:
         session: The session.
         step_id: The step.
-        passed: Whether the work passes.
-        text: What they say of it as a whole.
-        comments: What they say of single lines.
+        decision: What they have decided.
         content: Returns what is kept of the attempt.
-        state: The state in which they have seen it; None takes it as it is.
-        author: Who they are.
         now: The time.
 
     Raises:
@@ -127,33 +153,19 @@ def decided(
     """
     waiting = next((step for step in waiting_steps(session) if step.step_id == step_id), None)
     reported = asked_about(session, step_id)
-    if waiting is None or reported is None or reported.asked is None or state not in (None, state_of(waiting)):
+    if waiting is None or reported is None or reported.asked is None or decision.state not in (None, state_of(waiting)):
         raise ItemChanged(
             f"Step {step_id!r} of session {session.session_id!r} no longer waits as you saw it: it was decided, or "
             "reported again; nothing was changed",
             hint="Look at it again, then answer.",
         )
-    if not passed and is_blank(text) and not comments:
+    if not decision.passed and is_blank(decision.text) and not decision.comments:
         raise ArgumentError("Changes are asked for by a text or by comments, and there are none; nothing was changed")
-    notes = _notes(session, reported, comments, content)
-    summary = text.strip() or f"{len(notes)} {'comment' if len(notes) == 1 else 'comments'}"
+    notes = _notes(session, reported, decision.comments, content)
     for review in reported.asked.reviews:
-        verdict = history.Verdict(
-            run_each=review.run_each,
-            file=review.file,
-            runner=review.runner,
-            passed=passed,
-            feedback="" if passed and is_blank(text) else summary,
-            criteria=[history.Criterion(criterion=name, passed=passed) for name in review.asked],
-            asked=review.asked,
-            key=review.key,
-            subject=review.subject,
-            by=PERSON,
-            **author,
-        )
-        session = record(session, now, verdict, step_id)
+        session = record(session, now, decision.verdict(review), step_id)
     for note in notes:
-        detail = note.model_copy(update={"at": now, "by": PERSON, **author})
+        detail = note.model_copy(update={"at": now, "by": PERSON, **decision.author})
         session = record(session, now, detail, step_id)
     return session
 
@@ -185,10 +197,10 @@ def _notes(
 
 
 def _lines(reported: Reported, path: str, content: ContentOf) -> Sequence[bytes]:
-    kept: KeptFile | None = reported.file(path)
-    text = content(reported.number, path) if kept and kept.output is not None else None
+    file: KeptFile | None = reported.file(path)
+    text = content(reported.number, path) if file and file.output is not None else None
     if text is None:
-        listed = ", ".join(kept.path for kept in reported.outputs if kept.kept)
+        listed = ", ".join(file.path for file in reported.outputs if file.kept)
         raise ArgumentError(
             f"There is no content of {path!r} in attempt {reported.number} on this machine; nothing was changed",
             hint=f"Its files here: {shorten(listed, 500) or 'none'}.",

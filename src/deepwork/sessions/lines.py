@@ -34,7 +34,7 @@ def lines_of(content: bytes) -> tuple[bytes, ...]:
 
 
 class Held(NamedTuple):
-    """What a comment holds on to, whatever happens to the content: digests of its lines and of those around them."""
+    """The digests of a comment's lines and of those around them, which find the lines again in a changed content."""
 
     lines: Sequence[str]
     before: Sequence[str]
@@ -52,7 +52,7 @@ def held(lines: Sequence[bytes], place: Place) -> Held:
 
 
 def found(lines: Sequence[bytes], held: Held) -> Place | None:
-    """Return where the lines are that a comment holds on to, with those around them; None if that is no one place."""
+    """Return the place of a comment's lines, with those around them; None if there is not exactly one."""
     sought = [*held.before, *held.lines, *held.after]
     if not held.lines:
         return None
@@ -79,16 +79,16 @@ def replaced(path: str, content: bytes, place: Place, text: str) -> str:
     if new and new[-1] != ending and last == len(old) and not content.endswith(b"\n"):
         new[-1] = new[-1].removesuffix(ending)
     start, end = max(0, first - DIFF_CONTEXT), min(len(old), last + DIFF_CONTEXT)
-    shown = [b" " + line for line in old[start:first]]
-    shown += [b"-" + line for line in old[first:last]]
-    shown += [b"+" + line for line in new]
-    shown += [b" " + line for line in old[last:end]]
+    rows = [b" " + line for line in old[start:first]]
+    rows += [b"-" + line for line in old[first:last]]
+    rows += [b"+" + line for line in new]
+    rows += [b" " + line for line in old[last:end]]
     count, new_count = end - start, end - start - (last - first) + len(new)
     head = (
         f"--- a/{path}\n+++ b/{path}\n"
         f"@@ -{start + 1 if count else start},{count} +{start + 1 if new_count else start},{new_count} @@\n"
     )
-    body = b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in shown)
+    body = b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in rows)
     return head + body.decode("utf-8", "replace")
 
 
@@ -102,7 +102,7 @@ class Moves:
     def same(self, place: Place) -> Place | None:
         """Return where these lines are, if all of them are there unchanged and together."""
         moved = self.to[place.line - 1 : place.end_line]
-        if not moved or moved[0] is None or any(other != moved[0] + index for index, other in enumerate(moved)):
+        if not moved or moved[0] is None or any(target != moved[0] + index for index, target in enumerate(moved)):
             return None
         return Place(moved[0] + 1, moved[0] + len(moved))
 
@@ -116,7 +116,7 @@ class Moves:
 
 
 def moves(old: Sequence[bytes], new: Sequence[bytes]) -> Moves:
-    """Find the lines of a text in another one: those that are there once, and between two of them again."""
+    """Find the lines of a text in another one: the unique lines, and between two of them again."""
     to: list[int | None] = [None] * len(old)
     gaps = [(0, len(old), 0, len(new))]
     while gaps:
@@ -169,19 +169,19 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _confirmed(to: Sequence[int | None], old: Sequence[bytes], new: Sequence[bytes]) -> list[int | None]:
-    """Keep lines that stand together as before: with one that both texts have once, or at an end.
+    """Keep lines that stand together as before: with a line that both texts have once, or at an end.
 
-    A line that was removed and one that is equal to it elsewhere could be confused otherwise.
+    A removed line and an equal line elsewhere could be confused otherwise.
     """
     counts, new_counts = Counter(old), Counter(new)
-    kept: list[int | None] = [None] * len(to)
+    confirmed: list[int | None] = [None] * len(to)
     for run in _runs(to):
         first, last = to[run.start], to[run.stop - 1]
         is_at_end = (run.start == 0 and first == 0) or (run.stop == len(to) and last == len(new) - 1)
         has_own = any(counts[old[index]] == 1 == new_counts[old[index]] for index in run)
         if is_at_end or (has_own and len(run) > 1):
-            kept[run.start : run.stop] = to[run.start : run.stop]
-    return kept
+            confirmed[run.start : run.stop] = to[run.start : run.stop]
+    return confirmed
 
 
 def _runs(to: Sequence[int | None]) -> Iterator[range]:

@@ -181,7 +181,7 @@ class StateManager:
     async def target(
         self, call: ToolCall, session_id: str | None, then: Callable[[Session], ResultT]
     ) -> Target[ResultT]:
-        """Find the target session of a call; an active one that is not on the stack is adopted.
+        """Find the target session of a call; an active session from outside of the stack is adopted.
 
         All blocking work is done in one thread: the session and the stack are read, and `then` is called with the
         session.

@@ -110,7 +110,7 @@ def open_feedback(entries: Sequence[Entry], step_id: str) -> str:
 
 
 def open_comments(entries: Sequence[Entry], step_id: str) -> list[str]:
-    """Return the comments on lines that nobody has answered or settled, those that must be met first.
+    """Return the comments on lines without an answer or a decision, first the comments that must be met.
 
     Whether their lines were changed meanwhile is not looked at: that would mean to read files.
     """

@@ -292,17 +292,17 @@ def review_words(session: Session, step_id: str) -> str:
 
 
 def _moment(until: str) -> str:
-    """Return a stored time as people read it; what is no time as it is."""
+    """Return a stored time as people read it; any other text as it is."""
     try:
         return f"{datetime.fromisoformat(until).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except ValueError:
         return one_line(until, MAX_NAME)
 
 
-def is_asked(session: Session, step_id: str, asked: OverrideAsked) -> bool:
+def is_asked(session: Session, step_id: str, question: OverrideAsked) -> bool:
     """True if the last that happened to a step is that its agent asked for an override in the same way."""
     last = next((entry.detail for entry in reversed(session.history) if entry.step_id == step_id), None)
-    return last == asked
+    return last == question
 
 
 # How a step has passed its gate
@@ -384,15 +384,15 @@ def waiting_steps(session: Session) -> Iterator[WaitingStep]:
 def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep | None:
     """Return how a step waits after recent entries; None if its agent can go on, or a person has let it pass."""
     limits, outcome = Attempt(), list[HistoryEntry]()  # what came of the last report: nothing while it is reviewed
-    asked, is_permitted = None, False
+    question, is_permitted = None, False
     person: HistoryEntry | None = None  # who was asked, and has not decided
     for entry in recent:
         if entry.step_id != progress.step_id or entry.kind in _ANSWERS_NOTHING:
             continue
-        asked = entry if entry.kind == EventKind.OVERRIDE_ASKED else None
+        question = entry if entry.kind == EventKind.OVERRIDE_ASKED else None
         if entry.kind in (EventKind.ATTEMPT, EventKind.STEP_BEGUN, EventKind.REVIEW_HANDED_BACK):
             outcome = []
-        elif not asked:  # a request that was made while a review ran is settled by what the review came to
+        elif not question:  # a request that was made while a review ran is settled by what the review came to
             outcome.append(entry)
         if isinstance(entry.detail, Attempt):
             limits, person = entry.detail, None
@@ -407,10 +407,10 @@ def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep 
     if is_permitted:
         return None
     if person:
-        text = _text(asked.detail) if asked else ""  # what the agent was told says nothing to a person
+        text = _text(question.detail) if question else ""  # what the agent was told says nothing to a person
         return WaitingStep(progress.step_id, WaitKind.PERSON, person.at, text, _files(limits, [person]))
-    if asked:
-        outcome = [asked]
+    if question:
+        outcome = [question]
     kind = _wait_kind(progress, limits, [entry.detail for entry in outcome]) if outcome else None
     if kind is None:
         return None
@@ -420,8 +420,8 @@ def _waiting(progress: StepProgress, recent: list[HistoryEntry]) -> WaitingStep 
 
 def _files(attempt: Attempt, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
     """Return the first files that were reported last; attempts of earlier releases do not name them."""
-    asked = next((entry.detail for entry in entries if isinstance(entry.detail, OverrideAsked)), None)
-    return tuple((asked or attempt).files or ())
+    question = next((entry.detail for entry in entries if isinstance(entry.detail, OverrideAsked)), None)
+    return tuple((question or attempt).files or ())
 
 
 def _wait_kind(progress: StepProgress, limits: Attempt, details: Sequence[Detail | Unknown]) -> WaitKind | None:

@@ -180,10 +180,10 @@ def ask_override(session: Session, completion: Completion, answer: Mapping[str, 
         now: The time.
     """
     step_id, files = completion.step_id, _first_files(completion.outputs)
-    asked = history.OverrideAsked(reason=completion.override or "", files=files, **answer)
-    if is_asked(session, step_id, asked) or not is_open(session, step_id):
+    entry = history.OverrideAsked(reason=completion.override or "", files=files, **answer)
+    if is_asked(session, step_id, entry) or not is_open(session, step_id):
         return session
-    return record(session, now, asked, step_id)
+    return record(session, now, entry, step_id)
 
 
 def permit_override(session: Session, step_id: str, reason: str, permission: Mapping[str, Any], *, now: str) -> Session:
@@ -415,13 +415,13 @@ def _complete_step(session: Session, completion: Completion, reply: RecordedRepl
     if override and permitted_override(session, step_id) is None:
         session = record(session, now, _override(session, completion), step_id)
     session = session.model_copy(update={"git": completion.git})
-    done = history.StepCompleted(outputs=completion.outputs)
+    entry = history.StepCompleted(outputs=completion.outputs)
     if completion.agent:
-        done = history.StepCompleted(outputs=completion.outputs, agent=completion.agent)
+        entry = history.StepCompleted(outputs=completion.outputs, agent=completion.agent)
     return record(
         session,
         now,
-        done,
+        entry,
         step_id,
         completed_at=now,
         outputs=completion.outputs,

@@ -1,4 +1,4 @@
-"""`deepwork jobs test`: conversations with a job, compared with what is expected."""
+"""`deepwork jobs test`: conversations with a job, compared with expectations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ expect:
 
 @pytest.fixture
 def demo(project):
-    """A job of two steps, the first of which is reviewed."""
+    """A job of two steps; the first is reviewed."""
     project.write_job("demo", [step("a", reviews=[REVIEW]), step("b")])
     return project
 

@@ -250,7 +250,7 @@ def test_without_its_library_the_command_says_what_to_install(here, monkeypatch)
 
 @pytest.mark.parametrize("language", ["json", "lua", "toml"])
 def test_the_entries_of_the_page_start_the_server(language, demo, file):
-    """Each entry names the command and its arguments, with which the server answers."""
+    """Each entry names the command and its arguments for the server."""
     page = (Path(__file__).parents[3] / "docs/how-to/edit-jobs.md").read_text()
     entries = re.findall(rf"<!-- entry -->\n```{language}\n(.*?)```", page, re.DOTALL)
     assert len(entries) == (2 if language == "json" else 1)

@@ -124,7 +124,7 @@ def test_what_is_empty_or_huge_has_none(content):
 
 
 def test_no_mutant_is_empty():
-    """A gate that only looks whether there is something would refuse it, and be taken for one that reads."""
+    """A gate that only looks whether there is something would refuse it, and look as if it read the content."""
     assert all(mutant.content.strip() for mutant in made("a.md", b"One line\n"))
 
 

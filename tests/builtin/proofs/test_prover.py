@@ -123,7 +123,7 @@ async def test_a_project_can_only_raise_it_and_needs_no_trust(reviewed, gate, de
 
 
 async def test_the_usual_proof_is_one_more_run_and_one_control(reviewed, gate):
-    """A gate that has refused broken work before is asked first about what has to be read."""
+    """A gate that has refused broken work before is asked first about the contents that it has to read."""
     runs = reviewed.root.parent / "runs"
     script = f"echo x >> {runs}; {HONEST}"
     counts = []

@@ -1,4 +1,4 @@
-"""What an agent may try at a strict gate with a shell of the same user, who may do whatever the user may.
+"""What an agent may try at a strict gate with a shell and all rights of the same user.
 
 Edits of a stored session are refused. What gets through is seen afterwards.
 """

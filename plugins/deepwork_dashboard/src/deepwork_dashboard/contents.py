@@ -17,7 +17,7 @@ MAX_TEXT = 4 * 1024**2
 MAX_LINES = 20_000
 MAX_IMAGE = 3 * 1024**2
 
-# By their first bytes, whatever they are called: SVG is not among them, for it is a document.
+# By their first bytes, not by their names: SVG is not among them, for it is a document.
 _IMAGES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -75,8 +75,8 @@ def _shown(file: FileOfAttempt, room: _Room) -> Mapped:
     new, old = _lines(file.content), _lines(file.before)
     answer |= {"lines": _texts(new[:MAX_LINES]), "truncated": len(new) > MAX_LINES}
     if file.before is not None:
-        found = changes(old[:MAX_LINES], new[:MAX_LINES])
-        answer["changes"] = [[change.old_line, _texts(change.removed), change.line, change.added] for change in found]
+        pairs = changes(old[:MAX_LINES], new[:MAX_LINES])
+        answer["changes"] = [[change.old_line, _texts(change.removed), change.line, change.added] for change in pairs]
     if 0 < len(content) <= room.rendered:
         answer["blocks"] = rendered(known["kind"], known["path"], content.decode())
         room.rendered -= len(content) if answer["blocks"] else 0

@@ -26,21 +26,21 @@ class Change(NamedTuple):
 
 def changes(old: Lines, new: Lines) -> list[Change]:
     """Return what to replace in the old lines to get the new ones, in order."""
-    found: list[Change] = []
+    edits: list[Change] = []
     before, after = 0, 0
-    for one, other in (*_matches(old, new), (len(old), len(new))):
-        if before < one or after < other:
-            found.append(Change(before + 1, old[before:one], after + 1, other - after))
-        before, after = one + 1, other + 1
-    return found
+    for index, new_index in (*_matches(old, new), (len(old), len(new))):
+        if before < index or after < new_index:
+            edits.append(Change(before + 1, old[before:index], after + 1, new_index - after))
+        before, after = index + 1, new_index + 1
+    return edits
 
 
 def _matches(old: Lines, new: Lines) -> Iterator[tuple[int, int]]:
-    """Pair equal lines: those that are surely the same ones, as comments move with them, and difflib's between them."""
+    """Pair equal lines: first those that are surely the same, as comments move with them, then difflib's between."""
     before, after, budget = 0, 0, MAX_PAIRS
-    sure = ((one, other) for one, other in enumerate(moves(old, new).to) if other is not None)
-    for one, other in (*sure, (len(old), len(new))):
-        gap, new_gap = old[before:one], new[after:other]
+    sure = ((index, new_index) for index, new_index in enumerate(moves(old, new).to) if new_index is not None)
+    for index, new_index in (*sure, (len(old), len(new))):
+        gap, new_gap = old[before:index], new[after:new_index]
         start = _equal(gap, new_gap)
         end = min(_equal(gap[::-1], new_gap[::-1]), len(gap) - start, len(new_gap) - start)
         yield from ((before + step, after + step) for step in range(start))
@@ -51,10 +51,10 @@ def _matches(old: Lines, new: Lines) -> Iterator[tuple[int, int]]:
             for place, new_place, size in SequenceMatcher(None, middle, new_middle).get_matching_blocks():
                 lines = range(start, start + size)
                 yield from ((before + place + line, after + new_place + line) for line in lines)
-        yield from ((one - step, other - step) for step in range(end, 0, -1))
-        if one < len(old):
-            yield one, other
-        before, after = one + 1, other + 1
+        yield from ((index - step, new_index - step) for step in range(end, 0, -1))
+        if index < len(old):
+            yield index, new_index
+        before, after = index + 1, new_index + 1
 
 
 def _equal(old: Lines, new: Lines) -> int:

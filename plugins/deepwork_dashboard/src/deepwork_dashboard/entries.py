@@ -12,7 +12,7 @@ from deepwork_dashboard.answers import Mapped, iso_text
 
 
 def author_of(entry: HistoryEntry) -> str | None:
-    """Return the person, or the agent of a run, who is named in an entry of a history; None if nobody is."""
+    """Return the person, or the agent of a run, that an entry of a history names; None without a name."""
     detail = entry.detail
     match detail:
         case history.Override():

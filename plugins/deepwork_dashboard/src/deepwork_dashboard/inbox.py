@@ -81,7 +81,7 @@ async def _body(request: Request) -> Mapped:
 
 
 def shown_item(item: InboxItem) -> Mapped:
-    """Show an item, with what can be done about it."""
+    """Show an item, with its actions."""
     suggested = next((action for action in item.actions if action.name not in UNSUGGESTED), None)
     lists = {"files": list(item.files), "criteria": list(item.criteria)}
     return {

@@ -54,10 +54,10 @@ class Pieces:
 
     async def preview(self, session: Session, step_id: str, path: str, query: Mapping[str, str]) -> Mapped:
         """Show one file of an attempt, or what it builds on, also if it looks as if it held secrets."""
-        found = await self._files(session, step_id, query, path=path)
-        if not found["files"]:
+        files = await self._files(session, step_id, query, path=path)
+        if not files["files"]:
             raise NotThere(f"this attempt has no file {path[:200]!r}")
-        [file] = found["files"]
+        [file] = files["files"]
         return dict(file)
 
     async def save_draft(self, request: Request) -> Mapped:
@@ -107,15 +107,15 @@ class Pieces:
         piece = await self._read(session, step_id)
         attempt = _chosen(piece, query.get("attempt"))
         against, before = _against(piece, attempt["number"], query.get("against"))
-        judged = _by_path(attempt["files"])
+        by_path = _by_path(attempt["files"])
         if path is not None:
-            judged = _only(path, {**_by_path(piece["inputs"]), **judged})
+            by_path = _only(path, {**_by_path(piece["inputs"]), **by_path})
             before = before and _only(path, before)
         number = 0 if against in ("begun", "none") else int(against)
         is_newest = attempt["number"] == piece["attempts"][-1]["number"]
         files: list[FileOfAttempt] = []
-        for name in dict.fromkeys([*judged, *(before or ())]):
-            new, old = judged.get(name), before.get(name) if before else None
+        for name in dict.fromkeys([*by_path, *(before or ())]):
+            new, old = by_path.get(name), before.get(name) if before else None
             known = _known(
                 new or old or {}, is_same=bool(new and old and new["digest"] and new["digest"] == old["digest"])
             )
@@ -156,7 +156,7 @@ def _chosen(piece: Mapped, text: str | None) -> Mapped:
 
 
 def _against(piece: Mapped, number: int, text: str | None) -> tuple[str, dict[str, Mapped] | None]:
-    """Say with what an attempt is compared: the one before, unless something else is asked for."""
+    """Return the attempt to compare with: the one before, unless something else is asked for."""
     earlier = {str(attempt["number"]): attempt["files"] for attempt in piece["attempts"] if attempt["number"] < number}
     possible = {**earlier, **({"begun": piece["begun"]["files"]} if piece["begun"] else {}), "none": None}
     chosen = text or (next(reversed(earlier)) if earlier else next(iter(possible)))

@@ -59,7 +59,7 @@ def _markdown(text: str) -> Iterator[Mapped]:
 
 
 def _whole(node: SyntaxTreeNode) -> Iterator[Mapped]:
-    """Give a block with its lines; the items of a list and the rows of a table are blocks of their own."""
+    """Return a block with its lines; the items of a list and the rows of a table are blocks of their own."""
     if node.type in ("bullet_list", "ordered_list"):
         first = int(node.attrs.get("start", 1))
         for number, item in enumerate(node.children, start=first):

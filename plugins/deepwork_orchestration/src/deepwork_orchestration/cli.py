@@ -66,9 +66,9 @@ def show(workflow_id: str | None, root: str, *, as_json: bool) -> None:
         say_json(answer)
         return
     workflow, counts = answer["workflow"], answer["progress"]
-    done = counts["total_tasks"] - counts["estimated_remaining"]
+    completed = counts["total_tasks"] - counts["estimated_remaining"]
     say(Styled(f"{workflow['name']}  ({workflow['id']})", bold=True))
-    say(f"{workflow['status']}, {done} of {counts['total_tasks']} tasks done")
+    say(f"{workflow['status']}, {completed} of {counts['total_tasks']} tasks done")
     if workflow["plan_summary"]:
         say(workflow["plan_summary"])
     _table(("task", "status", "seq", "group", "name"), [_task_row(task) for task in workflow["tasks"]])
@@ -330,9 +330,9 @@ def import_plans(file: Any, root: str) -> None:
     plans = plan_file.read_plans(file.read())
     counts = _write(root, lambda transaction: plan_file.import_plans(transaction, plans))
     say(f"{counts['workflows']} plans with {counts['tasks']} tasks and {counts['templates']} templates stored.")
-    begun = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
-    if begun:
-        say(f"{begun} tasks were begun and are unclaimed here; task_claim takes one over.", err=True)
+    under_way = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
+    if under_way:
+        say(f"{under_way} tasks were begun and are unclaimed here; task_claim takes one over.", err=True)
 
 
 @plan.command()
@@ -411,8 +411,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], empty: str = "No
     if not rows:
         say(empty, err=True)
         return
-    shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(heads))]
-    for number, row in enumerate(shown):
+    lines = [[visible(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(heads))]
+    for number, row in enumerate(lines):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         say(Styled(line, bold=True) if number == 0 else line)

@@ -98,22 +98,22 @@ def _current_task(transaction: PlanTransaction, task: Task, chosen: Include, bud
 def _checkpoints(transaction: PlanTransaction, task: Task, chosen: Include, budget: int) -> tuple[list[Mapped], int]:
     """Return the newest checkpoints, older ones without their details, and how many there are in all."""
     entries = context_budget.most_entries(budget)
-    wanted = entries if chosen.all_checkpoints else min(chosen.recent_checkpoints, entries)
-    detailed = _detailed(transaction, task, wanted, context_budget.most_characters(budget))
+    count = entries if chosen.all_checkpoints else min(chosen.recent_checkpoints, entries)
+    detailed = _detailed(transaction, task, count, context_budget.most_characters(budget))
     before = detailed[0].sequence if detailed else MAX_NUMBER
     older = checkpoints.last_without_detail(transaction, task.id, before, entries - len(detailed))
     listed = [context_budget.without_detail(checkpoint.reply()) for checkpoint in older]
-    shown = [_shown(checkpoint, chosen) for checkpoint in detailed]
-    return [*listed, *shown], checkpoints.count(transaction, task.id)
+    texts = [_shown(checkpoint, chosen) for checkpoint in detailed]
+    return [*listed, *texts], checkpoints.count(transaction, task.id)
 
 
-def _detailed(transaction: PlanTransaction, task: Task, wanted: int, characters: int) -> list[Checkpoint]:
+def _detailed(transaction: PlanTransaction, task: Task, count: int, characters: int) -> list[Checkpoint]:
     """Read the newest checkpoints a few at a time, until there are more characters than the budget could hold."""
     detailed: list[Checkpoint] = []
     length = 0
-    while len(detailed) < wanted and length <= characters:
+    while len(detailed) < count and length <= characters:
         before = detailed[0].sequence if detailed else MAX_NUMBER
-        page, _ = checkpoints.last(transaction, task.id, min(PAGE, wanted - len(detailed)), before)
+        page, _ = checkpoints.last(transaction, task.id, min(PAGE, count - len(detailed)), before)
         if not page:
             break
         detailed = page + detailed

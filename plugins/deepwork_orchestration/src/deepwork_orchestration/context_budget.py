@@ -141,11 +141,11 @@ class Sizes:
         return self._part(value)
 
     def _part(self, value: Any) -> int:
-        known = self._counted.get(id(value))
-        if known is None:
+        entry = self._counted.get(id(value))
+        if entry is None:
             # The value is kept too: the next one could otherwise get its id.
-            known = self._counted[id(value)] = value, count_up_to(compact(value), self.budget)
-        return known[1]
+            entry = self._counted[id(value)] = value, count_up_to(compact(value), self.budget)
+        return entry[1]
 
 
 def _fits(budget: int, context: Mapped, labels: Sequence[str]) -> bool:
@@ -224,10 +224,10 @@ def _possible(entries: Sequence[Mapped], sizes: Sizes) -> int:
     """Return how many of the newest entries the budget could hold."""
     if count_up_to(compact(entries), sizes.budget) <= sizes.budget:
         return len(entries)
-    left = sizes.budget
+    budget = sizes.budget
     for number, entry in enumerate(reversed(entries)):
-        left -= sizes.of([entry])
-        if left < 0:
+        budget -= sizes.of([entry])
+        if budget < 0:
             return number
     return len(entries)
 

@@ -189,7 +189,7 @@ def _answer_message(transaction: PlanTransaction, message_id: str, action: str, 
 
 
 class _Answer(NamedTuple):
-    """What a person has decided: which action, with which text."""
+    """The decision of a person: an action and its text."""
 
     action: str
     text: str
@@ -221,7 +221,7 @@ def _answer_plan(transaction: PlanTransaction, workflow_id: str, task_id: str, a
 
 
 def _named_agent(transaction: PlanTransaction, task: Task, name: str) -> Agent:
-    """Return the agent that is named by its id or name; of several of a name the only one that is not offline.
+    """Return the agent of an id or a name; among several of a name, the only one online.
 
     Raises:
         OrchestrationError: INVALID_INPUT or INVALID_STATE; nothing was changed.

@@ -222,11 +222,11 @@ def import_plans(transaction: PlanTransaction, plans: PlanFile) -> Mapped:
 
 def _store(transaction: PlanTransaction, plans: PlanFile) -> None:
     repository_ids = _repository_ids(transaction, plans.repositories)
-    done = {task.id for task in plans.tasks if task.status in DONE}
+    finished = {task.id for task in plans.tasks if task.status in DONE}
     open_counts: dict[str, int] = {}
     numbers: dict[str, int] = {}
     for edge in plans.dependencies:
-        if edge.type == "blocks" and edge.depends_on_id not in done:
+        if edge.type == "blocks" and edge.depends_on_id not in finished:
             open_counts[edge.task_id] = open_counts.get(edge.task_id, 0) + 1
     for section in SECTIONS:
         rows = [entry.model_dump() for entry in getattr(plans, section)]
@@ -263,7 +263,7 @@ def _repository_ids(transaction: PlanTransaction, entries: Iterable[RepositoryEn
 
 def _check_references(plans: PlanFile) -> None:
     _check_unique(plans)
-    known = {
+    ids = {
         section: {entry.id for entry in getattr(plans, section)} for section in SECTIONS if section != "dependencies"
     }
     references: list[tuple[str, Any, str]] = [
@@ -276,7 +276,7 @@ def _check_references(plans: PlanFile) -> None:
         *(("workflows", workspace.workflow_id, workspace.id) for workspace in plans.workspaces),
     ]
     for section, target, source in references:
-        if target is not None and target not in known[section]:
+        if target is not None and target not in ids[section]:
             raise ConfigError(f"{source} refers to {target!r}, which is not in the {section} of the file")
     _check_sizes(plans)
     needed: dict[str, list[str]] = {}
@@ -310,8 +310,8 @@ def _check_unique(plans: PlanFile) -> None:
         *((f"that {edge.task_id!r} waits for {edge.depends_on_id!r}",) for edge in plans.dependencies),
         *((f"checkpoint {checkpoint.sequence} of", checkpoint.task_id) for checkpoint in plans.checkpoints),
     ]
-    seen: set[tuple[str, ...]] = set()
+    values: set[tuple[str, ...]] = set()
     for key in keys:
-        if key in seen:
+        if key in values:
             raise ConfigError(f"the file says twice: {' '.join(key)}")
-        seen.add(key)
+        values.add(key)

@@ -1,8 +1,8 @@
 """The 43 tools, as agents see them: the function of each, and the subsets that they belong to.
 
 A tool is a function in the module of its noun: its parameters are the arguments, its docstring the description.
-Parameters before the `/` are not for agents: a function that takes a transaction is run in one; one that takes the
-database, the call and its request runs several, with git between.
+Parameters before the `/` are not for agents: a function that takes a transaction is run in one; a function that takes
+the database, the call and its request runs several, with git between.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deepwork_orchestration.arguments import MAX_NUMBER
@@ -23,6 +24,7 @@ RowT = TypeVar("RowT", bound=Row)
 BATCH = 500
 
 
+@dataclass(eq=False)
 class PlanTransaction:
     """One call in one transaction of the database. A transaction that is run again gets a new one.
 
@@ -37,24 +39,14 @@ class PlanTransaction:
         heard_agent_ids: Agents whose leases are to be renewed after a call that only reads.
     """
 
-    def __init__(
-        self,
-        stored: Transaction,
-        *,
-        principal: str,
-        bindings: ConnectionBindings,
-        lease: int,
-        project_root: str,
-        session_id: str | None = None,
-    ) -> None:
-        self.stored = stored
-        self.principal = principal
-        self.bindings = bindings
-        self.lease = lease
-        self.project_root = project_root
-        self.session_id = session_id
-        self.ended_task_ids: list[str] = []
-        self.heard_agent_ids: list[str] = []
+    stored: Transaction
+    principal: str
+    bindings: ConnectionBindings
+    lease: int
+    project_root: str
+    session_id: str | None = None
+    ended_task_ids: list[str] = field(default_factory=list, init=False)
+    heard_agent_ids: list[str] = field(default_factory=list, init=False)
 
     @property
     def now(self) -> int:

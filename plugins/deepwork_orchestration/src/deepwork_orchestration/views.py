@@ -59,7 +59,7 @@ def plans(
 
 
 def plan(transaction: Transaction, workflow_id: str) -> Mapped:
-    """Return a plan with what can be started, what has failed, what waits for a person, who works on it, and a pause.
+    """Return a plan with its tasks to start, failed and waiting for a person, its agents at work, and its pause.
 
     Raises:
         OrchestrationError: WORKFLOW_NOT_FOUND.

@@ -93,8 +93,8 @@ async def workspace_update(
         if not (removed.get("removed") or "moved_to" in removed):
             raise
         what = f"moved to {removed['moved_to']}" if "moved_to" in removed else "removed"
-        done = f"The worktree was {what}, and nothing else was changed."
-        raise OrchestrationError(error.code, error.message, done) from None
+        outcome = f"The worktree was {what}, and nothing else was changed."
+        raise OrchestrationError(error.code, error.message, outcome) from None
 
 
 async def folder_of_claim(database: PlanDatabase, call: ToolCall, task_id: str) -> Mapped:
@@ -143,10 +143,10 @@ class _Making:
                 self.call, lambda transaction: workspaces.create(transaction, new, path, workspace_id), self.request
             )
         except BaseException as error:
-            left = await self._undo(git, worktree, workspace_id)
-            if left and isinstance(error, DeepWorkError):
+            leftovers = await self._undo(git, worktree, workspace_id)
+            if leftovers and isinstance(error, DeepWorkError):
                 code = error.code if isinstance(error, OrchestrationError) else "INVALID_STATE"
-                raise OrchestrationError(code, error.message, worktrees.left_over(left)) from None
+                raise OrchestrationError(code, error.message, worktrees.left_over(leftovers)) from None
             raise
         warnings = [*reply.get("warnings", ()), *([POINTERS] if worktree.has_pointers else ())]
         return {**reply, "path": path, **({"warnings": warnings} if warnings else {})}
@@ -159,14 +159,14 @@ class _Making:
         with CancelScope(shield=True):
             try:
                 await self.database.read(self.call, lambda transaction: transaction.get(Workspace, workspace_id))
-                left = [f"workspace {workspace_id} with the worktree {worktree.path}"]
+                leftovers = [f"workspace {workspace_id} with the worktree {worktree.path}"]
             except OrchestrationError:
-                left = await worktrees.undo(git, worktree)
+                leftovers = await worktrees.undo(git, worktree)
             except Exception:  # noqa: BLE001 - whether it was stored is unknown, for any failure of the database
-                left = [f"a worktree in {worktree.path}"]
-        if left:
-            self.database.context.log.warning("a call failed, and left %s", ", ".join(left))
-        return left
+                leftovers = [f"a worktree in {worktree.path}"]
+        if leftovers:
+            self.database.context.log.warning("a call failed, and left %s", ", ".join(leftovers))
+        return leftovers
 
 
 async def _remove_worktree(database: PlanDatabase, workspace: Workspace, repository: str | None) -> Mapped:

@@ -97,9 +97,9 @@ async def add(git: Git, place: Place, branch: str, base: str | None, workspace_i
                 await git.run("worktree", "add", "--quiet", "--", str(place.path), branch)
                 await _mark(git, place.path, workspace_id)
             except (DeepWorkError, OSError) as error:
-                left = await _undo(git, worktree)
+                leftovers = await _undo(git, worktree)
                 reason = error.strerror if isinstance(error, OSError) else error.message
-                raise _refused(f"the worktree cannot be made: {reason}", left_over(left)) from None
+                raise _refused(f"the worktree cannot be made: {reason}", left_over(leftovers)) from None
     return worktree._replace(has_pointers=await _has_pointers(git, place.path))
 
 
@@ -108,33 +108,33 @@ async def undo(git: Git, worktree: Worktree) -> list[str]:
     with CancelScope(shield=True):
         try:
             async with _locked(git.root):
-                left = await _undo(git, worktree)
+                leftovers = await _undo(git, worktree)
         except DeepWorkError:
-            left = [f"a worktree in {worktree.path}"]
-    return left
+            leftovers = [f"a worktree in {worktree.path}"]
+    return leftovers
 
 
 async def _undo(git: Git, worktree: Worktree) -> list[str]:
-    left = []
+    leftovers = []
     try:
         entry = await worktree_entries.find_entry(git, worktree.path) if worktree.made_folders else None
         if entry is not None:
             # This call has made it, whether or not it came to write the mark.
             removal = await _remove(git, _unlocked(entry)._replace(workspace_id=""), worktree.branch)
-            left += [f"a worktree in {removal.moved_to}"] if removal.moved_to else []
+            leftovers += [f"a worktree in {removal.moved_to}"] if removal.moved_to else []
     except (DeepWorkError, OSError):
-        left.append(f"a worktree in {worktree.path}")
+        leftovers.append(f"a worktree in {worktree.path}")
     for folder in reversed(worktree.made_folders):
         with suppress(OSError):  # it may not be empty any more
             os.rmdir(folder)
-    if worktree.made_folders and not left and _exists(worktree.path):
-        left.append(f"the folder {worktree.path}")
+    if worktree.made_folders and not leftovers and _exists(worktree.path):
+        leftovers.append(f"the folder {worktree.path}")
     if worktree.made_at is not None:
         try:
             await git.run("update-ref", "-d", git_names.branch_ref(worktree.branch), worktree.made_at)
         except GitError:
-            left.append(f"the branch {worktree.branch!r}")
-    return left
+            leftovers.append(f"the branch {worktree.branch!r}")
+    return leftovers
 
 
 async def remove(git: Git, path: Path, branch: str, workspace_id: str) -> Removal:
@@ -362,9 +362,9 @@ async def _locked(root: Path) -> AsyncIterator[None]:
         yield
 
 
-def left_over(left: list[str]) -> str:
+def left_over(leftovers: list[str]) -> str:
     """Return a text about the remains of a call that failed."""
-    return f"This was made and is left: {', '.join(left)}." if left else "Nothing was changed."
+    return f"This was made and is left: {', '.join(leftovers)}." if leftovers else "Nothing was changed."
 
 
 def _refused(message: str, suggestion: str) -> OrchestrationError:

@@ -27,7 +27,7 @@ _ID = re.compile(r"^[A-Za-z0-9._-]{1,230}--[0-9a-f]{12}$")
 
 @dataclass(frozen=True)
 class PassRecord:
-    """The record of a passed review: when, by whom, and the reviewer's words."""
+    """The record of a passed review: its time, its reviewer, and their words."""
 
     review_id: str
     digest: str

@@ -65,7 +65,7 @@ async def _events(context: PluginContext, socket: WebSocket) -> AsyncGenerator[E
             if event.source != CORE or caller.may_see(event.principal):
                 yield event
             elif not caller.may_list:
-                # It is no secret that something happens, but an id alone would let its reader go on with a session.
+                # It is public that something happens, but an id alone would let its reader go on with a session.
                 yield replace(event, workflow_id=None, principal=None, data={})
 
 

@@ -90,7 +90,7 @@ class Hub:
     async def follow(
         self, after: str | None, *, source: str | None, workflow_id: str | None
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events after a cursor for ever: those of the feed, then those that come."""
+        """Yield the events after a cursor for ever: first those of the feed, then new ones."""
         follower = Follower(source, workflow_id)
         reading = await self._join(follower)
         try:

@@ -53,7 +53,9 @@ class Coverage:
                 self.criteria[1].update((step.id, review.run_each, name) for name in review.quality_criteria)
 
     def __str__(self) -> str:
-        counts = (f"{kind} {len(reached & there)} of {len(there)}" for kind, (reached, there) in vars(self).items())
+        counts = (
+            f"{kind} {len(reached & possible)} of {len(possible)}" for kind, (reached, possible) in vars(self).items()
+        )
         return ", ".join(counts)
 
 
@@ -297,15 +299,23 @@ class Conversation:
         place, expected = ("steps", index, "expect"), report.expect
         status = "refused" if isinstance(reply, ToolError) else str(reply.status)
         subject = f"step {report.step!r}"
-        wanted = expected.status or ("refused" if expected.refused else "needs_work" if expected.feedback else None)
+        expected_status = expected.status or (
+            "refused" if expected.refused else "needs_work" if expected.feedback else None
+        )
         is_told_to_fail = any(
             verdict != "pass" for of_review in report.verdicts.values() for verdict in of_review.values()
         )
-        if wanted is None and (status == "refused" or (status == "needs_work" and not is_told_to_fail)):
+        if expected_status is None and (status == "refused" or (status == "needs_work" and not is_told_to_fail)):
             self._fail(f"{subject}: it is not accepted: {_what(reply)}", "steps", index, "step")
             return
-        if wanted is not None and wanted != status and not (expected.status is None and wanted == "needs_work"):
-            self._fail(f"{subject}: the status is {status!r}, not {wanted!r}: {_what(reply)}", *place, "status")
+        if (
+            expected_status is not None
+            and expected_status != status
+            and not (expected.status is None and expected_status == "needs_work")
+        ):
+            self._fail(
+                f"{subject}: the status is {status!r}, not {expected_status!r}: {_what(reply)}", *place, "status"
+            )
             return
         if isinstance(reply, ToolError):
             self._contains(subject, "the refusal", expected.refused, _words(reply), *place, "refused")
@@ -355,7 +365,7 @@ async def real_gate(root: Path, job_name: str, step: Step, workspace: Workspace)
     """
     project = project_at(root)
     gate = project.gate(workspace=workspace)
-    judges = [(run_each, one) for run_each, several in gate.reviewers(job_name, step).items() for one in several]
+    judges = [(run_each, judge) for run_each, several in gate.reviewers(job_name, step).items() for judge in several]
     for run_each, reviewer in judges:
         if reviewer.name not in project.review_commands():
             text = f"`gates: run` runs commands, but the review of {run_each!r} is judged by {reviewer.name!r}"
@@ -369,10 +379,10 @@ def completed_steps(session: Session) -> list[str]:
     """Return the completed steps in their order; the first of a group after its other members."""
     entries = session.pinned.workflow.entries
     primaries = {entry[0] for entry in entries}
-    done = [progress for progress in session.step_progress.values() if progress.completed_at]
+    completed = [progress for progress in session.step_progress.values() if progress.completed_at]
     order = {step_id: number for number, entry in enumerate(entries) for step_id in entry}
-    done.sort(key=lambda step: (order.get(step.step_id, 0), str(step.completed_at), step.step_id in primaries))
-    return [step.step_id for step in done]
+    completed.sort(key=lambda step: (order.get(step.step_id, 0), str(step.completed_at), step.step_id in primaries))
+    return [step.step_id for step in completed]
 
 
 def reply_text(reply: StartedWorkflow | FinishedStep) -> str:

@@ -222,8 +222,8 @@ def _instructions(job: LintedJob, definition: JobFile, document: Document) -> It
     steps_of: dict[str, list[Step]] = {}
     used = {step_id for workflow in definition.workflows for step_id in workflow.step_ids}
     reading = job.reading
-    told = () if isinstance(reading, Problem) else (*reading.errors, *reading.warnings)
-    missing = {problem.line for problem in told if problem.rule == "missing-instructions"}
+    problems = () if isinstance(reading, Problem) else (*reading.errors, *reading.warnings)
+    missing = {problem.line for problem in problems if problem.rule == "missing-instructions"}
     for index, step in enumerate(definition.steps):
         name = step.instructions_file
         line = document.line("steps", index, "instructions_file")
@@ -283,25 +283,25 @@ def _in_text(text: str, steps: Sequence[Step], names: frozenset[str]) -> Iterato
         yield Problem(f"the instructions tell to go past the server: {sentence[:200]!r}", line, rule="bypass")
     tools = {name: line for line, name in wording.called_names(text) if name not in names}
     for name, line in tools.items():
-        meant = near(name, wording.TOOLS) if name not in wording.TOOLS else None
-        if meant:
+        suggestion = near(name, wording.TOOLS) if name not in wording.TOOLS else None
+        if suggestion:
             message = f"the server has no tool {name!r}"
             yield Problem(message, line, (name, wording.TOOLS), "unknown-tool")
     for line, name in wording.named_outputs(text):
         if name not in names:
             yield Problem(f"the job has no output {name!r}", line, (name, own), "unknown-output-name")
-    known = {*names, *tools, *wording.TOOLS}
-    for line, name in wording.quoted_names(text, known):
+    valid = {*names, *tools, *wording.TOOLS}
+    for line, name in wording.quoted_names(text, valid):
         if "/" not in name and "." in name and near(name, [output for output in own if "." in output]):
             yield Problem(f"the job has no output {name!r}", line, (name, own), "unknown-output-name")
 
 
 def _first_of_each(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield each message once, and not more than a reader would read."""
-    seen: dict[str, None] = {}
+    firsts: dict[str, None] = {}
     for problem in problems:
-        if problem.message not in seen and len(seen) < MAX_PROBLEMS:
-            seen[problem.message] = None
+        if problem.message not in firsts and len(firsts) < MAX_PROBLEMS:
+            firsts[problem.message] = None
             yield problem
 
 

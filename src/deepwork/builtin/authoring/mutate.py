@@ -359,10 +359,10 @@ def _differences(walk: Sequence[Any], changed: Sequence[Any]) -> Iterator[tuple[
     """Yield phrases that a reply of the job has and that of the mutant lacks, with the number of the reply."""
     tried = 0
     for number, reply in enumerate(walk):
-        other = changed[number] if number < len(changed) else {}
-        if reply == other:
+        change = changed[number] if number < len(changed) else {}
+        if reply == change:
             continue
-        have, lack = _flat(_all_text(reply)), _flat(_all_text(other))
+        have, lack = _flat(_all_text(reply)), _flat(_all_text(change))
         for phrase in sorted(dict.fromkeys(_phrases(reply)), key=len):
             flat = _flat(phrase)
             if len(flat) > 2 and flat in have and flat not in lack:

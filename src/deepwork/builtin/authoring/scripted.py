@@ -43,18 +43,18 @@ class ScriptedReviewer(ReviewRunner):
         Raises:
             RunnerError: It was told to give no verdict.
         """
-        said: dict[str, str] = {}
+        answers: dict[str, str] = {}
         for task in request.tasks:
             self.asked.add((request.step_id, task.run_each))
-            said |= {name: self.verdicts.get(task.run_each, {}).get(name, "pass") for name in task.criteria}
-        silent = [name for name, verdict in said.items() if verdict == "none"]
+            answers |= {name: self.verdicts.get(task.run_each, {}).get(name, "pass") for name in task.criteria}
+        silent = [name for name, verdict in answers.items() if verdict == "none"]
         if silent:
             raise RunnerError(f"it says nothing on {', '.join(map(repr, silent))}")
         results = tuple(
             CriterionResult(criterion=name, passed=verdict == "pass", feedback=f"It was told to {verdict} this.")
-            for name, verdict in said.items()
+            for name, verdict in answers.items()
         )
-        failed = [name for name, verdict in said.items() if verdict == "fail"]
+        failed = [name for name, verdict in answers.items() if verdict == "fail"]
         if failed:
             questions = "; ".join(f"{name}: {request.criteria[name]}" for name in failed)
             return NeedsWork(f"Not met: {questions}", results)

@@ -88,9 +88,9 @@ class Play:
     async def _walk(self, rehearsal: Rehearsal, begin: BeginStep) -> int:
         reported: set[str] = set()
         for _ in range(MAX_REPORTS):
-            others = [member for member in begin.concurrent_steps if member.step_id not in reported]
-            step_id = others[0].step_id if others else begin.step_id
-            expected = others[0].step_expected_outputs if others else begin.step_expected_outputs
+            members = [member for member in begin.concurrent_steps if member.step_id not in reported]
+            step_id = members[0].step_id if members else begin.step_id
+            expected = members[0].step_expected_outputs if members else begin.step_expected_outputs
             action = self._ask(step_id)
             if action == "quit":
                 return 0
@@ -127,11 +127,11 @@ class Play:
     async def _reopen(self, rehearsal: Rehearsal) -> BeginStep | None:
         """Have a completed step begun again, and show what the agent is told then."""
         session = await rehearsal.session()
-        done = [step.step_id for step in session.step_progress.values() if step.completed_at]
-        if not done:
+        completed = [step.step_id for step in session.step_progress.values() if step.completed_at]
+        if not completed:
             say("No step is completed yet.")
             return None
-        step_id = str(click.prompt("Step", type=click.Choice(done), default=done[-1]))
+        step_id = str(click.prompt("Step", type=click.Choice(completed), default=completed[-1]))
         try:
             await rehearsal.go_back(step_id, str(click.prompt("Reason", default="tried by hand")))
             reply = await rehearsal.finish(Report(outputs={}, step_id="?"))

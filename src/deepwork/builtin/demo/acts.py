@@ -93,8 +93,8 @@ async def play(project: Path, environment: Mapping[str, str]) -> None:
         agent.write("TOUR.md", FIRST_DRAFT)
         await agent.finish("needs_work", "tour", "TOUR.md", session_id)
         agent.write("TOUR.md", SECOND_DRAFT)
-        done = await agent.finish("workflow_complete", "tour", "TOUR.md", session_id)
-        _check(json.dumps(done["all_outputs"]).count("tour") >= 2, "the last reply names what was made")
+        reply = await agent.finish("workflow_complete", "tour", "TOUR.md", session_id)
+        _check(json.dumps(reply["all_outputs"]).count("tour") >= 2, "the last reply names what was made")
 
 
 @asynccontextmanager
@@ -117,6 +117,6 @@ def _as_expected(reply: Any, expected: str, status: str) -> Any:
     return reply
 
 
-def _check(shown: object, text: str) -> None:
-    if not shown:
+def _check(reply: object, text: str) -> None:
+    if not reply:
         raise ActFailed(f"not so: {text}", hint="Please report this: it works with every release.")

@@ -70,12 +70,12 @@ async def _within_time(play: Callable[..., Awaitable[None]], project: Path, envi
 def _environment(home: Path) -> dict[str, str]:
     """Return the variables of a user who has nothing set up, with a home of their own."""
     home.mkdir()
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("DEEPWORK_", "XDG_")) and name != "HOME"
     }
-    return {**kept, "HOME": str(home)}
+    return {**variables, "HOME": str(home)}
 
 
 def _prepare(project: Path, environment: dict[str, str]) -> None:
@@ -90,8 +90,8 @@ def _prepare(project: Path, environment: dict[str, str]) -> None:
     )
     for words in (["init"], ["trust", "--yes"]):
         command = [sys.executable, "-P", "-m", "deepwork", *words, "--path", str(project)]
-        done = subprocess.run(
+        ended = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise DeepWorkError(f"`deepwork {' '.join(words)}` failed: {done.stderr.strip()}")
+        if ended.returncode:
+            raise DeepWorkError(f"`deepwork {' '.join(words)}` failed: {ended.stderr.strip()}")

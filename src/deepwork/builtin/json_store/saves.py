@@ -185,15 +185,15 @@ def save_together(saves: Sequence[Save], state: StateFolder, cache: SessionCache
 
 def _synced(saves: Sequence[Save]) -> list[Save]:
     """Sync what was written, and give the saves for which that succeeded."""
-    begun = time.monotonic()
+    start = time.monotonic()
     first = [save.attempt(save.sync) for save in saves[:1]]
     rest = saves[1:]
-    if rest and time.monotonic() - begun > SLOW_SYNC_SECONDS:
+    if rest and time.monotonic() - start > SLOW_SYNC_SECONDS:
         with ThreadPoolExecutor(SYNC_THREADS) as threads:
-            others = [*threads.map(lambda save: save.attempt(save.sync), rest)]
+            attempts = [*threads.map(lambda save: save.attempt(save.sync), rest)]
     else:
-        others = [save.attempt(save.sync) for save in rest]
-    return [save for save, is_synced in zip(saves, [*first, *others], strict=True) if is_synced]
+        attempts = [save.attempt(save.sync) for save in rest]
+    return [save for save, is_synced in zip(saves, [*first, *attempts], strict=True) if is_synced]
 
 
 def _is_archived(folder: Folder, name: str) -> bool:

@@ -184,18 +184,18 @@ def answer(
     """
     project, by = project_at(root), at_terminal()
     by.check_person("answer what waits in the inbox")
-    said = read_file(Path(comments_file)) if comments_file else Said()
+    remarks = read_file(Path(comments_file)) if comments_file else Said()
 
     async def carry_out() -> tuple[InboxItem, str]:
         item = named(await look(project, by), item_id)
         offered = next((offered for offered in item.actions if offered.name == action), None)
         task = _asked_task(offered) if task_id is None and offered else task_id
-        answer_text = said.text or None if text is None and comments_file else text
+        answer_text = remarks.text or None if text is None and comments_file else text
         if answer_text is None and offered and not comments_file:
             answer_text = _asked(offered)
         with stdout_on_stderr():
             result = await project.inbox().answer(
-                item.id, action, answer_text, by, state=item.state, task=task, comments=said.comments
+                item.id, action, answer_text, by, state=item.state, task=task, comments=remarks.comments
             )
             return item, result
 
@@ -391,7 +391,7 @@ def _beginnings(ids: Sequence[str]) -> dict[str, str]:
         length = len(item_id)
         if length > MAX_SHOWN_ID:
             length = item_id.index(":") + 1 + MIN_BEGINNING
-            while length < len(item_id) and sum(other.startswith(item_id[:length]) for other in ids) > 1:
+            while length < len(item_id) and sum(candidate.startswith(item_id[:length]) for candidate in ids) > 1:
                 length += 1
         shortened[item_id] = item_id[:length]
     return shortened

@@ -34,8 +34,8 @@ if sys.platform != "win32":
 LOOK_SECONDS = 1.0
 LOCK = "sender.lock"
 NOTES = "notes"
-# So many notifications to one target are under way at once: one that hangs holds up few others. The others wait in the
-# order of the inbox, which each look brings up to date: urgent items do not queue behind a flood.
+# So many notifications to one target are under way at once: a request that hangs holds up few others. The others wait
+# in the order of the inbox, which each look brings up to date: urgent items do not queue behind a flood.
 CONCURRENCY = 4
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0

@@ -44,16 +44,16 @@ def review(item_id: str, root: str) -> None:
     paths = [path for path, content in contents if content is not None]
     listed = "".join(f"#   {visible(path)}\n" for path in paths)
     written = click.edit(f"\n{HELP}{listed}", extension=".md")
-    said = read_text(written or "", paths)
-    if not said.text and not said.comments:
+    remarks = read_text(written or "", paths)
+    if not remarks.text and not remarks.comments:
         say("Nothing was written, and nothing was changed.", err=True)
         return
     try:
-        say(run(project, lambda: _ask(project, item, said)))
+        say(run(project, lambda: _ask(project, item, remarks)))
     except DeepWorkError as error:
-        with tempfile.NamedTemporaryFile("w", prefix="review-", suffix=".md", delete=False, encoding="utf-8") as kept:
-            kept.write(written or "")
-        raise type(error)(error.message, hint=f"What you wrote is in {kept.name}. {error.hint or ''}".strip()) from None
+        with tempfile.NamedTemporaryFile("w", prefix="review-", suffix=".md", delete=False, encoding="utf-8") as file:
+            file.write(written or "")
+        raise type(error)(error.message, hint=f"What you wrote is in {file.name}. {error.hint or ''}".strip()) from None
 
 
 async def _work(project: Project, item: InboxItem) -> tuple[dict[str, Any], list[tuple[str, bytes | None]]]:
@@ -69,9 +69,9 @@ async def _work(project: Project, item: InboxItem) -> tuple[dict[str, Any], list
     return piece, contents
 
 
-async def _ask(project: Project, item: InboxItem, said: Said) -> str:
+async def _ask(project: Project, item: InboxItem, remarks: Said) -> str:
     return await project.inbox().answer(
-        item.id, CHANGES, said.text or None, at_terminal(), state=item.state, comments=said.comments
+        item.id, CHANGES, remarks.text or None, at_terminal(), state=item.state, comments=remarks.comments
     )
 
 
@@ -98,6 +98,6 @@ def _page(item: InboxItem, piece: dict[str, Any], contents: list[tuple[str, byte
 
 
 def _lines(content: bytes) -> list[str]:
-    """Divide a content into the lines by which comments count."""
+    """Divide a content into lines, as comments number them."""
     lines = content.decode("utf-8", "backslashreplace").split("\n")
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines

@@ -1,4 +1,4 @@
-"""The reviewer `person`: somebody looks at the work in their own time, and the step waits for them."""
+"""The reviewer `person`: a person looks at the work in their own time, and the step waits for them."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ async def _items_of(store: StateStore, summary: SessionSummary) -> list[InboxIte
 
 
 def _paused_item(summary: SessionSummary, reason: str) -> InboxItem:
-    """Return the item of a session that a person has paused; nobody is notified of it."""
+    """Return the item of a session that a person has paused; it is listed without a notification."""
     return InboxItem(
         id=f"{PAUSED}.{summary.session_id}",
         kind=PAUSED,

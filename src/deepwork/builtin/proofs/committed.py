@@ -16,12 +16,12 @@ SECONDS = 5.0
 
 async def committed(root: Path, paths: Sequence[str]) -> dict[str, bytes]:
     """Return it by their paths; nothing of files that git does not know, or cannot say in time."""
-    known = [path for path in paths if not os.path.isabs(path) and "\n" not in path]
+    relative = [path for path in paths if not os.path.isabs(path) and "\n" not in path]
     try:
         with anyio.move_on_after(SECONDS):
-            if known and (git := await Git.open(root, os.environ)):
-                names = "".join(f"HEAD:./{path}\n" for path in known)
-                return _contents(known, await git.run("cat-file", "--batch", stdin=os.fsencode(names)))
+            if relative and (git := await Git.open(root, os.environ)):
+                names = "".join(f"HEAD:./{path}\n" for path in relative)
+                return _contents(relative, await git.run("cat-file", "--batch", stdin=os.fsencode(names)))
     except GitError:
         pass
     return {}
@@ -29,13 +29,13 @@ async def committed(root: Path, paths: Sequence[str]) -> dict[str, bytes]:
 
 def _contents(paths: Sequence[str], answer: bytes) -> dict[str, bytes]:
     """Read what `git cat-file --batch` has printed: a line for each name, and below it the content of a known one."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path in paths:
         line, _, answer = answer.partition(b"\n")
         words = line.split(b" ")
         if len(words) == 3 and words[2].isdigit():
             size = int(words[2])
             if words[1] == b"blob":
-                found[path] = answer[:size]
+                contents[path] = answer[:size]
             answer = answer[size + 1 :]
-    return found
+    return contents

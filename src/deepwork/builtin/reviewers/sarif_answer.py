@@ -16,7 +16,7 @@ from deepwork.text import one_line
 MAX_NAMED = 20
 MAX_MESSAGE = 500
 _LEVELS: Mapping[str, FindingLevel] = {"error": "error", "warning": "warning", "note": "note"}
-# A result that somebody has decided to live with.
+# A result that was suppressed by a decision.
 _OPEN_SUPPRESSIONS = ("underReview", "rejected")
 
 
@@ -42,13 +42,13 @@ def read_sarif(stdout: bytes, request: ReviewRequest) -> Passed | NeedsWork:
     """Make a verdict on all criteria of a SARIF log.
 
     Raises:
-        BadVerdict: It is no SARIF 2.1.0.
+        BadVerdict: It is not SARIF 2.1.0.
         RunnerError: The tool says in it that it could not do its work.
     """
     results = [result for run in _runs(stdout) for result in _results(run)]
-    found = [result.finding(request.criteria) for result in results]
-    errors = [finding for finding in found if finding.level == "error"]
-    located = [finding for result, finding in zip(results, found, strict=True) if result.file]
+    findings = [result.finding(request.criteria) for result in results]
+    errors = [finding for finding in findings if finding.level == "error"]
+    located = [finding for result, finding in zip(results, findings, strict=True) if result.file]
     lines = [finding.shown if finding.file else finding.message for finding in errors[:MAX_NAMED]]
     if len(errors) > MAX_NAMED:
         lines.append(f"and {len(errors) - MAX_NAMED} more")
@@ -98,8 +98,10 @@ def _default_levels(run: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_suppressed(item: dict[str, Any]) -> bool:
-    suppressions = [one for one in _list(item, "suppressions") if isinstance(one, dict)]
-    return bool(suppressions) and all(one.get("status") not in _OPEN_SUPPRESSIONS for one in suppressions)
+    suppressions = [suppression for suppression in _list(item, "suppressions") if isinstance(suppression, dict)]
+    return bool(suppressions) and all(
+        suppression.get("status") not in _OPEN_SUPPRESSIONS for suppression in suppressions
+    )
 
 
 def _place(item: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def _place(item: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notices(invocation: dict[str, Any]) -> str:
-    notices = [_get(one, "message", "text") for one in _list(invocation, "toolExecutionNotifications")]
+    notices = [_get(notice, "message", "text") for notice in _list(invocation, "toolExecutionNotifications")]
     texts = [one_line(text, MAX_MESSAGE) for text in notices if isinstance(text, str)]
     return "; ".join(texts[:3]) or "executionSuccessful is false"
 

@@ -39,7 +39,7 @@ def prompts(engine: Engine) -> list[PromptSpec]:
 
 
 def _start(job: str, workflow: str = "", goal: str = "") -> str:
-    """Return the words with which a person has a job started."""
+    """Return the words that have an agent start a job."""
     named = f"the workflow {workflow!r} of the job {job!r}" if workflow else f"the job {job!r}"
     which = (
         f"workflow_name={workflow!r}"
