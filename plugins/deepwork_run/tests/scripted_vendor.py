@@ -90,7 +90,8 @@ class Vendor:
         """Keep what a conversation begins with, and how long each of its requests was."""
         items = body.get("messages") or body.get("input") or []
         texts = [json.dumps(item.get("content"), ensure_ascii=False) for item in items if item.get("role") == "user"]
-        if prompt := next((text for text in texts if "finished_step" in text), None):
+        # A request for a summary may begin with results, without the prompt.
+        if prompt := next((text for text in texts if "finished_step" in text and "tool_result" not in text), None):
             self.prompts.setdefault(prompt, []).append(len(json.dumps(items, ensure_ascii=False)))
 
     @property
