@@ -1,4 +1,4 @@
-"""Names of FastMCP, the MCP SDK, uvicorn and sse-starlette that these do not promise to keep.
+"""Names of FastMCP, the MCP SDK, uvicorn, sse-starlette and pygls that these do not promise to keep.
 
 The private ones are used in this module alone; the others, such as the attributes of uvicorn's protocols, where our
 classes extend theirs. Each is listed here, with what depends on it. `demand` refuses to serve without those whose
@@ -172,3 +172,10 @@ def session_managers(routes: Iterable[Any]) -> list[Any]:
 def session_owners(manager: Any) -> list[Any]:
     """Return the owner of each session that is open."""
     return list(manager._session_owners.values())
+
+
+def forget_ended(language_server: Any) -> None:
+    """Forget notifications that have ended: pygls keeps each for an answer, and they have none."""
+    futures = getattr(language_server.protocol, "_request_futures", {})
+    for key in [key for key, future in futures.items() if future.done()]:
+        del futures[key]

@@ -76,6 +76,10 @@ class TestDemoPlugin(PluginContract):
     plugin = "demo"
 
 
+class TestProofsPlugin(PluginContract):
+    plugin = "proofs"
+
+
 class TestPeoplePlugin(PluginContract):
     plugin = "people"
 

@@ -26,6 +26,7 @@ from deepwork.documents.document import Document
 from deepwork.documents.load import read_document
 from deepwork.documents.problems import DocumentError, Problem
 from deepwork.errors import DeepWorkError, PathRefused
+from deepwork.foreign import forget_ended
 from deepwork.models.jobs import FILE_NAME, MAX_INSTRUCTIONS
 from deepwork.paths.paths import read_regular
 
@@ -419,7 +420,7 @@ def language_server() -> LanguageServer:
 
     def check(parameters: Any) -> None:
         jobs.check(parameters.text_document.uri)
-        _forget_ended(server)
+        forget_ended(server)
 
     for event in (
         lsp.TEXT_DOCUMENT_DID_OPEN,
@@ -434,13 +435,6 @@ def language_server() -> LanguageServer:
     server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(partial(_call, jobs.definition))
     server.feature(lsp.TEXT_DOCUMENT_RENAME)(partial(_call, jobs.rename))
     return server
-
-
-def _forget_ended(server: LanguageServer) -> None:
-    """Forget notifications that have ended: pygls keeps each for an answer, and they have none."""
-    futures = getattr(server.protocol, "_request_futures", {})
-    for key in [key for key, future in futures.items() if future.done()]:
-        del futures[key]
 
 
 def _call(method: Any, parameters: Any) -> Any:
