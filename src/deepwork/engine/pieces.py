@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
@@ -23,7 +20,7 @@ from deepwork.models.history import KeptFile, NoVerdict, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.models.standing import PERSON, WaitKind
 from deepwork.paths.contents import MAX_DAYS
-from deepwork.paths.folder import Folder
+from deepwork.paths.drafts import MAX_DRAFT
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions.attempts import Reported, attempts_of, begun_with
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments
@@ -33,8 +30,6 @@ from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
 
 ACTIONS = ("pass", "changes")
-DRAFTS = "drafts"
-MAX_DRAFT = 4 * 1024**2
 
 
 @dataclass(frozen=True)
@@ -53,19 +48,13 @@ class Pieces:
 
     Args:
         sessions: The sessions.
-        keeper: Has the contents of attempts.
-        state: The folder of the user's state, where drafts are.
-        project: The project's folder.
+        keeper: Has the contents of attempts, and drafts.
         after: The seconds after which a piece is overdue; None if it never is.
     """
 
-    def __init__(
-        self, sessions: StateManager, keeper: Keeper, state: Path, project: Path, after: float | None = None
-    ) -> None:
+    def __init__(self, sessions: StateManager, keeper: Keeper, after: float | None = None) -> None:
         self._sessions = sessions
         self._keeper = keeper
-        self._state = state
-        self._drafts = state / DRAFTS / sha256(os.fsencode(project)).hexdigest()[:24]
         self.after = after
 
     async def piece(self, session_id: str, step_id: str) -> Piece:
@@ -150,14 +139,18 @@ class Pieces:
         return await self._sessions.update(await self._session(session_id, step_id), resolve)
 
     async def prune(self, *, older_than: float = MAX_DAYS) -> int:
-        """Remove kept contents that no open step needs, the oldest first, and return how many were removed."""
+        """Remove contents and drafts that no open step needs, the oldest first, and return how many were removed."""
         return await pruned(self._sessions, self._keeper, older_than=older_than)
 
     # Drafts
 
     async def load_draft(self, session_id: str, step_id: str, attempt: int, by: Answerer) -> Any:
         """Return what a person has begun to write on an attempt; None if they have not."""
-        return await to_thread.run_sync(self._load_draft, _draft_name(session_id, step_id, attempt, by))
+        name = _draft_name(session_id, step_id, attempt, by.principal)
+        content = await to_thread.run_sync(self._keeper.drafts.read, name)
+        with suppress(ValueError):
+            return None if content is None else json.loads(content)
+        return None
 
     async def save_draft(self, session_id: str, step_id: str, attempt: int, by: Answerer, draft: Any) -> None:
         """Keep what a person has begun to write, for them alone; None removes it.
@@ -169,23 +162,9 @@ class Pieces:
         content = None if draft is None else json.dumps(draft).encode()
         if content is not None and len(content) > MAX_DRAFT:
             raise ArgumentError(f"The draft has {len(content):,} bytes; the limit is {MAX_DRAFT:,}")
-        await to_thread.run_sync(self._save_draft, _draft_name(session_id, step_id, attempt, by), content)
-
-    def _load_draft(self, name: str) -> Any:
-        with suppress(OSError, ValueError), Folder.open(self._drafts, inside=self._state) as folder:
-            content = folder.read(name, limit=MAX_DRAFT)
-            return None if content is None else json.loads(content)
-        return None
-
-    def _save_draft(self, name: str, content: bytes | None) -> None:
+        name = _draft_name(session_id, step_id, attempt, by.principal)
         try:
-            self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with Folder.open(self._drafts, inside=self._state, create=True) as folder:
-                if content is not None:
-                    folder.replace(name, content)
-                else:
-                    with suppress(FileNotFoundError):
-                        folder.remove(name)
+            await to_thread.run_sync(self._keeper.drafts.write, name, content)
         except OSError as error:
             raise StorageError(f"The draft could not be kept: {error.strerror}") from error
 
@@ -274,7 +253,7 @@ class Pieces:
 
 
 async def pruned(sessions: StateManager, keeper: Keeper, *, older_than: float = MAX_DAYS) -> int:
-    """Remove kept contents that are old or too many, but none that an open step needs; return how many.
+    """Remove contents that are old or too many, and old drafts, but none that an open step needs; return how many.
 
     A session that cannot be read could need any of them, so with one nothing is removed.
     """
@@ -286,15 +265,22 @@ async def pruned(sessions: StateManager, keeper: Keeper, *, older_than: float = 
         except CorruptSession:
             return 0
         needed.update(_needed(session) if session else ())
-    return await to_thread.run_sync(partial(keeper.contents.prune, needed, older_than=older_than))
+    return await to_thread.run_sync(_removed, keeper, needed, older_than)
+
+
+def _removed(keeper: Keeper, needed: set[str], older_than: float) -> int:
+    return keeper.contents.prune(needed, older_than=older_than) + keeper.drafts.prune(needed, older_than=older_than)
 
 
 def _needed(session: Session) -> Iterator[str]:
-    """Yield the digests of the reports of open steps, and of the files that they began with."""
+    """Yield the digests of what was reported of open steps and of what they began with, and the names of drafts."""
     for step_id in open_steps(session):
-        for reported in attempts_of(session, step_id):
+        attempts = attempts_of(session, step_id)
+        for reported in attempts:
             yield from (file.digest for file in reported.attempt.contents)
         yield from (file.digest for file in begun_with(session, step_id).values())
+        for number in range(len(attempts) + 1):  # pages keep one for all attempts, under 0
+            yield from (_draft_name(session.session_id, step_id, number, name) for name in (None, session.principal))
 
 
 def _comment(comment: Comment) -> dict[str, Any]:
@@ -348,8 +334,8 @@ def _name(detail: Any) -> str:
     return next((str(name) for name in names if name), PERSON)
 
 
-def _draft_name(session_id: str, step_id: str, attempt: int, by: Answerer) -> str:
-    parts = (session_id, step_id, attempt, by.principal)
+def _draft_name(session_id: str, step_id: str, attempt: int, principal: str | None) -> str:
+    parts = (session_id, step_id, attempt, principal)
     return f"{sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}.json"
 
 

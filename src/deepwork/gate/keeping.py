@@ -14,6 +14,7 @@ from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.work import Work
 from deepwork.models.history import KeptFile
 from deepwork.paths.contents import MAX_ATTEMPT, MAX_FILE, Contents
+from deepwork.paths.drafts import Drafts
 
 # So many files of one attempt are listed.
 MAX_FILES = 1000
@@ -38,13 +39,15 @@ class Keeper:
 
     Args:
         contents: Where it is kept.
+        drafts: What people have begun to write about it.
         always: Whether the contents of every reviewed step are kept, and not only of those that a person reviews.
     """
 
     machine = socket.gethostname()
 
-    def __init__(self, contents: Contents, *, always: bool = False) -> None:
+    def __init__(self, contents: Contents, drafts: Drafts, *, always: bool = False) -> None:
         self.contents = contents
+        self.drafts = drafts
         self._always = always
         self._written: int | None = None  # since old contents were removed; None before anything was kept
         self._pruned_at = -math.inf

@@ -343,9 +343,10 @@ class Project:
         """Return who keeps what is reported of steps that people review."""
         from deepwork.gate.keeping import Keeper
         from deepwork.paths.contents import Contents
+        from deepwork.paths.drafts import Drafts
 
-        contents = Contents(user_state_dir(os.environ), self.workspace.root)
-        return Keeper(contents, always=self.config.quality_gate.keep)
+        place = user_state_dir(os.environ), self.workspace.root
+        return Keeper(Contents(*place), Drafts(*place), always=self.config.quality_gate.keep)
 
     def _prover(self) -> Prover | None:
         """Return what tries gates on broken work, if the configuration wants that and a plugin offers it.
@@ -406,13 +407,7 @@ class Project:
         from deepwork.engine.pieces import Pieces
 
         after = self.config.quality_gate.person_after
-        return Pieces(
-            self.sessions(),
-            self.keeper(),
-            user_state_dir(os.environ),
-            self.workspace.root,
-            seconds_of(after) if after else None,
-        )
+        return Pieces(self.sessions(), self.keeper(), seconds_of(after) if after else None)
 
     def upgraded(self, session: Session) -> Session:
         """Return a stored session made ready for use.

@@ -10,6 +10,7 @@ from hashlib import sha256
 import anyio
 import pytest
 
+from deepwork.api import Answerer, project_at
 from deepwork.builtin.people.comments_file import read_text
 from deepwork.errors import ArgumentError
 from deepwork.paths.contents import Contents
@@ -161,26 +162,47 @@ async def test_contents_are_kept_for_their_owner_and_removed_once_no_open_step_n
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
     os.utime(file, (0, 0))
-    assert run("gate", "prune").stdout == "0 contents removed\n"  # the step is open
+    assert run("gate", "prune").stdout == "0 files removed\n"  # the step is open
     await at_terminal("inbox", "answer", waits.session_id, "pass")
     await waits.finish(DONE)
     os.utime(file, (time.time(), time.time()))
-    assert run("gate", "prune").stdout == "0 contents removed\n"  # it is new
+    assert run("gate", "prune").stdout == "0 files removed\n"  # it is new
     assert json.loads(run("gate", "prune", "--older-than", "0", "--json").stdout) == {"removed": 1}
     assert contents.size == 0
 
 
-async def test_old_contents_go_by_themselves_and_those_of_open_steps_stay(waits, project):
+async def save_draft(project, session_id):
+    """Write as a person does on the page of the step `a`, long ago; gives the file."""
+    pages = project_at(project.root)
+    by = Answerer(principal="local", client="dashboard")
+    await pages.pieces().save_draft(session_id, "a", 0, by, {"text": "Hm"})
+    await pages.close()
+    [file] = user_state_dir(os.environ).glob("drafts/*/*")
+    os.utime(file, (0, 0))
+    return file
+
+
+async def test_an_old_draft_goes_once_its_step_is_over(waits, project, run, at_terminal):
+    file = await save_draft(project, waits.session_id)
+    assert run("gate", "prune").stdout == "0 files removed\n"
+    await at_terminal("inbox", "answer", waits.session_id, "pass")
+    await waits.finish(DONE)
+    assert run("gate", "prune").stdout == "1 file removed\n"
+    assert not file.exists()
+
+
+async def test_old_files_go_by_themselves_and_those_of_open_steps_stay(waits, project):
+    draft = await save_draft(project, waits.session_id)
     [kept] = user_state_dir(os.environ).glob("attempts/*/*")
-    old = kept.with_name("0" * 64)
-    old.write_text("of a step that is over")
-    for file in (kept, old):
+    old, old_draft = kept.with_name("0" * 64), draft.with_name(f"{'0' * 64}.json")
+    for file in (old, old_draft):
+        file.write_text("of a step that is over")
+    for file in (kept, old, old_draft):
         os.utime(file, (0, 0))
     project.write("a.md", "Other work\n")
     async with project.agent(external_runner="person") as agent:  # a server looks once an hour
         await agent.finish(DONE, session_id=waits.session_id)
-    assert not old.exists()
-    assert kept.exists()
+    assert [file.exists() for file in (old, old_draft, kept, draft)] == [False, False, True, True]
 
 
 def test_of_too_many_contents_the_oldest_go_and_none_that_are_needed(tmp_path):

@@ -70,14 +70,14 @@ def comments(session_id: str, step_id: str | None, form: str, root: str) -> None
 @path_option
 @json_option
 def prune(older_than: float, root: str, as_json: bool) -> None:
-    """Remove kept contents of attempts that no open step needs."""
+    """Remove contents and drafts that no open step needs."""
     project = project_at(root)
     with stdout_on_stderr():
         removed = run(project, lambda: project.pieces().prune(older_than=older_than))
     if as_json:
         say_json({"removed": removed})
         return
-    say(f"{removed} {'content' if removed == 1 else 'contents'} removed")
+    say(f"{removed} {'file' if removed == 1 else 'files'} removed")
 
 
 async def _open_comments(project: Project, session_id: str, step_id: str | None) -> list[dict[str, Any]]:
