@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deepwork.builtin.clients.desk import CommandDesk
+from deepwork.builtin.clients.desk import Desk
 from deepwork.builtin.clients.hook import _ended
 from deepwork.builtin.clients.hook_events import HookEvent, answer
 from deepwork.builtin.clients.listeners import MAX_SESSIONS, ClientSession
@@ -129,7 +129,7 @@ def stop(project, started):
     """Let the agent stop in this process, which costs a fraction of one of its own."""
 
     def stop(event="Stop", *, is_continued=False):
-        desk = CommandDesk(project_at(project.root), str(project.root))
+        desk = Desk(project_at(project.root), str(project.root))
         made = HookEvent(name=event, client="claude", session="window-1", is_continued=is_continued)
         return _ended(answer(made, desk, ClientSession("claude", "window-1", os.environ))).text
 

@@ -444,6 +444,7 @@ async def test_what_a_reviewing_person_decides_and_says_reaches_the_agent_once(p
         await desk.pieces().decide(session_id, "a", "changes", "Not yet", comments, PERSON)
         told = await window.breathe()
         assert "asks for changes of step 'a'" in told
+        assert "| Not yet" in told
         assert "comments on a.md:2" in told
         assert "Why two?" in told
         assert await window.breathe() == ""

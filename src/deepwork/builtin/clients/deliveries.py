@@ -35,7 +35,7 @@ class Deliveries:
             return
         agent_id = listener.agents.get(self._desk.root)
         try:
-            for mail in self._desk.mail() if agent_id else ():
+            for mail in self._desk.project.agent_mail() if agent_id else ():
                 await self._desk.ask(partial(mail.mark_delivered, delivered))  # which ignores texts of others
         except Exception:  # noqa: BLE001 - code of a plugin: its messages stay unread, and are confirmed by a later call
             delivered = [text_id for text_id in delivered if "." in text_id or text_id in listener.queue]
@@ -117,7 +117,7 @@ class Deliveries:
     async def _mail(self, listener: Listener) -> list[Text]:
         texts: list[Text] = []
         agent_id = listener.agents.get(self._desk.root, "")
-        for mail in self._desk.mail() if agent_id else ():
+        for mail in self._desk.project.agent_mail() if agent_id else ():
             with suppress(Exception):  # code of a plugin; one that fails has nothing now
                 texts += map(mail_text, await self._desk.ask(partial(mail.unread, agent_id)))
         return texts

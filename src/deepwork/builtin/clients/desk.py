@@ -7,10 +7,10 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from deepwork.api import AgentMail, Project
+    from deepwork.api import Project
     from deepwork.builtin.clients.news import Entry
     from deepwork.models.standing import Head
     from deepwork.ports.call import ToolCall
@@ -27,8 +27,11 @@ ResultT = TypeVar("ResultT")
 Histories = dict[str, tuple[str, Sequence["Entry"]]]
 
 
-class Desk(Protocol):
-    """What answers need of a project.
+@dataclass
+class Desk:
+    """For a command. Nothing in it waits: so what uses it can be run without an event loop, which takes long to import.
+
+    Only what code of plugins is asked gets a loop of its own.
 
     Attributes:
         project: Access to it.
@@ -40,62 +43,29 @@ class Desk(Protocol):
 
     project: Project
     root: str
-    environment: Mapping[str, str]
-    server: str
-    principal: str
-
-    async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
-        """Return those of the sessions that have this status, in this order."""
-
-    async def open(self) -> list[Head]:
-        """Return all open sessions, the last changed first."""
-
-    async def history(self, head: Head) -> Sequence[Entry]:
-        """Return what has happened in a session."""
-
-    async def resume(self, session_id: str) -> str:
-        """Return what an agent needs to go on with a session."""
-
-    def mail(self) -> Sequence[AgentMail]:
-        """Return what has messages to agents."""
-
-    async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        """Ask code of a plugin."""
-
-    async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
-        """Do what blocks."""
-
-
-@dataclass
-class CommandDesk:
-    """For a command. Nothing in it waits: so what uses it can be run without an event loop, which takes long to import.
-
-    Only what code of plugins is asked gets a loop of its own.
-    """
-
-    project: Project
-    root: str
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     server: str = field(default_factory=partial(secrets.token_hex, 6))
     principal: str = "local"
 
     async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
+        """Return those of the sessions that have this status, in this order."""
         heads = [self.project.standings().named(session_id, status) for session_id in session_ids]
         return [head for head in heads if head]
 
     async def open(self) -> list[Head]:
+        """Return all open sessions, the last changed first."""
         return self.project.standings().open()
 
     async def history(self, head: Head) -> Sequence[Entry]:
+        """Return what has happened in a session."""
         return self.project.standings().history(head.session_id, head.status)
 
     async def resume(self, session_id: str) -> str:
+        """Return what an agent needs to go on with a session."""
         return self.project.resume_text(session_id)
 
-    def mail(self) -> Sequence[AgentMail]:
-        return self.project.agent_mail()
-
     async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Ask code of a plugin."""
         import anyio
 
         async def asked() -> ResultT:
@@ -107,20 +77,16 @@ class CommandDesk:
         return anyio.run(asked)
 
     async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
+        """Do what blocks."""
         return work()
 
 
-class ServerDesk:
+@dataclass
+class ServerDesk(Desk):
     """For one call of the hook of a server. Histories that have not changed are not read again."""
 
-    def __init__(self, project: Project, server: str, histories: Histories, call: ToolCall) -> None:
-        self.root = os.path.realpath(project.root)
-        self.environment: Mapping[str, str] = os.environ
-        self.server = server
-        self.principal = call.principal
-        self._call = call
-        self.project = project
-        self._histories = histories
+    call: ToolCall = field(kw_only=True)
+    histories: Histories = field(kw_only=True)
 
     async def heads(self, session_ids: Sequence[str], status: str = ACTIVE) -> list[Head]:
         store = await self.project.sessions().store()
@@ -131,27 +97,24 @@ class ServerDesk:
         return [head for head in heads if head.principal == self.principal]
 
     async def open(self) -> list[Head]:
-        if not self._call.may_list:
+        if not self.call.may_list:
             return []
-        summaries = await self.project.sessions().summaries(self._call)
+        summaries = await self.project.sessions().summaries(self.call)
         return [await self._head(summary) for summary in summaries if summary.is_active]
 
     async def history(self, head: Head) -> Sequence[Entry]:
-        known_at, entries = self._histories.get(head.session_id) or ("", ())
+        known_at, entries = self.histories.get(head.session_id) or ("", ())
         if known_at != head.updated_at:
             session = await (await self.project.sessions().store()).load(head.session_id)
             entries = [entry.model_dump(mode="json") for entry in session.history] if session else []
-            while len(self._histories) >= MAX_HISTORIES:
-                self._histories.pop(next(iter(self._histories)))
-            self._histories[head.session_id] = head.updated_at, entries
+            while len(self.histories) >= MAX_HISTORIES:
+                self.histories.pop(next(iter(self.histories)))
+            self.histories[head.session_id] = head.updated_at, entries
         return entries
 
     async def resume(self, session_id: str) -> str:
         session = await (await self.project.sessions().store()).load(session_id)
         return await self.blocking(lambda: self.project.resume_text_of(session)) if session else ""
-
-    def mail(self) -> Sequence[AgentMail]:
-        return self.project.agent_mail()
 
     async def ask(self, question: Callable[[], Awaitable[ResultT]]) -> ResultT:
         import anyio

@@ -15,8 +15,8 @@ import click
 
 from deepwork.api import project_at
 from deepwork.builtin.clients.deliveries import Deliveries
-from deepwork.builtin.clients.desk import CommandDesk
-from deepwork.builtin.clients.hook_events import HookEvent, answer
+from deepwork.builtin.clients.desk import Desk
+from deepwork.builtin.clients.hook_events import answer, event_of
 from deepwork.builtin.clients.listeners import ClientSession
 
 SECONDS = 2.0
@@ -52,8 +52,8 @@ def _handle(name: str, client: str, root: str | None) -> None:
     """Print the answer; what it hands over counts as arrived only once it is printed."""
     data = json.loads(b"{}" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_INPUT))
     folder = _folder(root, client, data)
-    event = _event(name, client, data)
-    desk = CommandDesk(project_at(folder), str(folder))
+    event = event_of(name, client, data)
+    desk = Desk(project_at(folder), str(folder))
     client_session = ClientSession(event.client, event.session, os.environ)
     reply = _ended(answer(event, desk, client_session))
     if reply.text:
@@ -62,29 +62,8 @@ def _handle(name: str, client: str, root: str | None) -> None:
         _ended(Deliveries(desk, client_session, event.agent).printed(reply.text_ids))
 
 
-def _event(name: str, client: str, data: Mapping[str, Any]) -> HookEvent:
-    arguments = data.get("tool_input")
-    return HookEvent(
-        name=name,
-        client=client,
-        session=_text(data, "session_id"),
-        agent=_text(data, "agent_id"),
-        tool=_text(data, "tool_name"),
-        arguments=arguments if isinstance(arguments, dict) else {},
-        response=data.get("tool_response"),
-        is_continued=data.get("stop_hook_active") is True,
-        trigger=_text(data, "trigger"),
-        failure=_text(data, "error"),
-    )
-
-
-def _text(data: Mapping[str, Any], key: str) -> str:
-    value = data.get(key)
-    return value if isinstance(value, str) else ""
-
-
 def _ended(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run what never waits, as with `CommandDesk`, and return its result."""
+    """Run what never waits, as with `Desk`, and return its result."""
     try:
         work.send(None)
     except StopIteration as end:

@@ -67,6 +67,28 @@ class HookEvent:
     failure: str = ""
 
 
+def event_of(name: str, client: str, data: Mapping[str, Any]) -> HookEvent:
+    """Read what a client hands over, by its own words for it; what is missing, or is of another kind, is empty."""
+
+    def text(key: str) -> str:
+        value = data.get(key)
+        return value if isinstance(value, str) and not value.startswith("${") else ""
+
+    arguments = data.get("tool_input")
+    return HookEvent(
+        name=name,
+        client=client,
+        session=text("session_id"),
+        agent=text("agent_id"),
+        tool=text("tool_name"),
+        arguments=arguments if isinstance(arguments, dict) else {},
+        response=data.get("tool_response"),
+        is_continued=data.get("stop_hook_active") in (True, "true"),
+        trigger=text("trigger"),
+        failure=text("error"),
+    )
+
+
 @dataclass(frozen=True)
 class Answer:
     """What is told to the client, nothing if there is nothing to say; and the texts that it hands over."""
@@ -126,7 +148,7 @@ async def _note_own_call(call: Answering) -> Sequence[str]:
     if not _WORKFLOW_TOOL.fullmatch(event.tool):
         known = call.listener().agents.get(call.desk.root)
         agent_call = AgentCall(tool=event.tool, arguments=event.arguments, replies=objects, agent_id=known)
-        named = (mail.agent_of(agent_call) for mail in call.desk.mail() if mail.agent_of)
+        named = (mail.agent_of(agent_call) for mail in call.desk.project.agent_mail() if mail.agent_of)
         agent_id = next(filter(None, named), None)
         if agent_id != known and _ids(agent_id):
             agents = {call.desk.root: str(agent_id)}
@@ -175,7 +197,7 @@ async def _reminders(call: Answering) -> str:
 
 async def _waits_for_person(call: Answering, agent_id: str | None) -> bool:
     """True if a plugin knows that the agent can do nothing before a person acts."""
-    for mail in call.desk.mail() if agent_id else ():
+    for mail in call.desk.project.agent_mail() if agent_id else ():
         with suppress(Exception):  # code of a plugin
             if mail.waits_for_person:
                 question: Callable[[], Awaitable[bool]] = partial(mail.waits_for_person, str(agent_id))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from deepwork.builtin.clients.desk import Histories, ServerDesk
-from deepwork.builtin.clients.hook_events import CLAUDE, HookEvent, answer
+from deepwork.builtin.clients.hook_events import CLAUDE, HookEvent, answer, event_of
 from deepwork.builtin.clients.listeners import ClientSession
 from deepwork.ports.records import UnlistedTool
 
@@ -31,14 +33,22 @@ class HookTool:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self._root = os.path.realpath(project.root)
         self._server = secrets.token_hex(6)
         self._histories: Histories = {}
         self._client_sessions: dict[tuple[str, str, str], ClientSession] = {}
 
     async def answer(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
         """Return the JSON for the client; `{}` if there is nothing to say, or what it hands over makes no sense."""
-        event = _event(call, arguments, self._project.sessions().session_of(_text(arguments, "call")))
-        desk = ServerDesk(self._project, self._server, self._histories, call)
+        event = _event(call, arguments, self._project.sessions().session_of(str(arguments.get("call"))))
+        desk = ServerDesk(
+            self._project,
+            self._root,
+            server=self._server,
+            principal=call.principal,
+            call=call,
+            histories=self._histories,
+        )
         with anyio.move_on_after(SECONDS):
             reply = await answer(event, desk, self._client_session(event, desk, call.principal))
             return reply.text or NOTHING
@@ -60,40 +70,32 @@ def hook_tool(project: Project) -> UnlistedTool:
 
 
 def _event(call: ToolCall, arguments: Mapping[str, Any], session_id: str | None) -> HookEvent:
-    """Read what a client hands over: everything is text, and what is missing is empty.
+    """Read what a client hands over to the tool; objects may come as their JSON.
 
     Args:
         call: The call of the hook.
         arguments: What is handed over.
         session_id: The session that the tool's call was about, which it need not have named.
     """
+    from deepwork.builtin.clients.table import HOOK_FIELDS  # which comes with readers of files: not at each start
+
     program = call.client.name.lower() if call.client else ""
-    paths = arguments.get("paths")
     tool_input = _parsed(arguments.get("arguments"))
     named = tool_input if isinstance(tool_input, dict) else {"text": tool_input}
-    return HookEvent(
-        name=_text(arguments, "event"),
-        client="codex" if "codex" in program else CLAUDE,
-        session=_text(arguments, "session"),
-        agent=_text(arguments, "agent") or _sub_agent(arguments),
-        tool=_text(arguments, "tool"),
-        arguments={**named, "session_id": session_id or named.get("session_id")},
-        response=arguments.get("response"),
+    data = {words[2:-1]: arguments.get(name) for name, words in HOOK_FIELDS.items() if isinstance(words, str)}
+    data["tool_input"] = {**named, "session_id": session_id or named.get("session_id")}
+    event = event_of(str(arguments.get("event")), "codex" if "codex" in program else CLAUDE, data)
+    paths = arguments.get("paths")
+    return replace(
+        event,
+        agent=event.agent or _sub_agent(arguments),
         paths=tuple(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else (),
-        is_continued=arguments.get("stop_hook_active") in (True, "true"),
-        trigger=_text(arguments, "trigger"),
-        failure=_text(arguments, "error"),
     )
-
-
-def _text(arguments: Mapping[str, Any], key: str) -> str:
-    value = arguments.get(key)
-    return value if isinstance(value, str) and not value.startswith("${") else ""
 
 
 def _sub_agent(arguments: Mapping[str, Any]) -> str:
     """Return the sub-agent of Codex whose transcript is named: its id ends the name, as that of the session does."""
-    match = _TRANSCRIPT.search(_text(arguments, "transcript"))
+    match = _TRANSCRIPT.search(str(arguments.get("transcript")))
     return match[1] if match and match[1] != arguments.get("session") else ""
 
 

@@ -157,7 +157,9 @@ def _decision(text_id: str, index: int, entry: Entry, head: Head) -> Text:
     says = "has passed" if detail.get("passed") else "asks for changes of"
     call = f"finished_step(session_id={head.session_id!r}, step_id={step_id!r})"
     text = f"Your user {says} step {step_id!r} of {_where(head)}. Report it again, with the same outputs: {call}."
-    return Text(text_id, text, str(detail.get("feedback") or "")[:MAX_COMPARED], index=index)
+    feedback = str(detail.get("feedback") or "").strip()
+    said = [shorten(quoted_lines(feedback[:MAX_BODY]), MAX_QUOTED)] if feedback else []
+    return Text(text_id, "\n".join([text, *said]), feedback[:MAX_COMPARED], index=index)
 
 
 def _is_reported(later: Sequence[Entry], step_id: str | None) -> bool:
