@@ -102,7 +102,8 @@ async def test_comments_reach_the_agent_and_stay_with_it(agent, desk, by_person)
     assert piece["comments"][0]["place"] == {"attempt": 2, "line": 4, "end_line": 4}
     assert piece["comments"][0]["answers"][0]["text"] == "It is short already"
     assert json.dumps(piece)
-    assert await desk.pieces().content(agent.session_id, "a", 1, "a.md") == TEXT.encode()
+    contents = await desk.pieces().contents(agent.session_id, "a", [(1, "a.md"), (1, "none.md"), (7, "a.md")])
+    assert contents == {(1, "a.md"): TEXT.encode()}
 
 
 async def test_of_two_people_the_first_decides_and_the_other_is_told(agent, desk):

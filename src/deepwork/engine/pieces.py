@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +30,8 @@ from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
 
 ACTIONS = ("pass", "changes")
+# A file: the number of its attempt, 0 for what the step began with, and its path.
+FileKey = tuple[int, str]
 
 
 @dataclass(frozen=True)
@@ -66,17 +68,19 @@ class Pieces:
         session = await self._session(session_id, step_id)
         return await to_thread.run_sync(self._piece, session, step_id)
 
-    async def content(self, session_id: str, step_id: str, attempt: int, path: str) -> bytes | None:
-        """Return what is kept here of a file of an attempt, and for attempt 0 what the step began with; else None.
+    async def contents(self, session_id: str, step_id: str, keys: Iterable[FileKey]) -> dict[FileKey, bytes]:
+        """Return what files held, as far as that is kept here.
+
+        Args:
+            session_id: The session.
+            step_id: Its step.
+            keys: The files.
 
         Raises:
             StateError: There is no such session, or no such step in it.
         """
         session = await self._session(session_id, step_id)
-        if attempt == 0:
-            file = begun_with(session, step_id).get(path)
-            return await to_thread.run_sync(self._keeper.contents.read, file.digest) if file and file.kept else None
-        return await to_thread.run_sync(self._content(session, step_id), attempt, path)
+        return await to_thread.run_sync(self._contents, session, step_id, keys)
 
     async def decide(
         self,
@@ -176,12 +180,19 @@ class Pieces:
             raise StateError(f"Session {session_id!r} has not begun a step {step_id!r}")
         return session
 
+    def _contents(self, session: Session, step_id: str, keys: Iterable[FileKey]) -> dict[FileKey, bytes]:
+        content = self._content(session, step_id)
+        found = ((key, content(*key)) for key in keys)
+        return {key: held for key, held in found if held is not None}
+
     def _content(self, session: Session, step_id: str) -> ContentOf:
         by_number = {reported.number: reported for reported in attempts_of(session, step_id)}
+        begun = begun_with(session, step_id)
 
         def content(attempt: int, path: str) -> bytes | None:
-            file = by_number[attempt].file(path) if attempt in by_number else None
-            return self._keeper.contents.read(file.digest) if file and file.kept else None
+            reported = by_number.get(attempt)
+            kept = reported.file(path) if reported else begun.get(path) if attempt == 0 else None
+            return self._keeper.contents.read(kept.digest) if kept and kept.kept else None
 
         return content
 

@@ -111,34 +111,43 @@ class Pieces:
         if path is not None:
             by_path = _only(path, {**_by_path(piece["inputs"]), **by_path})
             before = before and _only(path, before)
-        number = 0 if against in ("begun", "none") else int(against)
-        is_newest = attempt["number"] == piece["attempts"][-1]["number"]
-        files: list[FileOfAttempt] = []
-        for name in dict.fromkeys([*by_path, *(before or ())]):
-            new, old = by_path.get(name), before.get(name) if before else None
-            known = _known(
-                new or old or {}, is_same=bool(new and old and new["digest"] and new["digest"] == old["digest"])
+        newest = piece["attempts"][-1]["number"]
+        this, other = attempt["number"], 0 if against in ("begun", "none") else int(against)
+        pairs = [(by_path.get(name), (before or {}).get(name)) for name in dict.fromkeys([*by_path, *(before or ())])]
+        known = [_known(new, old, is_open=query.get("open") == "true") for new, old in pairs]
+        wanted = [
+            (number, file)
+            for facts, (new, old) in zip(known, pairs, strict=True)
+            for number, file in ((this, new), (other, None if facts["same"] else old))
+            if file and not facts["closed"]
+        ]
+        held = await self._contents(session, step_id, wanted, newest)
+        files = [
+            FileOfAttempt(
+                facts,
+                content=held.get((this, new["path"])) if new else None,
+                before=held.get((this if facts["same"] else other, old["path"])) if old else None,
+                was_there=None if before is None else old is not None,
+                is_there=new is not None,
             )
-            known["closed"] &= query.get("open") != "true"
-            content = previous = None
-            if new and not known["closed"]:
-                content = await self._content(session, step_id, attempt["number"], new, is_newest=is_newest)
-            if old and not known["closed"]:
-                previous = content if known["same"] else await self._content(session, step_id, number, old)
-            was_there = None if before is None else old is not None
-            files.append(FileOfAttempt(known, content, previous, was_there, is_there=new is not None))
-        return {"attempt": attempt["number"], "against": against, "files": await to_thread.run_sync(shown, files)}
+            for facts, (new, old) in zip(known, pairs, strict=True)
+        ]
+        return {"attempt": this, "against": against, "files": await to_thread.run_sync(shown, files)}
 
-    async def _content(
-        self, session: Session, step_id: str, attempt: int, file: Mapped, *, is_newest: bool = False
-    ) -> bytes | None:
-        """Return what a file held; what is not kept is read from the project if it is still what was judged."""
-        path, digest = file["path"], file["digest"]
-        if file["kept"]:
-            return await self._dashboard.pieces.content(session.session_id, step_id, attempt, path)
-        if is_newest and not digest:
-            digest = judged_digest(session, step_id, path)
-        return await to_thread.run_sync(self._unchanged, path, digest) if digest else None
+    async def _contents(
+        self, session: Session, step_id: str, files: list[tuple[int, Mapped]], newest: int
+    ) -> dict[tuple[int, str], bytes]:
+        """Return what files held; what is not kept is read from the project if it is still what was judged."""
+        keys = [(number, file["path"]) for number, file in files if file["kept"]]
+        held = await self._dashboard.pieces.contents(session.session_id, step_id, keys)
+        for number, file in files:
+            path, digest = file["path"], file["digest"]
+            if not digest and number == newest:
+                digest = judged_digest(session, step_id, path)
+            if digest and not file["kept"]:
+                content = await to_thread.run_sync(self._unchanged, path, digest)
+                held |= {} if content is None else {(number, path): content}
+        return held
 
     def _unchanged(self, path: str, digest: str) -> bytes | None:
         try:
@@ -174,10 +183,18 @@ def _only(path: str, files: dict[str, Mapped]) -> dict[str, Mapped]:
     return {path: files[path]} if path in files else {}
 
 
-def _known(file: Mapped, *, is_same: bool) -> Mapped:
+def _known(new: Mapped | None, old: Mapped | None, *, is_open: bool) -> Mapped:
+    """Return what is known of a file before it is read; one that looks as if it held secrets is closed."""
+    file = new or old or {}
+    is_same = bool(new and old and new["digest"] and new["digest"] == old["digest"])
     names = ("path", "output", "size", "kind", "where")
     note = "elsewhere" if file["where"] else None if file["kept"] else "large" if file["size"] > MAX_READ else "unkept"
-    return {**{name: file[name] for name in names}, "same": is_same, "closed": file["secret"], "note": note}
+    return {
+        **{name: file[name] for name in names},
+        "same": is_same,
+        "closed": file["secret"] and not is_open,
+        "note": note,
+    }
 
 
 def _timed(value: Mapped | None, name: str) -> Mapped | None:

@@ -61,12 +61,13 @@ async def _work(project: Project, item: InboxItem) -> tuple[dict[str, Any], list
     session, step_id = item.reference["id"], item.reference["step_id"]
     piece = (await project.pieces().piece(session, step_id)).as_json()
     newest = piece["attempts"][-1]
-    contents: list[tuple[str, bytes | None]] = []
-    for file in newest["files"]:
-        is_shown = file["kept"] and file["kind"] not in ("image", "binary") and file["size"] <= MAX_SHOWN
-        content = await project.pieces().content(session, step_id, newest["number"], file["path"]) if is_shown else None
-        contents.append((file["path"], content))
-    return piece, contents
+    keys = [
+        (newest["number"], file["path"])
+        for file in newest["files"]
+        if file["kept"] and file["kind"] not in ("image", "binary") and file["size"] <= MAX_SHOWN
+    ]
+    contents = await project.pieces().contents(session, step_id, keys)
+    return piece, [(file["path"], contents.get((newest["number"], file["path"]))) for file in newest["files"]]
 
 
 async def _ask(project: Project, item: InboxItem, remarks: Said) -> str:
