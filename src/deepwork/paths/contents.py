@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from deepwork.paths.folder import Folder
+from deepwork.paths.user_folders import project_name
 
 MAX_FILE = 8 * 1024**2
 MAX_ATTEMPT = 64 * 1024**2
@@ -30,7 +31,7 @@ class Contents:
 
     def __init__(self, state: Path, project: Path) -> None:
         self._state = state
-        self._folder = state / FOLDER / sha256(os.fsencode(project)).hexdigest()[:24]
+        self._folder = state / FOLDER / project_name(project)
 
     def keep(self, digest: str, source: Path) -> bool:
         """Keep the content of a private copy, again if it was kept before. Return whether it is kept.

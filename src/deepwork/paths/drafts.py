@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 from deepwork.errors import PathRefused
 from deepwork.paths.folder import Folder
+from deepwork.paths.user_folders import project_name
 
 FOLDER = "drafts"
 MAX_DRAFT = 4 * 1024**2
@@ -26,7 +25,7 @@ class Drafts:
 
     def __init__(self, state: Path, project: Path) -> None:
         self._state = state
-        self._folder = state / FOLDER / sha256(os.fsencode(project)).hexdigest()[:24]
+        self._folder = state / FOLDER / project_name(project)
 
     def read(self, name: str) -> bytes | None:
         """Return a draft; None if there is none that can be read."""

@@ -8,12 +8,12 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
 from deepwork.errors import PathRefused
 from deepwork.paths.folder import Folder
+from deepwork.paths.user_folders import project_name
 
 if sys.platform != "win32":
     import fcntl
@@ -37,7 +37,7 @@ class ServedPages:
 
     def __init__(self, state: Path, project: Path) -> None:
         self._state = state
-        self._folder = state / FOLDER / sha256(os.fsencode(project)).hexdigest()[:24]
+        self._folder = state / FOLDER / project_name(project)
 
     @contextmanager
     def noted(self, address: str, people: Iterable[str]) -> Iterator[None]:

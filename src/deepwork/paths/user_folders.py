@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from deepwork.errors import ConfigError
@@ -30,6 +31,11 @@ def user_state_dir(environment: Mapping[str, str]) -> Path:
         ConfigError: The environment names it by a relative path.
     """
     return _folder(environment, "XDG_STATE_HOME", "~/.local/state") / "deepwork"
+
+
+def project_name(project: Path) -> str:
+    """Return what a project's folder is called in the folders of its user's state."""
+    return sha256(os.fsencode(project)).hexdigest()[:24]
 
 
 def check_user_folders(environment: Mapping[str, str], project: Path) -> None:

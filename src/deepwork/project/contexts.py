@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from deepwork.documents.problems import Problem
 from deepwork.errors import ConfigError
-from deepwork.paths.user_folders import user_state_dir
+from deepwork.paths.user_folders import project_name, user_state_dir
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.context import (
     ContextOf,
@@ -54,8 +53,7 @@ class ProjectContext(PluginContext):
 
     @property
     def user_dir(self) -> Path:
-        name = sha256(os.fsencode(self.workspace.root)).hexdigest()[:24]
-        return user_state_dir(self.environment) / "projects" / name / self.plugin
+        return user_state_dir(self.environment) / "projects" / project_name(self.workspace.root) / self.plugin
 
     def settings(self, model: type[SettingsT]) -> SettingsT:
         path = f"plugins.settings.{self.plugin}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,7 +13,7 @@ from deepwork.builtin.people.targets import Command, Target, Webhook
 from deepwork.errors import ConfigError
 from deepwork.models.config import NotificationsSection
 from deepwork.paths.private import read_private
-from deepwork.paths.user_folders import user_state_dir
+from deepwork.paths.user_folders import project_name, user_state_dir
 from deepwork.ports.call import is_loopback
 from deepwork.ports.inbox import Answerer, Inbox, InboxItem, InboxSource
 from deepwork.programs.processes import allowed_environment
@@ -64,8 +63,7 @@ def notifier_of(project: Project, inbox: Inbox | None = None) -> Notifier | None
     if section.command is not None:
         visible_part = allowed_environment(environment, section.pass_env)
         targets.append(Command(section.command, visible_part, project=root, folder=Path.home()))
-    name = sha256(os.fsencode(root)).hexdigest()[:24]
-    folder = user_state_dir(environment) / "projects" / name / "notifications"
+    folder = user_state_dir(environment) / "projects" / project_name(root) / "notifications"
     return Notifier(inbox or project.inbox(), targets, folder=folder, project=root) if targets else None
 
 
