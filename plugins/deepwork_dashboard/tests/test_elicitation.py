@@ -167,7 +167,7 @@ async def test_a_dashboard_that_was_killed_is_named_no_more(by_person):
                 other.end()
             assert notes(by_person) == []
             assert (await agent.finish(DONE))["waits_for"]["where"] == item
-    assert user.shown == []  # it was asked once, when there was no page
+    assert user.shown == []  # it was asked once, before there was a page
 
 
 async def test_without_a_dashboard_an_override_is_asked_in_a_form(strict):

@@ -40,7 +40,7 @@ class ItemPages:
     async def placed(
         self, call: ToolCall, session: Session, step_id: str, decision: Decision, *, is_new: bool
     ) -> Decision:
-        """Return a decision with the page on which the person answers for whom the step waits.
+        """Return a decision with the page where a person answers for the step.
 
         The client that has just brought it about opens the page; one that asks again is only told where it is.
         """

@@ -111,7 +111,7 @@ class StepGate:
         Args:
             outputs: The work.
             purpose: What reviewers are told in the place of a workflow.
-            runner: Who judges what the configuration sends to nobody else.
+            runner: Who judges what the configuration sends to no other reviewer.
             notes: The author's notes.
             session: The session that has reported the work; its other outputs are the inputs.
         """

@@ -24,7 +24,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from deepwork.ports.call import Ask, Show
 
-# So long a call waits for a user who is asked to open a page. Its answer is the same whatever they do.
+# So long a call waits for a user who is asked to open a page. Its answer does not depend on what they do.
 SHOW_SECONDS = 30.0
 
 log = logging.getLogger("deepwork.server")

@@ -1,7 +1,7 @@
 """`deepwork gate show --sarif`: what was judged in a session, for editors and forges.
 
 What passed has `kind: pass`, and what needs work is a `fail` of level error. What was not judged is `open`, and makes
-the run unsuccessful, so that nobody takes it for green.
+the run unsuccessful, which no reader takes for green.
 """
 
 from __future__ import annotations

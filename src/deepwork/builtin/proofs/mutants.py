@@ -100,7 +100,7 @@ def mutants(path: str, content: bytes, random: Random, before: bytes | None = No
                 continue
             site = by_kind[kind].pop()
             mutant = content[: site.start] + site.text + content[site.end :]
-            # What is empty is no fault in the content: a gate refuses that without reading.
+            # An empty file is not a fault in the content: a gate refuses that without reading.
             if mutant.strip() and mutant not in seen:
                 seen.add(mutant)
                 line = content.count(b"\n", 0, site.start) + 1

@@ -139,7 +139,7 @@ class Budget:
 
 
 class GateProver(Prover):
-    """Tries gates on broken work, of which nothing reaches the project.
+    """Tries gates on broken work, which never reaches the project.
 
     Args:
         project: The project, in which samples lie.
@@ -179,7 +179,7 @@ class GateProver(Prover):
         Args:
             trial: The gate.
             budget: How long it may take.
-            anew: Whether it is asked whatever was proved before.
+            anew: Whether it is asked again, although it was proved before.
         """
         key = None if anew else await trial.key()
         subject = await to_thread.run_sync(self._subject, trial, key)
@@ -263,7 +263,7 @@ class GateProver(Prover):
                 await to_thread.run_sync(folder.__exit__, None, None, None)
 
     async def mutants_of(self, trial: Trial, number: int, budget: Budget) -> AsyncIterator[Tried]:
-        """Ask a gate about so many mutants, each with one fault in one file, whatever it says of them."""
+        """Ask a gate about so many mutants, each with one fault in one file, to the last."""
         # The numbers go on after those of the proof.
         subject = Subject(trial, await to_thread.run_sync(contents_of, trial), numbers=count(MAX_TRIES + 2))
         random = Random(self._seed(f"{trial.seed} one by one"))
@@ -330,7 +330,7 @@ class GateProver(Prover):
 
 
 def _in_turn(samples: Sequence[Counterfactual]) -> Generator[Counterfactual, bool, None]:
-    # A list has no `send`, by which the plan learns what was refused.
+    # A list has no `send`; the plan has to learn what was refused.
     yield from (sample for sample in samples)
 
 
