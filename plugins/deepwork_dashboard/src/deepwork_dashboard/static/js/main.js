@@ -177,8 +177,9 @@ async function enterByAddress(token) {
 }
 
 async function leave() {
-  await logout().catch(() => {});
   stopLive();
+  await logout().catch(() => {});
+  page.viewer = null; // what was asked before is refused now, and that is no login that has ended
   page.signedOut = {error: null, wasLoggedIn: false};
   redraw();
 }
