@@ -24,7 +24,9 @@ export function interventions({path, noun, paused, others = []}) {
   const names = [paused === null ? 'pause' : 'unpause', ...others];
   const send = (event) => {
     event.preventDefault();
-    carryOut(key, `${path}/interventions`, {action: open, text: text.trim() || null}, {open, text});
+    // What was typed last may not be drawn yet.
+    const {text: written = ''} = note(key, {});
+    carryOut(key, `${path}/interventions`, {action: open, text: written.trim() || null}, {open, text: written});
   };
   const chosen = names.includes(open) ? ACTIONS[open] : null;
   return html`${
