@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +80,7 @@ def test_a_filter_of_a_large_plan_counts_what_fits_and_the_table_shows_it(large,
     page.get_by_label("Find tasks by name").fill(f"task {TASKS - 1}")
     page.get_by_text("1 task fits the filter").wait_for()
     page.get_by_role("link", name="Table").click()
-    page.wait_for_function("document.querySelectorAll('.vrow').length === 1")
+    expect(page.locator(".vrow")).to_have_count(1)
 
 
 def test_the_table_of_a_large_plan_has_all_rows_and_few_elements(large, dashboard, page):
