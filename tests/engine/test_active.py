@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import pytest
 
 from deepwork import hookimpl
-from deepwork.api import MemoryStore, StateStoreSpec
-from deepwork.errors import StorageError
+from deepwork.api import MemoryStore, Session, SessionSummary, StateStoreSpec
+from deepwork.errors import CorruptSession, StorageError
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.testing import review, step
@@ -64,13 +65,17 @@ class BadListing(MemoryStore):
         return await self._find()
 
 
-def with_listing(find: Any) -> PluginManager:
+def with_store(store: MemoryStore) -> PluginManager:
     class Stores:
         @hookimpl
         def deepwork_state_stores(self):
-            yield StateStoreSpec(name="bad", open=lambda _workspace: BadListing(find))
+            yield StateStoreSpec(name="bad", open=lambda _workspace: store)
 
     return PluginManager(candidates=[*installed(), Candidate("bad", "bad-dist", "1.0", Stores)])
+
+
+def with_listing(find: Any) -> PluginManager:
+    return with_store(BadListing(find))
 
 
 async def test_a_store_that_cannot_list_leaves_the_list_out_with_a_notice(demo):
@@ -138,14 +143,8 @@ class SavesInPairs(MemoryStore):
 
 
 async def test_two_starts_of_a_workflow_at_the_same_time_are_told_of_each_other(demo):
-    class Stores:
-        @hookimpl
-        def deepwork_state_stores(self):
-            yield StateStoreSpec(name="pairs", open=lambda _workspace: SavesInPairs())
-
-    plugins = PluginManager(candidates=[*installed(), Candidate("pairs", "pairs-dist", "1.0", Stores)])
     replies = []
-    async with demo.agent(demo.server(state_store="pairs", plugins=plugins)) as agent:
+    async with demo.agent(demo.server(state_store="bad", plugins=with_store(SavesInPairs()))) as agent:
 
         async def start() -> None:
             replies.append(await agent.call("start_workflow", goal="both", job_name="demo", workflow_name="main"))
@@ -156,6 +155,29 @@ async def test_two_starts_of_a_workflow_at_the_same_time_are_told_of_each_other(
     for reply, other in (replies, replies[::-1]):
         [notice] = [text for text in reply["notices"] if "is active already" in text]
         assert other["begin_step"]["session_id"] in notice
+
+
+class RemovesAfterALook(MemoryStore):
+    """Loses a session between a look at its summary and the next one at all of it, as `sessions clean` may."""
+
+    removed: str | None = None
+
+    async def load(self, session_id: str) -> Session | None:
+        return None if session_id == self.removed else await super().load(session_id)
+
+    async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
+        return [summary for summary in await self.find(limit=10) if summary.session_id in session_ids]
+
+
+async def test_a_session_of_the_stack_that_is_removed_meanwhile_stops_no_start_and_hides_no_refusal(demo):
+    store = RemovesAfterALook()
+    async with demo.agent(demo.server(state_store="bad", plugins=with_store(store))) as agent:
+        outer, inner = await agent.start(), await agent.start(workflow="single")
+        store.removed = outer["session_id"]
+        third = await agent.start(workflow="reviewed")
+        refusal = await agent.refused("finished_step", outputs={"x": "a.md"}, session_id=inner["session_id"])
+        assert refusal.startswith("Unknown outputs: x.")
+    assert third["step_id"] == "r"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t"])

@@ -46,7 +46,7 @@ from deepwork.models.history import Waiting
 from deepwork.models.jobs import Step
 from deepwork.models.outputs import Outputs
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
-from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress, is_session_id
+from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
 from deepwork.paths.served_pages import ServedPages
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
@@ -127,7 +127,7 @@ class Engine:
         check_arguments(texts={"goal": goal}, names={**names, "parent_session_id": parent_session_id})
         require_texts(goal=goal)
         parent = await self._parent(call, parent_session_id)
-        await self._check_not_paused(parent)
+        await self._check_not_paused(call, parent)
         await self.strict.check_start()
         job_name, workflow_name = await chosen_names(call, self.catalogue, job_name, workflow_name)
         prepare = partial(self._prepare, call.principal, goal, job_name, workflow_name, instance_id)
@@ -416,7 +416,7 @@ class Engine:
             raise session_over(parent)
         return parent
 
-    async def _check_not_paused(self, parent: Session | None) -> None:
+    async def _check_not_paused(self, call: ToolCall, parent: Session | None) -> None:
         """Refuse to start a workflow on top of a paused session, however deep below it that is.
 
         Raises:
@@ -425,9 +425,10 @@ class Engine:
         if parent is None:
             return
         transitions.check_not_paused(parent)
-        for item in await (await self.sessions.store()).peek([*filter(is_session_id, parent.parents)]):
-            if not isinstance(item, StateError) and item.is_active and item.principal == parent.principal:
-                transitions.check_not_paused(await self.sessions.reload(item.session_id))
+        for parent_id in parent.parents:
+            session = await self.sessions.find(call, parent_id)
+            if session and session.is_active:
+                transitions.check_not_paused(session)
 
     def _now(self) -> str:
         return self._clock().isoformat(timespec="microseconds")

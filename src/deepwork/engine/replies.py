@@ -333,7 +333,9 @@ class Replies:
         below = [summary.session_id for summary in await self._sessions.stack(call, session)]
         sentences: list[str] = []
         for session_id in dict.fromkeys([session.session_id, *reversed(below)]):
-            owner = session if session_id == session.session_id else await self._sessions.reload(session_id)
+            owner = session if session_id == session.session_id else await self._sessions.find(call, session_id)
+            if owner is None:  # it was removed meanwhile
+                continue
             for step_id in open_steps(owner):
                 names = [name for name in unknown if name in owner.pinned.steps[step_id].outputs]
                 if names:

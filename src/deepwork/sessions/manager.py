@@ -224,6 +224,19 @@ class StateManager:
             return target
         return await self.target(call, stack[-1].session_id, then)  # a call beside this one has changed the stack
 
+    async def find(self, call: ToolCall, session_id: str) -> Session | None:
+        """Read one session among several; None if there is none, or a broken one, of which the next reply tells."""
+        if not is_session_id(session_id):  # from `parents` of a session file that was edited
+            return None
+        try:
+            session = await (await self.store()).load(session_id)
+        except CorruptSession as error:
+            self.connection(call).damaged.append(error.message)
+            return None
+        except UnknownSession:  # of another workspace
+            return None
+        return session if session and session.principal == call.principal else None
+
     def note_call(self, call: ToolCall, session: Session) -> None:
         """Remember which session a call was about, under the client's id of the call."""
         while len(self._sessions_of_calls) >= MAX_CALLS:
@@ -258,7 +271,7 @@ class StateManager:
                 active.append(summary)
                 continue
             gone.add(session_id)
-            if summary and (ended := await self._read(call, session_id)):
+            if summary and (ended := await self.find(call, session_id)):
                 connection.last_ended = session_id
                 connection.remarks.append(_dropped_out(ended))
         if gone:
@@ -277,12 +290,12 @@ class StateManager:
     async def top(self, call: ToolCall) -> Session | None:
         """Read the session on top of the stack."""
         stack = await self.stack(call)
-        return await self._read(call, stack[-1].session_id) if stack else None
+        return await self.find(call, stack[-1].session_id) if stack else None
 
     async def last_ended(self, call: ToolCall, *, default: str | None = None) -> Session | None:
         """Read the session that ended last on this connection; if none has, the default."""
         session_id = self.connection(call).last_ended or default
-        return await self._read(call, session_id) if session_id else None
+        return await self.find(call, session_id) if session_id else None
 
     # Listings
 
@@ -305,7 +318,7 @@ class StateManager:
         parents = []
         for parent_id in session.parents:
             if parent_id not in connection.stack:
-                parent = await self._read(call, parent_id)
+                parent = await self.find(call, parent_id)
                 if parent and parent.is_active:
                     parents.append(parent_id)
         connection.push([*parents, session.session_id])
@@ -329,19 +342,6 @@ class StateManager:
             elif item.principal == call.principal:
                 summaries.setdefault(item.session_id, item)
         return summaries
-
-    async def _read(self, call: ToolCall, session_id: str) -> Session | None:
-        """Read one session among several: a broken one is told of, and hides none of the others."""
-        if not is_session_id(session_id):  # from `parents` of a session file that was edited
-            return None
-        try:
-            session = await (await self.store()).load(session_id)
-        except CorruptSession as error:
-            self.connection(call).damaged.append(error.message)
-            return None
-        except UnknownSession:  # of another workspace
-            return None
-        return session if session and session.principal == call.principal else None
 
 
 async def load_session(store: StateStore, session_id: str) -> Session:
