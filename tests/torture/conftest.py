@@ -35,3 +35,14 @@ def torture_with(torture, tmp_path):
         )
 
     return run
+
+
+@pytest.fixture
+def torture_modules(monkeypatch):
+    """Let a test import the modules of the tortures, which have no package."""
+    before = {*sys.modules}
+    monkeypatch.syspath_prepend(str(TORTURE))
+    yield
+    for name in {*sys.modules} - before:
+        if TORTURE in Path(getattr(sys.modules[name], "__file__", None) or "/").parents:
+            del sys.modules[name]

@@ -58,7 +58,7 @@ class Agent:
         self.open: OpenSteps = {} if shared is None else shared
         self.over: list[str] = []
         self.unanswered: Call | None = None
-        self.acknowledged: set[Change] = set()
+        self.acknowledged: Counter[Change] = Counter()  # how often: who has reported a member may do so again
         self.counts: Counter[str] = Counter()
         self.refused: list[str] = []
 
@@ -121,7 +121,7 @@ class Agent:
         session_id, what, text = call.change
         session_id = session_id or (begun or {})["session_id"]
         self._last = call
-        self.acknowledged.add((session_id, what, text))
+        self.acknowledged[session_id, what, text] += 1
         if begun is None:
             self._end(session_id)
         else:
@@ -168,6 +168,18 @@ class Agent:
 def is_of(change: Change, call: Call) -> bool:
     """True if this change came from that call."""
     return change[1:] == call.change[1:] and call.change[0] in ("", change[0])
+
+
+def repeated(session: Session) -> Iterator[Change]:
+    """Yield the changes of which a history tells twice in a row, as if a call that was sent again had been another one.
+
+    A member of a group may be reported again, with other outputs, and then as it was at first: those are three changes.
+    """
+    last: dict[str, Change] = {}
+    for change in changes(session):
+        if last.get(change[1]) == change:
+            yield change
+        last[change[1]] = change
 
 
 def changes(session: Session) -> Iterator[Change]:

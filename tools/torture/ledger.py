@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agents import Agent, Change, changes, is_of
+from agents import Agent, Change, changes, is_of, repeated
 from report import Report
 from sample_project import Aftermath, Project, aftermath
 from servers import AnyServer, answer_text
@@ -25,6 +25,9 @@ class Ledger:
         after = aftermath(self.project)
         stored = Counter(change for session in after.sessions.values() for change in changes(session))
         self._compare(stored)
+        for session in after.sessions.values():
+            for change in repeated(session):
+                self.complain("twice", f"{change}")
         for kind, texts in (("unreadable", after.unreadable), ("half-applied", after.inconsistent)):
             for text in texts:
                 self.complain(kind, text)
@@ -49,18 +52,17 @@ class Ledger:
             self.found.setdefault("refused", []).extend(agent.refused)
 
     def _compare(self, stored: Counter[Change]) -> None:
-        """Find acknowledged changes that are not there, and changes that are there twice or came from no call."""
-        acknowledged = {change for agent in self.agents for change in agent.acknowledged}
+        """Find acknowledged changes that are not there, and changes that are there more often than calls asked for."""
+        acknowledged = sum((agent.acknowledged for agent in self.agents), Counter[Change]())
         waiting = [agent.unanswered for agent in self.agents if agent.unanswered]
         aborts = Counter(session_id for session_id, what, _ in stored if what == "aborted")
-        for change in acknowledged - stored.keys():
+        for change in acknowledged.keys() - stored.keys():
             if not (change[1] == "aborted" and aborts[change[0]]):  # a second abort gets the reply of the first
                 self.complain(f"{_kind(change)} lost", f"{change}")
         for change, times in stored.items():
-            if times > 1:
-                self.complain("twice", f"{change}")
-            if change not in acknowledged and not any(is_of(change, call) for call in waiting):
-                self.complain("untold", f"{change}")
+            calls = acknowledged[change] + sum(is_of(change, call) for call in waiting)
+            if times > calls:
+                self.complain("twice" if calls else "untold", f"{change}")
         for session_id, times in aborts.items():
             if times > 1:
                 self.complain("twice", f"{session_id} was aborted {times} times")
