@@ -14,6 +14,7 @@ from deepwork.api import Engine, ToolCall
 from deepwork.engine.reports import Report
 from deepwork.models.sessions import PinnedDefinition
 from deepwork.project.project import Project
+from deepwork.sessions.manager import StateManager
 
 pytestmark = pytest.mark.anyio
 
@@ -149,14 +150,8 @@ SUMMER, WINTER = timezone(timedelta(hours=2)), timezone(timedelta(hours=1))
 )
 async def test_a_history_keeps_its_order_whatever_the_clock_shows(demo, events, moments):
     house = Project(demo.root)
-    engine = house.engine(None)
-    engine = Engine(
-        workspace=house.workspace,
-        catalogue=engine.catalogue,
-        sessions=engine.sessions,
-        gate=None,
-        clock=jumping(moments),
-    )
+    sessions = StateManager(house.store(), house.workspace, clock=jumping(moments))
+    engine = Engine(catalogue=house.catalogue, sessions=sessions, gate=None)
     call = ToolCall()
     begun = await engine.start(call, goal="g", job_name="demo", workflow_name="main")
     session_id = begun.begin_step.session_id

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +29,7 @@ from deepwork.engine.reports import (
     recorded_step,
     require_texts,
     session_over,
+    work_of,
 )
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.strict import OverrideWaits, StrictRules
@@ -39,16 +39,12 @@ from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
 from deepwork.gate.keeping import Keeper
 from deepwork.gate.snapshot import Snapshot
-from deepwork.gate.work import Reviewers, Work
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.history import Waiting
-from deepwork.models.jobs import Step
-from deepwork.models.outputs import Outputs
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
 from deepwork.paths.served_pages import ServedPages
-from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
 from deepwork.programs.git_head import read_head
 from deepwork.sessions import transitions
@@ -65,8 +61,6 @@ BLANK_REASON = "quality_review_override_reason is blank, so it does not count."
 
 ResultT = TypeVar("ResultT")
 
-_utc_now = partial(datetime.now, UTC)
-
 
 class Engine:
     """Leads agents through workflows. The one object that tools hold."""
@@ -74,14 +68,12 @@ class Engine:
     def __init__(
         self,
         *,
-        workspace: Workspace,
         catalogue: Catalogue,
         sessions: StateManager,
         gate: QualityGate | None,
         is_strict: bool = False,
         agent: str | None = None,
         served_pages: ServedPages | None = None,
-        clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.catalogue = catalogue
         self.sessions = sessions
@@ -90,12 +82,11 @@ class Engine:
         self.strict = StrictRules(gate, self.pages, is_strict=is_strict)
         self._is_strict = is_strict
         self._agent = agent
-        self._workspace = workspace
-        self._clock = clock
+        self._workspace = sessions.workspace
         self._active = ActiveSessions(sessions)
         self._listing = JobListing(catalogue)
         self._definitions = Definitions()
-        self._replies = Replies(workspace, sessions, self._definitions, clock)
+        self._replies = Replies(sessions, self._definitions)
         self._reviews = Reviews()
 
     async def close(self) -> None:
@@ -135,7 +126,7 @@ class Engine:
         self._check_reviewers(job_name, beginning.definition)
         if parent:
             beginning = replace(beginning, parents=[*parent.parents, parent.session_id])
-        new = transitions.new_session(uuid.uuid4().hex, beginning, now=self._now())
+        new = transitions.new_session(uuid.uuid4().hex, beginning, now=self.sessions.now())
         session = await self.sessions.create(call, new)
         describe_call(session, session.current_step_id)
         stack = await self.sessions.stack_entries(call, session)
@@ -205,7 +196,7 @@ class Engine:
             if not current.is_active:
                 raise session_over(current)
             reply = transitions.recorded_abort(current, explanation, resumed)
-            return transitions.abort(current, reply, now=self._now())
+            return transitions.abort(current, reply, now=self.sessions.now())
 
         session = await self.sessions.update(session, abort)
         self.sessions.connection(call).end(session.session_id)
@@ -238,7 +229,7 @@ class Engine:
         """
 
         def changed(current: Session) -> Session:
-            return transitions.record(current, self._now(), waiting) if current.is_active else current
+            return transitions.record(current, self.sessions.now(), waiting) if current.is_active else current
 
         return await self.sessions.update(await self.sessions.reload(session_id), changed)
 
@@ -269,8 +260,8 @@ class Engine:
         checked = check_outputs(
             report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if is_copied else None
         )
-        work = _work(session, step, checked.outputs, report.notes, reviewers) if reviewers else None
-        inputs = [path for path, _ in work.inputs] if work else []
+        work = work_of(session, step, checked.outputs, report.notes, reviewers)
+        inputs = [path for path, _ in work.inputs] if reviewers else []
         for path in inputs if is_copied else ():
             copied.add(path, self._workspace.output_roots)
         notices = [*checked.notices, *unread_inputs(inputs, self._workspace, copied)]
@@ -304,21 +295,22 @@ class Engine:
         is_strict = self._is_strict or session.strict  # a strict session stays strict wherever it goes on
         if is_strict:
             completion = await self._admitted(call, session, completion)
+            submission = Submission(completion, work)
         if completion.override and self.gate and session.pinned.steps[completion.step_id].reviews:
             async with self._reviews.replaced(session.session_id, completion.step_id):
                 return await self._completed(session, completion), None
-        if self.gate is None or work is None:
+        if self.gate is None or not work.reviewers:
             return await self._completed(session, completion), None
-        review = Review(self.gate, self.sessions, session, completion, work, is_strict=is_strict, now=self._now)
+        review = Review(self.gate, self.sessions, session, submission, is_strict=is_strict)
         if not work.gives_verdicts:
             return await review.without_verdicts(copied)
-        people = PersonReviews(self.sessions, self.gate.keeper, self._workspace, self._now)
-        submitted = await people.read(session, work, completion.notes, copied)
+        people = PersonReviews(self.sessions, self.gate.keeper)
+        submitted = await people.read(session, work, copied)
         if submitted and submitted.decision:
-            return await people.told(session, work, submitted, submitted.decision)
+            return await people.told(session, submitted, submitted.decision)
         session, decision = await self._reviews.share(review, work.key(copied.originals), call, copied)
         await self._prune(self.gate.keeper)
-        return await people.told(session, work, submitted, decision) if submitted and decision else (session, decision)
+        return await people.told(session, submitted, decision) if submitted and decision else (session, decision)
 
     async def _prune(self, keeper: Keeper | None) -> None:
         """Remove old contents now and then; that none can be removed must not hold up an agent."""
@@ -334,7 +326,7 @@ class Engine:
             answer = waits.answer
 
             def ask(current: Session) -> tuple[Session, bool]:
-                asked = transitions.ask_override(current, completion, answer, now=self._now())
+                asked = transitions.ask_override(current, completion, answer, now=self.sessions.now())
                 return asked, asked is not current
 
             _, is_new = await self.sessions.update_upgraded(session, ask)
@@ -350,7 +342,7 @@ class Engine:
                 current, completion.step_id, completion.outputs
             ):
                 return current, None
-            return transitions.complete(current, completion, now=self._now()), None
+            return transitions.complete(current, completion, now=self.sessions.now()), None
 
         session, _ = await self.sessions.update_upgraded(session, complete)
         return session
@@ -429,25 +421,6 @@ class Engine:
             session = await self.sessions.find(call, parent_id)
             if session and session.is_active:
                 transitions.check_not_paused(session)
-
-    def _now(self) -> str:
-        return self._clock().isoformat(timespec="microseconds")
-
-
-def _work(
-    session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewers]
-) -> Work:
-    """Return what the gate is to know of a reported step."""
-    return Work(
-        session_id=session.session_id,
-        job_name=session.job_name,
-        workflow_name=session.workflow_name,
-        step=step,
-        outputs=outputs,
-        outputs_by_step=session.outputs_by_step,
-        notes=notes,
-        reviewers=reviewers,
-    )
 
 
 def _git_place(root: Path) -> GitPlace | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 from deepwork.engine.reports import session_over
@@ -53,7 +52,9 @@ class Interventions:
         def permit(current: Session) -> Session:
             check_unchanged(current)
             _check_open(current, step_id)
-            return transitions.permit_override(current, step_id, reason.strip(), by.recorded(), now=_now())
+            return transitions.permit_override(
+                current, step_id, reason.strip(), by.recorded(), now=self._sessions.now()
+            )
 
         return await self._sessions.update(session, permit)
 
@@ -74,7 +75,7 @@ class Interventions:
                     f"Session {current.session_id!r} is paused already; nothing was changed",
                     hint=f"deepwork sessions unpause {current.session_id}",
                 )
-            return transitions.pause(current, reason.strip(), _author(by), now=_now())
+            return transitions.pause(current, reason.strip(), _author(by), now=self._sessions.now())
 
         return await self._sessions.update(session, pause)
 
@@ -95,8 +96,8 @@ class Interventions:
         def unpause(current: Session) -> Session:
             if not paused(current):
                 raise StateError(f"Session {current.session_id!r} is not paused; nothing was changed")
-            going_on = transitions.unpause(current, _author(by), now=_now())
-            return _noted(going_on, text, by) if text else going_on
+            going_on = transitions.unpause(current, _author(by), now=self._sessions.now())
+            return self._noted(going_on, text, by) if text else going_on
 
         return await self._sessions.update(session, unpause)
 
@@ -112,7 +113,7 @@ class Interventions:
         def say(current: Session) -> Session:
             if not current.is_active:
                 raise over(current)
-            return _noted(current, text, by)
+            return self._noted(current, text, by)
 
         return await self._sessions.update(session, say)
 
@@ -122,7 +123,7 @@ class Interventions:
         def gone(current: Session) -> Session:
             if not current.is_active or gone_at(current):
                 return current
-            return transitions.agent_gone(current, client, now=_now())
+            return transitions.agent_gone(current, client, now=self._sessions.now())
 
         return await self._sessions.update(session, gone)
 
@@ -137,7 +138,7 @@ class Interventions:
             if not current.is_active:
                 raise over(current)
             reply = transitions.recorded_abort(current, reason, None)
-            return transitions.abort(current, reply, now=_now())
+            return transitions.abort(current, reply, now=self._sessions.now())
 
         return await self._sessions.update(session, end)
 
@@ -164,16 +165,20 @@ class Interventions:
         def reopened(current: Session) -> Session:
             if accept_definition and current.definition and not is_unchanged(current):
                 by.check_person("go on with a definition that was edited")
-                current = transitions.accept_definition(current, by.recorded(), now=_now())
+                current = transitions.accept_definition(current, by.recorded(), now=self._sessions.now())
             upgraded_session = self._upgrade(current)
             # Otherwise an agent with a shell would have all attempts at a failed review again.
             if current.is_active and any(waiting_steps(upgraded_session)):
                 by.check_person("begin a step again in a session that waits for a person")
             chosen_step = step_id or _last_step(upgraded_session)
-            reopened_session = transitions.reopen(upgraded_session, chosen_step, reason, now=_now())
-            return transitions.write_note(reopened_session, chosen_step, reason, _author(by), now=_now())
+            reopened_session = transitions.reopen(upgraded_session, chosen_step, reason, now=self._sessions.now())
+            return transitions.write_note(reopened_session, chosen_step, reason, _author(by), now=self._sessions.now())
 
         return await self._sessions.update(session, reopened)
+
+    def _noted(self, session: Session, text: str, by: Answerer) -> Session:
+        now = self._sessions.now()
+        return transitions.write_note(session, session.current_step_id, text.strip(), _author(by), now=now)
 
     async def _check_no_child(self, session: Session) -> None:
         store = await self._sessions.store()
@@ -201,10 +206,6 @@ def _author(by: Answerer) -> dict[str, Any]:
     return by.recorded() | {"by": PERSON if by.is_person else None}
 
 
-def _noted(session: Session, text: str, by: Answerer) -> Session:
-    return transitions.write_note(session, session.current_step_id, text.strip(), _author(by), now=_now())
-
-
 def _check_open(session: Session, step_id: str) -> None:
     if not session.is_active or session.definition is None:
         raise session_over(session)
@@ -222,7 +223,3 @@ def _last_step(session: Session) -> str:
     if progress is None:
         raise StateError(f"No step of session {session.session_id!r} is completed; there is nothing to undo")
     return progress.step_id
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anyio import to_thread
@@ -19,7 +19,6 @@ from deepwork.models.replies import PersonComment, WaitsFor
 from deepwork.models.sessions import Session
 from deepwork.paths.contents import MAX_FILE
 from deepwork.paths.folder import Folder
-from deepwork.paths.workspace import Workspace
 from deepwork.sessions.attempts import Reported, attempts_of
 from deepwork.sessions.comments import Comment, CommentState, ContentOf, Placing, answers_in, comments_of
 from deepwork.sessions.decisions import answered
@@ -38,6 +37,7 @@ class Submitted:
     """What a report means to the people who review the step.
 
     Attributes:
+        step_id: The step.
         number: The attempt that it is.
         work: The digest of what is reported.
         comments: All comments, each with its place in what is reported.
@@ -46,6 +46,7 @@ class Submitted:
         decision: What is answered without a review; None if there has to be one.
     """
 
+    step_id: str
     number: int
     work: str
     comments: Sequence[Comment]
@@ -60,30 +61,22 @@ class PersonReviews:
     Args:
         sessions: The sessions.
         keeper: Has the contents of earlier attempts; None if none are kept.
-        workspace: The project.
-        now: Returns the time.
     """
 
-    def __init__(
-        self, sessions: StateManager, keeper: Keeper | None, workspace: Workspace, now: Callable[[], str]
-    ) -> None:
+    def __init__(self, sessions: StateManager, keeper: Keeper | None) -> None:
         self._sessions = sessions
-        self._workspace = workspace
         self._keeper = keeper
-        self._now = now
 
-    async def read(self, session: Session, work: Work, notes: str | None, copied: Snapshot) -> Submitted | None:
+    async def read(self, session: Session, work: Work, copied: Snapshot) -> Submitted | None:
         """Read what a report means; None for a step about which nobody was asked and nothing was said."""
         step_id = work.step.id
         if not any(entry.step_id == step_id and entry.kind == EventKind.PERSON_ASKED for entry in session.history):
             return None
-        return await to_thread.run_sync(self._read, session, work, notes, copied)
+        return await to_thread.run_sync(self._read, session, work, copied)
 
-    async def told(
-        self, session: Session, work: Work, submitted: Submitted, decision: Decision
-    ) -> tuple[Session, Decision]:
+    async def told(self, session: Session, submitted: Submitted, decision: Decision) -> tuple[Session, Decision]:
         """Note what the agent has answered and is told, and return the decision with that."""
-        step_id = work.step.id
+        step_id = submitted.step_id
         comments = comments_of(session, step_id)
         known = {comment.id: comment for comment in submitted.comments}
         new = [known.get(comment.id, comment) for comment in comments[_told_before(session, step_id, submitted.work) :]]
@@ -95,7 +88,7 @@ class PersonReviews:
                 if comment.id in submitted.answers and _last(comment) != submitted.answers[comment.id]
             }
             if answers:
-                current = answered(current, step_id, answers, submitted.number, now=self._now())
+                current = answered(current, step_id, answers, submitted.number, now=self._sessions.now())
             return told_comments(current, step_id, submitted.work, len(comments)), None
 
         session, _ = await self._sessions.update_upgraded(session, note)
@@ -107,7 +100,7 @@ class PersonReviews:
         notice = f"{len(told):,} comments, the first {MAX_TOLD} here; read all of them in {where}."
         return session, replace(decision, comments=tuple(told[:MAX_TOLD]), notices=(*decision.notices, notice))
 
-    def _read(self, session: Session, work: Work, notes: str | None, copied: Snapshot) -> Submitted:
+    def _read(self, session: Session, work: Work, copied: Snapshot) -> Submitted:
         attempts = attempts_of(session, work.step.id)
         last, digest = attempts[-1], work.key(copied.originals)[2]
         is_same = last.asked is not None and last.asked.work == digest and _is_asked(session, last, work, copied)
@@ -118,12 +111,12 @@ class PersonReviews:
         open_ids = [comment.id for comment in comments if not comment.is_resolved]
         answers = {
             comment_id: text
-            for comment_id, text in answers_in(notes, open_ids).items()
+            for comment_id, text in answers_in(work.notes, open_ids).items()
             if _last(next(comment for comment in comments if comment.id == comment_id)) != text
         }
         new = comments[_told_before(session, work.step.id, digest) :]
         suggestions = {comment.id: _suggestion(comment, number, placing.content) for comment in new}
-        submitted = Submitted(number, digest, comments, answers, suggestions)
+        submitted = Submitted(work.step.id, number, digest, comments, answers, suggestions)
         if is_same and last.asked and not last.decided:
             return replace(submitted, decision=waiting(last))
         unmet = [comment.id for comment in comments if comment.is_unmet and comment.id not in answers]
@@ -140,15 +133,16 @@ class PersonReviews:
         Raises:
             StorageError: They could not be written.
         """
-        path = self._workspace.state_dir / f"comments_{session_id}.json"
+        workspace = self._sessions.workspace
+        path = workspace.state_dir / f"comments_{session_id}.json"
         content = json.dumps([comment.model_dump(mode="json") for comment in told], indent=1, ensure_ascii=False)
         try:
-            self._workspace.prepare_state_dir()
-            with Folder.open(path.parent, inside=self._workspace.root) as folder:
+            workspace.prepare_state_dir()
+            with Folder.open(path.parent, inside=workspace.root) as folder:
                 folder.replace(path.name, content.encode())
         except OSError as error:
             raise StorageError(f"The comments could not be written: {error.strerror}", hint="Call again.") from error
-        return self._workspace.shown(path)
+        return workspace.shown(path)
 
     def _content(self, attempts: Sequence[Reported], number: int, copied: Snapshot) -> ContentOf:
         by_number = {reported.number: reported for reported in attempts}

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -119,7 +118,7 @@ class Pieces:
             raise UnknownSession(f"Session {session_id!r} not found")
 
         def decide(current: Session) -> Session:
-            return decided(current, step_id, decision, self._content(current, step_id), now=_now())
+            return decided(current, step_id, decision, self._content(current, step_id), now=self._sessions.now())
 
         return await self._sessions.update(session, decide)
 
@@ -138,7 +137,7 @@ class Pieces:
                 raise StateError(f"Step {step_id!r} has no comment {comment_id!r}; nothing was changed")
             if comments[comment_id].is_resolved:
                 return current
-            return resolved(current, step_id, comment_id, by.recorded(), now=_now())
+            return resolved(current, step_id, comment_id, by.recorded(), now=self._sessions.now())
 
         return await self._sessions.update(await self._session(session_id, step_id), resolve)
 
@@ -348,7 +347,3 @@ def _name(detail: Any) -> str:
 def _draft_name(session_id: str, step_id: str, attempt: int, principal: str | None) -> str:
     parts = (session_id, step_id, attempt, principal)
     return f"{sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}.json"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -41,7 +40,6 @@ from deepwork.models.replies import (
     StepInputInfo,
 )
 from deepwork.models.sessions import Session, SessionStatus, StepProgress, StepStatus
-from deepwork.paths.workspace import Workspace
 from deepwork.ports.call import ToolCall
 from deepwork.sessions.definition import Definitions
 from deepwork.sessions.manager import StateManager, View
@@ -152,17 +150,9 @@ class ReplyContext:
 class Replies:
     """Replies that need the store or the jobs."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        sessions: StateManager,
-        definitions: Definitions,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._workspace = workspace
+    def __init__(self, sessions: StateManager, definitions: Definitions) -> None:
         self._sessions = sessions
         self._definitions = definitions
-        self._clock = clock
 
     async def of_decision(
         self, context: ReplyContext, completion: Completion, decision: Decision | None
@@ -291,7 +281,7 @@ class Replies:
             sentences += [text] if last and (text := repeated_step(last, outputs)) else []
         active = [summary for summary in summaries if summary.status is SessionStatus.ACTIVE]
         damaged = await self._sessions.damaged(call)
-        listing = active_sessions(active, damaged, self._clock()) if call.may_list else UNLISTED
+        listing = active_sessions(active, damaged, self._sessions.clock()) if call.may_list else UNLISTED
         return type(error)(_joined(sentences), hint=f"{error.hint}\n{listing}" if error.hint else listing)
 
     async def refusal(
@@ -349,13 +339,13 @@ class Replies:
 
     async def resume_text(self, session: Session) -> str:
         """Tell all that is needed to go on."""
-        return await self._sessions.blocking(lambda: resume_text(session, self._workspace))
+        return await self._sessions.blocking(lambda: resume_text(session, self._sessions.workspace))
 
     async def _told_resume_text(self, call: ToolCall, session: Session, *, is_beside_step: bool = False) -> str:
         """Return the resume text, and note that its notes are told."""
         _open_texts(self._sessions.connection(call), session, entries_of(session))
         return await self._sessions.blocking(
-            lambda: resume_text(session, self._workspace, is_beside_step=is_beside_step)
+            lambda: resume_text(session, self._sessions.workspace, is_beside_step=is_beside_step)
         )
 
     async def _changes_since(self, context: ReplyContext, begun_step: str | None) -> list[str]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from deepwork.engine.resume import resume_call
 from deepwork.errors import ArgumentError, StateError, ToolError, UnknownSession
-from deepwork.gate.work import Work
+from deepwork.gate.work import Reviewers, Work
+from deepwork.models.jobs import Step
+from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import Session, SessionStatus, StepProgress
 from deepwork.sessions.standing import last_completed
 from deepwork.sessions.transitions import Completion
@@ -35,10 +37,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Submission:
-    """A report that was checked: what completes its step, and what is to be judged before that, if anything is."""
+    """A report that was checked: what completes its step, and what is to be judged before that."""
 
     completion: Completion
-    work: Work | None
+    work: Work
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,22 @@ class Reading:
         if self.result is None:
             raise StateError("This call completes no step; call again")
         return self.result
+
+
+def work_of(
+    session: Session, step: Step, outputs: Outputs, notes: str | None, reviewers: Mapping[str, Reviewers] | None = None
+) -> Work:
+    """Return what the gate is to know of a reported step; without reviewers there is nothing to be judged."""
+    return Work(
+        session_id=session.session_id,
+        job_name=session.job_name,
+        workflow_name=session.workflow_name,
+        step=step,
+        outputs=outputs,
+        outputs_by_step=session.outputs_by_step,
+        notes=notes,
+        reviewers=reviewers or {},
+    )
 
 
 def check_arguments(*, texts: Mapping[str, str | None], names: Mapping[str, str | None]) -> None:

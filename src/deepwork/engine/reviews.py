@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import replace
@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 from anyio import lowlevel, to_thread
 
+from deepwork.engine.reports import Submission
 from deepwork.engine.traces import review_span, span_of_call
 from deepwork.errors import GateCannotFail, StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind, decide
@@ -19,7 +20,6 @@ from deepwork.gate.gate import Judgement, QualityGate
 from deepwork.gate.history import RecordedVerdicts, judgement_events, question
 from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.snapshot import Snapshot
-from deepwork.gate.work import Work
 from deepwork.models.replies import WaitsFor
 from deepwork.models.reviews import Limits
 from deepwork.models.sessions import Session
@@ -28,7 +28,6 @@ from deepwork.programs.process_end import PendingRecord
 from deepwork.sessions import transitions
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import is_open, paused, recent_entries
-from deepwork.sessions.transitions import Completion
 
 HEARTBEAT_SECONDS = 5.0
 
@@ -43,32 +42,20 @@ class Review:
         gate: Judges the work.
         sessions: The sessions, where the attempt and the conclusion are saved.
         session: The session as it was read a moment ago.
-        completion: Completes the step if the work passes.
-        work: What was submitted.
+        submission: What is judged, and what completes the step if it passes.
         is_strict: Whether only a person can let the step pass without a review.
-        now: Returns the time.
     """
 
     def __init__(
-        self,
-        gate: QualityGate,
-        sessions: StateManager,
-        session: Session,
-        completion: Completion,
-        work: Work,
-        *,
-        is_strict: bool,
-        now: Callable[[], str],
+        self, gate: QualityGate, sessions: StateManager, session: Session, submission: Submission, *, is_strict: bool
     ) -> None:
         self.is_ending = False
         self.replacement: anyio.Event | None = None
         self._gate = gate
         self._sessions = sessions
         self._session = session
-        self._completion = completion
-        self._work = work
+        self._completion, self._work = submission.completion, submission.work
         self._limits = Limits(gate.max_attempts, gate.max_failures, is_strict)
-        self._now = now
         self._progress = ReviewProgress()
         self._callers = 0
         self._scope = anyio.CancelScope()
@@ -189,8 +176,8 @@ class Review:
         def count(current: Session) -> tuple[Session, bool]:
             if not is_open(current, step_id):
                 return current, False
-            outputs, now = self._completion.outputs, self._now()
-            return transitions.begin_attempt(current, step_id, self._limits, outputs, now=now, kept=kept), True
+            now = self._sessions.now()
+            return transitions.begin_attempt(current, self._completion, self._limits, now=now, kept=kept), True
 
         return await self._sessions.update_upgraded(self._session, count)
 
@@ -202,7 +189,7 @@ class Review:
         def give_back(current: Session) -> tuple[Session, None]:
             if not is_open(current, step_id):
                 return current, None
-            return transitions.return_attempt(current, step_id, reason, now=self._now()), None
+            return transitions.return_attempt(current, step_id, reason, now=self._sessions.now()), None
 
         async with self._returning:
             if self._attempt is None:
@@ -232,7 +219,7 @@ class Review:
 
     def _conclude(self, session: Session, judgement: Judgement, *, attempted: bool) -> Conclusion:
         """Record a judgement in the session, and complete the step if it passed. Pure but for the clock."""
-        step_id, limits, now = self._completion.step_id, self._limits, self._now()
+        step_id, limits, now = self._completion.step_id, self._limits, self._sessions.now()
         if not is_open(session, step_id):
             return transitions.record_all(session, step_id, judgement_events(judgement), now=now), None
         progress = session.step_progress[step_id]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deepwork.engine.reports import work_of
 from deepwork.gate.fingerprints import Fingerprints, take_fingerprints
 from deepwork.gate.payload import printable
 from deepwork.gate.work import Portion, Work, portions, verdict_keys
@@ -62,15 +63,7 @@ def _record(session: Session, step_id: str, roots: Sequence[Path]) -> GateRecord
         reason = f"{how}, {words}" if words else _with_reason(session, step_id, how)
         return GateRecord(step_id, how, exceptions=(reason,))
     progress = session.step_progress[step_id]
-    work = Work(
-        session_id=session.session_id,
-        job_name=session.job_name,
-        workflow_name=session.workflow_name,
-        step=step,
-        outputs=progress.outputs,
-        outputs_by_step=session.outputs_by_step,
-        notes=progress.notes,
-    )
+    work = work_of(session, step, progress.outputs, progress.notes)
     fingerprints = take_fingerprints([path for path, _ in work.files], roots)
     verdicts = [entry.detail for entry in last_report(session, step_id) if isinstance(entry.detail, Verdict)]
     return _judged_record(work, fingerprints, verdicts)

@@ -379,7 +379,6 @@ class Project:
 
         self._gate = gate
         return Engine(
-            workspace=self.workspace,
             catalogue=self.catalogue,
             sessions=self.sessions(store),
             gate=gate,

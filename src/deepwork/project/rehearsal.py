@@ -65,9 +65,7 @@ class Rehearsal:
             timeout=TIMEOUT,
             max_attempts=MAX_ATTEMPTS,
         )
-        self._engine = Engine(
-            workspace=self.workspace, catalogue=Catalogue([_OneJob(job)]), sessions=self._sessions, gate=self._gate
-        )
+        self._engine = Engine(catalogue=Catalogue([_OneJob(job)]), sessions=self._sessions, gate=self._gate)
         self._session_id = ""
 
     async def start(self, workflow_name: str, goal: str) -> StartedWorkflow:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -30,6 +31,8 @@ from deepwork.text import one_line
 MAX_RACES = 20
 # The hook of a call comes right after it, so few calls have to be remembered.
 MAX_CALLS = 1_000
+
+_utc_now = partial(datetime.now, UTC)
 
 ResultT = TypeVar("ResultT")
 Change = Callable[[Session], Session]
@@ -60,11 +63,17 @@ class Target(Generic[ResultT]):
 
 
 class StateManager:
-    """The sessions of all connections. Nothing is kept in memory but what a connection has on its stack."""
+    """The sessions of all connections. Nothing is kept in memory but what a connection has on its stack.
 
-    def __init__(self, spec: StateStoreSpec, workspace: Workspace) -> None:
+    Attributes:
+        workspace: The project whose sessions they are.
+        clock: Returns the time.
+    """
+
+    def __init__(self, spec: StateStoreSpec, workspace: Workspace, *, clock: Callable[[], datetime] = _utc_now) -> None:
         self._spec = spec
-        self._workspace = workspace
+        self.workspace = workspace
+        self.clock = clock
         self._exit_stack = AsyncExitStack()
         self._opening = anyio.Lock()
         self._store: StateStore | None = None
@@ -83,7 +92,7 @@ class StateManager:
         if self._store is None:
             async with self._opening:
                 if self._store is None:
-                    self._store = await self._exit_stack.enter_async_context(self._spec.open(self._workspace))
+                    self._store = await self._exit_stack.enter_async_context(self._spec.open(self.workspace))
         return self._store
 
     async def close(self) -> None:
@@ -94,6 +103,10 @@ class StateManager:
     def connection(self, call: ToolCall) -> ConnectionState:
         """Return what the connection of a call remembers."""
         return self._connections.setdefault(call.connection, ConnectionState())
+
+    def now(self) -> str:
+        """Return the time as histories have it."""
+        return self.clock().isoformat(timespec="microseconds")
 
     async def blocking(self, work: Callable[[], ResultT]) -> ResultT:
         """Do blocking work of a call in the threads of calls: job sources and reviews that hang have others."""

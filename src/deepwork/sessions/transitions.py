@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 from deepwork.errors import StateError
@@ -118,25 +117,20 @@ def branch_name(job: str, workflow: str, instance: str) -> str:
 
 
 def begin_attempt(
-    session: Session,
-    step_id: str,
-    limits: Limits,
-    outputs: Outputs,
-    *,
-    now: str,
-    kept: Mapping[str, Any] = MappingProxyType({}),
+    session: Session, completion: Completion, limits: Limits, *, now: str, kept: Mapping[str, Any]
 ) -> Session:
     """Count an attempt before anything is judged (JOBS-REQ-001.4.11), and note the limits for it and what is judged.
 
     `kept` says what of it is kept, for a step whose contents are kept.
     """
+    step_id = completion.step_id
     number = session.step_progress[step_id].quality_attempts + 1
     attempt = history.Attempt(
         number=number,
         max_attempts=limits.attempts,
         max_failures=limits.failures,
         strict=limits.strict,
-        files=_first_files(outputs),
+        files=_first_files(completion.outputs),
         **kept,
     )
     return record(session, now, attempt, step_id, quality_attempts=number)
