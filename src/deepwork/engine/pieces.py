@@ -18,8 +18,7 @@ from deepwork.gate.keeping import Keeper
 from deepwork.models.history import KeptFile, NoVerdict, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.models.standing import PERSON, WaitKind
-from deepwork.paths.contents import MAX_DAYS
-from deepwork.paths.drafts import MAX_DRAFT
+from deepwork.paths.contents import MAX_DAYS, MAX_DRAFT
 from deepwork.ports.inbox import Answerer
 from deepwork.sessions.attempts import Reported, attempts_of, begun_with
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments

@@ -13,8 +13,7 @@ from pathlib import Path
 from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.work import Work
 from deepwork.models.history import KeptFile
-from deepwork.paths.contents import MAX_ATTEMPT, MAX_FILE, Contents
-from deepwork.paths.drafts import Drafts
+from deepwork.paths.contents import MAX_ATTEMPT, MAX_FILE, Contents, Drafts
 
 # So many files of one attempt are listed.
 MAX_FILES = 1000

@@ -1,37 +1,32 @@
-"""Contents of files that were reported, kept outside of the project by their digests."""
+"""Contents of files that were reported, and what people have begun to write about them, kept outside of the project."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 
-from deepwork.paths.folder import Folder
-from deepwork.paths.user_folders import project_name
+from deepwork.errors import PathRefused
+from deepwork.paths.folder import is_leftover
+from deepwork.paths.user_folders import ProjectFolder
 
 MAX_FILE = 8 * 1024**2
 MAX_ATTEMPT = 64 * 1024**2
 MAX_TOTAL = 1024**3
 MAX_DAYS = 30
-FOLDER = "attempts"
+MAX_DRAFT = 4 * 1024**2
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 
 
-class Contents:
-    """The kept contents of one project: a file for each digest, readable by its owner alone.
+class Contents(ProjectFolder):
+    """The kept contents of one project: a file for each digest."""
 
-    Args:
-        state: The folder of the user's state.
-        project: The project's folder.
-    """
-
-    def __init__(self, state: Path, project: Path) -> None:
-        self._state = state
-        self._folder = state / FOLDER / project_name(project)
+    kind = "attempts"
 
     def keep(self, digest: str, source: Path) -> bool:
         """Keep the content of a private copy, again if it was kept before. Return whether it is kept.
@@ -42,7 +37,7 @@ class Contents:
         name = _name(digest)
         if name is None:
             return False
-        with self._opened(create=True) as folder:
+        with self.opened(create=True) as folder:
             with suppress(FileNotFoundError):
                 folder.status(name)
                 os.utime(name, dir_fd=folder.descriptor, follow_symlinks=False)
@@ -56,64 +51,75 @@ class Contents:
     def read(self, digest: str) -> bytes | None:
         """Return a content; None if it is not kept here, or is no longer what its name says."""
         name = _name(digest)
-        if name is None:
-            return None
-        try:
-            with self._opened() as folder:
-                content = folder.read(name, limit=MAX_FILE)
-        except OSError:
-            return None
+        content = _read(self, name, MAX_FILE) if name else None
         return content if content is not None and sha256(content).hexdigest() == name else None
 
     def holds(self, digest: str) -> bool:
         """True if a content is kept here; it is not read."""
         name = _name(digest)
-        return name is not None and (self._folder / name).is_file()
+        return name is not None and (self.path / name).is_file()
 
-    @property
-    def size(self) -> int:
-        """How many bytes are kept."""
-        return sum(size for size, _ in self._files().values())
-
-    def prune(self, needed: Collection[str], *, older_than: float = MAX_DAYS, total: int = MAX_TOTAL) -> int:
-        """Remove contents that are no longer needed, the oldest first, and return how much was removed.
+    def prune(self, needed: Iterable[str], *, older_than: float = MAX_DAYS, total: int = MAX_TOTAL) -> int:
+        """Remove contents that are no longer needed, the oldest first, and return how many were removed.
 
         Args:
             needed: The digests that stay however old they are.
             older_than: So many days after it was kept last, a content goes.
             total: So many bytes may stay, if that much is not needed.
         """
-        kept = {name for name in map(_name, needed) if name}
-        files = self._files()
-        size_left, oldest = sum(size for size, _ in files.values()), time.time() - older_than * 86400
-        removed = 0
-        for name, (size, moment) in sorted(files.items(), key=lambda item: item[1][1]):
-            if name in kept or (moment >= oldest and size_left <= total):
-                continue
-            with suppress(OSError), self._opened() as folder:
-                folder.remove(name)
-                size_left -= size
-                removed += 1
-        return removed
+        return _pruned(self, {name for name in map(_name, needed) if name}, older_than, total)
 
-    def _files(self) -> Mapping[str, tuple[int, float]]:
-        """Return size and time of each kept content, and remove what writes that were cut off have left."""
-        try:
-            with self._opened() as folder:
-                folder.remove_leftovers()
-                names = [name for name in folder.names() if _DIGEST.fullmatch(f"sha256:{name}")]
-                statuses = {name: folder.status(name) for name in names}
-        except OSError:
-            return {}
-        return {name: (status.st_size, status.st_mtime) for name, status in statuses.items()}
 
-    def _opened(self, *, create: bool = False) -> Folder:
-        if create:
-            self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Folder.open(self._folder, inside=self._state, create=create)
+class Drafts(ProjectFolder):
+    """What people have begun to write in one project."""
+
+    kind = "drafts"
+
+    def read(self, name: str) -> bytes | None:
+        """Return a draft; None if there is none that can be read."""
+        return _read(self, name, MAX_DRAFT)
+
+    def write(self, name: str, content: bytes | None) -> None:
+        """Keep a draft; None removes it.
+
+        Raises:
+            OSError: It is as it was.
+        """
+        with self.opened(create=True) as folder:
+            if content is not None:
+                folder.replace(name, content)
+            else:
+                with suppress(FileNotFoundError):
+                    folder.remove(name)
+
+    def prune(self, needed: Collection[str], *, older_than: float) -> int:
+        """Remove the drafts that were written before so many days, except the needed ones; return how many."""
+        return _pruned(self, needed, older_than, inf)
 
 
 def _name(digest: str) -> str | None:
     """Return the name of the file with a content; None if the text is not a digest: a session may hold any text."""
     match = _DIGEST.fullmatch(digest)
     return match[1] if match else None
+
+
+def _read(kept: ProjectFolder, name: str, limit: int) -> bytes | None:
+    with suppress(OSError), kept.opened() as folder:
+        return folder.read(name, limit=limit)
+    return None
+
+
+def _pruned(kept: ProjectFolder, needed: Collection[str], older_than: float, total: float) -> int:
+    """Remove old files, then the oldest of more than `total` bytes, and what writes that were cut off have left."""
+    removed, oldest = 0, time.time() - older_than * 86400
+    with suppress(OSError, PathRefused), kept.opened() as folder:
+        folder.remove_leftovers()
+        files = [(folder.status(name), name) for name in folder.names() if not is_leftover(name)]
+        size_left = sum(status.st_size for status, _ in files)
+        for status, name in sorted(files, key=lambda file: file[0].st_mtime):
+            if name not in needed and (status.st_mtime < oldest or size_left > total):
+                with suppress(OSError):
+                    folder.remove(name)
+                    size_left -= status.st_size
+                    removed += 1
+    return removed

@@ -8,36 +8,28 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from urllib.parse import quote
 
 from deepwork.errors import PathRefused
 from deepwork.paths.folder import Folder
-from deepwork.paths.user_folders import project_name
+from deepwork.paths.user_folders import ProjectFolder
 
 if sys.platform != "win32":
     import fcntl
 
-FOLDER = "pages"
 _LOCK = "lock"
 _MAX_NOTE = 64 * 1024
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class ServedPages:
+class ServedPages(ProjectFolder):
     """Where people can look at what waits for them in one project.
 
     A note counts as long as the process that has written it holds its lock, which ends with the process however it
     ends. It has no token and no code: people log in to the page.
-
-    Args:
-        state: The folder of the user's state.
-        project: The project's folder.
     """
 
-    def __init__(self, state: Path, project: Path) -> None:
-        self._state = state
-        self._folder = state / FOLDER / project_name(project)
+    kind = "pages"
 
     @contextmanager
     def noted(self, address: str, people: Iterable[str]) -> Iterator[None]:
@@ -51,9 +43,8 @@ class ServedPages:
             OSError: It cannot be noted.
             StorageError: Another process holds up all that note something.
         """
-        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = f"{secrets.token_hex(8)}.json"
-        with Folder.open(self._folder, inside=self._state, create=True) as folder:
+        with self.opened(create=True) as folder:
             with folder.locked(_LOCK, subject="the addresses of pages"):
                 _remove_ended(folder)
                 note = os.open(name, _NEW, 0o600, dir_fd=folder.descriptor)
@@ -69,7 +60,7 @@ class ServedPages:
     def addresses(self, item_id: str, principal: str) -> list[str]:
         """Return the pages that show an item of the inbox to people of a principal, the newest first."""
         notes = []
-        with suppress(OSError, PathRefused), Folder.open(self._folder, inside=self._state) as folder:
+        with suppress(OSError, PathRefused), self.opened() as folder:
             for name in _names(folder):
                 with suppress(OSError, ValueError, LookupError, TypeError), folder.open_file(name) as file:
                     if not _is_free(file.fileno()):

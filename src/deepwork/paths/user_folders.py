@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from deepwork.errors import ConfigError
+from deepwork.paths.folder import Folder
 
 
 def user_config_dir(environment: Mapping[str, str]) -> Path:
@@ -36,6 +37,32 @@ def user_state_dir(environment: Mapping[str, str]) -> Path:
 def project_name(project: Path) -> str:
     """Return what a project's folder is called in the folders of its user's state."""
     return sha256(os.fsencode(project)).hexdigest()[:24]
+
+
+class ProjectFolder:
+    """A folder of one project in the state of its user, who alone can read it.
+
+    Args:
+        state: The folder of the user's state.
+        project: The project's folder.
+    """
+
+    kind: str
+
+    def __init__(self, state: Path, project: Path) -> None:
+        self._state = state
+        self.path = state / self.kind / project_name(project)
+
+    def opened(self, *, create: bool = False) -> Folder:
+        """Open the folder.
+
+        Raises:
+            PathRefused: A link leads out of the state, or it is not a folder.
+            OSError: It does not exist, or cannot be made.
+        """
+        if create:
+            self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Folder.open(self.path, inside=self._state, create=create)
 
 
 def check_user_folders(environment: Mapping[str, str], project: Path) -> None:

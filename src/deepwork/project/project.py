@@ -342,8 +342,7 @@ class Project:
     def keeper(self) -> Keeper:
         """Return who keeps what is reported of steps that people review."""
         from deepwork.gate.keeping import Keeper
-        from deepwork.paths.contents import Contents
-        from deepwork.paths.drafts import Drafts
+        from deepwork.paths.contents import Contents, Drafts
 
         place = user_state_dir(os.environ), self.workspace.root
         return Keeper(Contents(*place), Drafts(*place), always=self.config.quality_gate.keep)
