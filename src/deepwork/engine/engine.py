@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +14,9 @@ from anyio import to_thread
 
 from deepwork.engine.active import ActiveSessions
 from deepwork.engine.choice import chosen_names
-from deepwork.engine.item_pages import ItemPages
 from deepwork.engine.listing import JobListing
 from deepwork.engine.outputs import check_outputs, unread_inputs
 from deepwork.engine.people import PersonReviews
-from deepwork.engine.pieces import pruned
 from deepwork.engine.replies import Replies, ReplyContext, begin_step
 from deepwork.engine.reports import (
     Reading,
@@ -34,17 +31,15 @@ from deepwork.engine.reports import (
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.strict import OverrideWaits, StrictRules
 from deepwork.engine.traces import describe_call
-from deepwork.errors import RunnerUnavailable, StateError, ToolError
+from deepwork.errors import RunnerUnavailable, ToolError
 from deepwork.gate.decision import Decision
 from deepwork.gate.gate import QualityGate
-from deepwork.gate.keeping import Keeper
 from deepwork.gate.snapshot import Snapshot
 from deepwork.jobs.catalogue import Catalogue
 from deepwork.jobs.lookup import choose_job, choose_workflow
 from deepwork.models.history import Waiting
 from deepwork.models.replies import AbortedWorkflow, ActiveSession, FinishedStep, StartedWorkflow, WorkflowList
 from deepwork.models.sessions import GitPlace, PinnedDefinition, Session, SessionStatus, StepProgress
-from deepwork.paths.served_pages import ServedPages
 from deepwork.ports.call import ToolCall
 from deepwork.programs.git_head import read_head
 from deepwork.sessions import transitions
@@ -73,12 +68,13 @@ class Engine:
         gate: QualityGate | None,
         is_strict: bool = False,
         agent: str | None = None,
-        served_pages: ServedPages | None = None,
+        people: PersonReviews | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.sessions = sessions
         self.gate = gate
-        self.pages = ItemPages(served_pages)
+        self._people = people or PersonReviews(sessions)
+        self.pages = self._people.pages
         self.strict = StrictRules(gate, self.pages, is_strict=is_strict)
         self._is_strict = is_strict
         self._agent = agent
@@ -285,38 +281,31 @@ class Engine:
             git=_git_place(self._workspace.root),
             agent=self._agent,
         )
-        return Submission(completion, work)
+        # A strict session stays strict wherever it goes on.
+        return Submission(completion, work, is_strict=self._is_strict or session.strict)
 
     async def _judged_and_completed(
         self, call: ToolCall, session: Session, submission: Submission, copied: Snapshot
     ) -> tuple[Session, Decision | None]:
         """Have the step judged if it is to be, and complete it unless the judgement says otherwise."""
-        completion, work = submission.completion, submission.work
-        is_strict = self._is_strict or session.strict  # a strict session stays strict wherever it goes on
-        if is_strict:
+        completion, work, people = submission.completion, submission.work, self._people
+        if submission.is_strict:
             completion = await self._admitted(call, session, completion)
-            submission = Submission(completion, work)
+            submission = replace(submission, completion=completion)
         if completion.override and self.gate and session.pinned.steps[completion.step_id].reviews:
             async with self._reviews.replaced(session.session_id, completion.step_id):
                 return await self._completed(session, completion), None
         if self.gate is None or not work.reviewers:
             return await self._completed(session, completion), None
-        review = Review(self.gate, self.sessions, session, submission, is_strict=is_strict)
+        review = Review(self.gate, people, self.sessions, session, submission)
         if not work.gives_verdicts:
             return await review.without_verdicts(copied)
-        people = PersonReviews(self.sessions, self.gate.keeper)
         submitted = await people.read(session, work, copied)
         if submitted and submitted.decision:
             return await people.told(session, submitted, submitted.decision)
         session, decision = await self._reviews.share(review, work.key(copied.originals), call, copied)
-        await self._prune(self.gate.keeper)
+        await people.prune()
         return await people.told(session, submitted, decision) if submitted and decision else (session, decision)
-
-    async def _prune(self, keeper: Keeper | None) -> None:
-        """Remove old contents now and then; that none can be removed must not hold up an agent."""
-        if keeper and keeper.is_due():
-            with suppress(StateError):
-                await pruned(self.sessions, keeper)
 
     async def _admitted(self, call: ToolCall, session: Session, completion: Completion) -> Completion:
         """Check a report by the rules of a strict gate, and note in the session when only a person can allow it."""

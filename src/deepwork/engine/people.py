@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from anyio import to_thread
 
-from deepwork.errors import StorageError
+from deepwork.engine.item_pages import ItemPages
+from deepwork.engine.pieces import pruned
+from deepwork.errors import StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind
 from deepwork.gate.keeping import Keeper
 from deepwork.gate.snapshot import Snapshot, copy_name
@@ -19,6 +23,7 @@ from deepwork.models.replies import PersonComment, WaitsFor
 from deepwork.models.sessions import Session
 from deepwork.paths.contents import MAX_FILE
 from deepwork.paths.folder import Folder
+from deepwork.paths.served_pages import ServedPages
 from deepwork.sessions.attempts import Reported, attempts_of
 from deepwork.sessions.comments import Comment, CommentState, ContentOf, Placing, answers_in, comments_of
 from deepwork.sessions.decisions import answered
@@ -61,11 +66,27 @@ class PersonReviews:
     Args:
         sessions: The sessions.
         keeper: Has the contents of earlier attempts; None if none are kept.
+        served: The pages that are served now; None if none are looked for.
     """
 
-    def __init__(self, sessions: StateManager, keeper: Keeper | None) -> None:
+    def __init__(self, sessions: StateManager, keeper: Keeper | None = None, served: ServedPages | None = None) -> None:
+        self.pages = ItemPages(served)
         self._sessions = sessions
         self._keeper = keeper
+
+    async def kept(self, work: Work, copied: Snapshot) -> Mapping[str, Any]:
+        """Keep what was reported if it is to be kept, and return what the history says of that."""
+        keeper = self._keeper
+        if keeper is None or not keeper.wants(work):
+            return {}
+        contents = await to_thread.run_sync(keeper.keep, work, copied)
+        return {"work": work.key(copied.originals)[2], "machine": keeper.machine, "contents": contents}
+
+    async def prune(self) -> None:
+        """Remove old contents now and then; that none can be removed must not hold up an agent."""
+        if self._keeper and self._keeper.is_due():
+            with suppress(StateError):
+                await pruned(self._sessions, self._keeper)
 
     async def read(self, session: Session, work: Work, copied: Snapshot) -> Submitted | None:
         """Read what a report means; None for a step about which nobody was asked and nothing was said."""

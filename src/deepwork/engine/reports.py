@@ -37,10 +37,17 @@ class Report:
 
 @dataclass(frozen=True)
 class Submission:
-    """A report that was checked: what completes its step, and what is to be judged before that."""
+    """A report that was checked.
+
+    Attributes:
+        completion: Completes the step, if it passes.
+        work: What is to be judged before that.
+        is_strict: Whether only a person can let the step pass without a review.
+    """
 
     completion: Completion
     work: Work
+    is_strict: bool = False
 
 
 @dataclass(frozen=True)

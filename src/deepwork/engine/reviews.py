@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
-from anyio import lowlevel, to_thread
+from anyio import lowlevel
 
+from deepwork.engine.people import PersonReviews
 from deepwork.engine.reports import Submission
 from deepwork.engine.traces import review_span, span_of_call
 from deepwork.errors import GateCannotFail, StateError, StorageError
@@ -40,22 +41,28 @@ class Review:
 
     Args:
         gate: Judges the work.
+        people: Keep what is reported, if they review it.
         sessions: The sessions, where the attempt and the conclusion are saved.
         session: The session as it was read a moment ago.
         submission: What is judged, and what completes the step if it passes.
-        is_strict: Whether only a person can let the step pass without a review.
     """
 
     def __init__(
-        self, gate: QualityGate, sessions: StateManager, session: Session, submission: Submission, *, is_strict: bool
+        self,
+        gate: QualityGate,
+        people: PersonReviews,
+        sessions: StateManager,
+        session: Session,
+        submission: Submission,
     ) -> None:
         self.is_ending = False
         self.replacement: anyio.Event | None = None
         self._gate = gate
+        self._people = people
         self._sessions = sessions
         self._session = session
         self._completion, self._work = submission.completion, submission.work
-        self._limits = Limits(gate.max_attempts, gate.max_failures, is_strict)
+        self._limits = Limits(gate.max_attempts, gate.max_failures, submission.is_strict)
         self._progress = ReviewProgress()
         self._callers = 0
         self._scope = anyio.CancelScope()
@@ -132,7 +139,7 @@ class Review:
 
     async def _review(self, copied: Snapshot) -> Conclusion:
         """Count the attempt, have the work judged, and save what follows. No lock is held meanwhile."""
-        kept = await self._kept(copied)
+        kept = await self._people.kept(self._work, copied)
         with PendingRecord() as record:
             with anyio.CancelScope(shield=True):
                 self._session, is_counted = await self._counted(kept)
@@ -160,14 +167,6 @@ class Review:
         with anyio.CancelScope(shield=True):
             conclusion = await self._concluded(judgement, attempted=True)
         return conclusion  # noqa: RET504 - not from inside: for mypy a scope may swallow an exception
-
-    async def _kept(self, copied: Snapshot) -> Mapping[str, Any]:
-        """Keep what was reported if it is to be kept, and return what the history says of that."""
-        keeper, work = self._gate.keeper, self._work
-        if keeper is None or not keeper.wants(work):
-            return {}
-        contents = await to_thread.run_sync(keeper.keep, work, copied)
-        return {"work": work.key(copied.originals)[2], "machine": keeper.machine, "contents": contents}
 
     async def _counted(self, kept: Mapping[str, Any]) -> tuple[Session, bool]:
         """Count an attempt, unless the step was completed meanwhile; return whether it was counted."""

@@ -28,7 +28,6 @@ from deepwork.errors import (
 )
 from deepwork.gate.findings import JudgedFiles
 from deepwork.gate.fingerprints import Fingerprints, digest_of, digests
-from deepwork.gate.keeping import Keeper
 from deepwork.gate.payload import Payload
 from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.snapshot import Copies, Snapshot, copy_name, listed_copies
@@ -48,7 +47,6 @@ from deepwork.models.outputs import ListedFile, files_of
 from deepwork.models.reviews import HandedBack, NeedsWork, Passed, ReviewRequest, ReviewTask, Verdict, Waiting
 from deepwork.paths.workspace import Workspace
 from deepwork.ports.proofs import Proven, Prover, Trial
-from deepwork.ports.review_runner import ReviewRunner
 
 # The verdict that holds for an evaluation already, if there is one.
 KnownVerdict = Callable[[Evaluation], Passed | NeedsWork | None]
@@ -70,6 +68,12 @@ class Outcome:
     seconds: float = 0.0
     reused: bool = False
     proven: Proven | None = None
+
+    def proved(self, proven: Proven, *, holds: bool) -> Outcome:
+        """Return a pass with its proof; without a verdict if the reviewer cannot fail, and that is held against it."""
+        if holds and proven.error:
+            return replace(self, proven=proven, verdict=None, error=proven.error, reused=False)
+        return replace(self, proven=proven)
 
 
 @dataclass(frozen=True)
@@ -125,50 +129,65 @@ class Question(NamedTuple):
     files: Sequence[ListedFile]
 
 
-class QualityGate:
-    """Has steps judged. It knows nothing of sessions: work comes in, a judgement goes out.
+class Bounds(NamedTuple):
+    """The bounds of the reviews of a gate.
 
-    Args:
-        cli: The external reviewer; None in self-review mode.
-        max_inline_files: Up to this many files stand in the payload with their contents.
-        routing: Who judges which reviews; `cli` is the runner for all without a route.
+    Attributes:
         timeout: Seconds that one external review may take, with up to five files.
         max_attempts: Failed verdicts after which a step is stuck.
         max_failures: Calls in a row without a verdict after which the agent is told to go on otherwise.
         concurrency: How many external reviews run at once.
-        untrusted: Returns the labels of settings that have no effect without trust, to explain a missing verdict.
-        prover: Has repeatable gates refuse broken work before their pass counts; None proves nothing.
+    """
+
+    timeout: int = 120
+    max_attempts: int = 3
+    max_failures: int = 3
+    concurrency: int = 4
+
+
+class Proofs(NamedTuple):
+    """The proofs that a pass says something.
+
+    Attributes:
+        prover: Has repeatable gates refuse broken work before their pass counts.
         holds: Whether a gate that passes broken work gives no verdict, instead of a notice.
-        keeper: Keeps what is reported of steps that people review; None keeps nothing.
+    """
+
+    prover: Prover
+    holds: bool
+
+
+class QualityGate:
+    """Has steps judged. It knows nothing of sessions: work comes in, a judgement goes out.
+
+    Attributes:
+        cli: The external reviewer of all reviews without a route; None in self-review mode.
+        max_inline_files: Up to this many files stand in its payload with their contents.
+
+    Args:
+        routing: Who judges which reviews.
+        workspace: Where the work is.
+        bounds: How long and how often it asks; those of the configuration's defaults if not given.
+        proofs: None proves nothing.
+        untrusted: Returns the labels of settings that have no effect without trust, to explain a missing verdict.
     """
 
     def __init__(
         self,
-        cli: ReviewRunner | None,
-        *,
-        max_inline_files: int,
         routing: Routing,
         workspace: Workspace,
-        timeout: int,
-        max_attempts: int,
-        max_failures: int = 3,
-        concurrency: int = 4,
+        *,
+        bounds: Bounds | None = None,
+        proofs: Proofs | None = None,
         untrusted: Callable[[], Iterable[str]] = tuple,
-        prover: Prover | None = None,
-        holds: bool = False,
-        keeper: Keeper | None = None,
     ) -> None:
-        self.cli = cli
-        self.keeper = keeper
-        self.max_inline_files = max_inline_files
-        self.timeout = timeout
-        self.max_attempts = max_attempts
-        self.max_failures = max_failures
+        self.cli = routing.default.runner if routing.default.gives_verdicts else None
+        self.max_inline_files = routing.default.max_inline_files
+        self.timeout, self.max_attempts, self.max_failures, concurrency = bounds or Bounds()
         self._routing = routing
         self._workspace = workspace
+        self._proofs = proofs
         self._untrusted = untrusted
-        self._prover = prover
-        self._holds = holds
         self._slots = anyio.CapacityLimiter(concurrency)
 
     def reviewers(self, job_name: str, step: Step) -> dict[str, Reviewers]:
@@ -273,8 +292,8 @@ class QualityGate:
                 if not all(outcome.reused for outcome in one):
                     tasks.start_soon(run, one)
         outcomes = [outcome for one in series for outcome in one]
-        if self._prover and any(outcome.evaluation.reviewer.repeatable for outcome in outcomes):
-            outcomes = await self._proved(self._prover, work, copied, outcomes, progress)
+        if self._proofs and any(outcome.evaluation.reviewer.repeatable for outcome in outcomes):
+            outcomes = await self._proved(self._proofs, work, copied, outcomes, progress)
         changed = await self._changed(work, copied, outcomes) if progress.total else ()
         return Judgement(
             outcomes=tuple(outcomes),
@@ -317,24 +336,20 @@ class QualityGate:
             return Outcome(evaluation, verdict, error, time.perf_counter() - start)
 
     async def _proved(
-        self, prover: Prover, work: Work, copied: Snapshot, outcomes: Sequence[Outcome], progress: ReviewProgress
+        self, proofs: Proofs, work: Work, copied: Snapshot, outcomes: Sequence[Outcome], progress: ReviewProgress
     ) -> list[Outcome]:
         """Have repeatable gates refuse the work, broken, before their passes count; tell what they have refused."""
         repeatable = [outcome for outcome in outcomes if outcome.evaluation.reviewer.repeatable]
         if not all(isinstance(outcome.verdict, Passed) for outcome in outcomes):
             refused = [one for one in repeatable if isinstance(one.verdict, NeedsWork) and not one.reused]
-            await prover.refused([self._trial(work, copied, outcome, progress) for outcome in refused])
+            await proofs.prover.refused([self._trial(work, copied, outcome, progress) for outcome in refused])
             return [*outcomes]
-        proven = iter(await prover.prove([self._trial(work, copied, outcome, progress) for outcome in repeatable]))
+        trials = [self._trial(work, copied, outcome, progress) for outcome in repeatable]
+        proven = iter(await proofs.prover.prove(trials))
         return [
-            self._with_proof(outcome, next(proven)) if outcome.evaluation.reviewer.repeatable else outcome
+            outcome.proved(next(proven), holds=proofs.holds) if outcome.evaluation.reviewer.repeatable else outcome
             for outcome in outcomes
         ]
-
-    def _with_proof(self, outcome: Outcome, proven: Proven) -> Outcome:
-        if self._holds and proven.error:
-            return replace(outcome, proven=proven, verdict=None, error=proven.error, reused=False)
-        return replace(outcome, proven=proven)
 
     def _trial(self, work: Work, copied: Snapshot, outcome: Outcome, progress: ReviewProgress) -> Trial:
         """Return a reviewer and its work, to be tried on other contents; `progress` is told of every run."""

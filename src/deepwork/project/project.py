@@ -319,24 +319,19 @@ class Project:
 
         `workspace` is where the work lies that is judged, if it is not in the project.
         """
-        from deepwork.gate.gate import QualityGate
+        from deepwork.gate.gate import Bounds, Proofs, QualityGate
         from deepwork.project.routing import routing
 
         section = self.config.quality_gate
-        chosen = routing(runner or section.runner or SELF_REVIEW, section, self.review_runners, self.plugins)
-        default = chosen.default
+        prover = self._prover() if proves and workspace is None else None
         return QualityGate(
-            cli=None if default.name == SELF_REVIEW else default.runner,
-            max_inline_files=default.max_inline_files,
-            routing=chosen,
-            workspace=workspace or self.workspace,
-            timeout=timeout or section.timeout,
-            max_attempts=max_attempts or section.max_attempts,
-            concurrency=section.concurrency,
+            routing(runner or section.runner or SELF_REVIEW, section, self.review_runners, self.plugins),
+            workspace or self.workspace,
+            bounds=Bounds(
+                timeout or section.timeout, max_attempts or section.max_attempts, concurrency=section.concurrency
+            ),
+            proofs=Proofs(prover, section.prove == "hold") if prover else None,
             untrusted=lambda: self.trust.refusals,
-            prover=self._prover() if proves and workspace is None else None,
-            holds=section.prove == "hold",
-            keeper=self.keeper() if workspace is None else None,
         )
 
     def keeper(self) -> Keeper:
@@ -374,16 +369,18 @@ class Project:
     def engine(self, gate: QualityGate | None = None, *, store: str | None = None) -> Engine:
         """Make the engine on the jobs and the store of this project."""
         from deepwork.engine.engine import Engine
+        from deepwork.engine.people import PersonReviews
         from deepwork.paths.served_pages import ServedPages
 
         self._gate = gate
+        sessions, pages = self.sessions(store), ServedPages(user_state_dir(os.environ), self.workspace.root)
         return Engine(
             catalogue=self.catalogue,
-            sessions=self.sessions(store),
+            sessions=sessions,
             gate=gate,
             is_strict=self.config.quality_gate.strict,
             agent=os.environ.get(NAME_VARIABLE) or None,
-            served_pages=ServedPages(user_state_dir(os.environ), self.workspace.root),
+            people=PersonReviews(sessions, self.keeper(), pages),
         )
 
     def sessions(self, store: str | None = None) -> StateManager:

@@ -23,8 +23,6 @@ from deepwork.ports.records import ReviewRunnerSpec, StateStoreSpec
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.memory_store import MemoryStore
 
-TIMEOUT = 120
-MAX_ATTEMPTS = 3
 # Who plays the agent plays the person too.
 PLAYER = Answerer(user="rehearsal", terminal="rehearsal", process=())
 
@@ -56,15 +54,7 @@ class Rehearsal:
         self.workspace = Workspace(folder)
         store = StateStoreSpec(name="memory", open=lambda _: MemoryStore(), persists=False)
         self._sessions = StateManager(store, self.workspace)
-        judge = Reviewer.of(reviewer)
-        self._gate = QualityGate(
-            judge.runner,
-            max_inline_files=judge.max_inline_files,
-            routing=Routing(judge),
-            workspace=self.workspace,
-            timeout=TIMEOUT,
-            max_attempts=MAX_ATTEMPTS,
-        )
+        self._gate = QualityGate(Routing(Reviewer.of(reviewer)), self.workspace)
         self._engine = Engine(catalogue=Catalogue([_OneJob(job)]), sessions=self._sessions, gate=self._gate)
         self._session_id = ""
 
