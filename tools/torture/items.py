@@ -54,12 +54,12 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
     from sqlalchemy import text
 
     from deepwork_sql import LeaseLost, Transaction, leases
-    from deepwork_sql.prepared import Prepared
+    from deepwork_sql.statement import Statement
 
-    open_item = Prepared({"sqlite": text(OPEN_ITEM), "postgresql": text(f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED")})
-    claimed = Prepared(text("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'"))
-    completed = Prepared(text("INSERT INTO completions VALUES (:item, :fence, :worker)"))
-    finished = Prepared(text("UPDATE items SET state = 'done' WHERE item = :item"))
+    open_item = Statement({"sqlite": OPEN_ITEM, "postgresql": f"{OPEN_ITEM} FOR UPDATE SKIP LOCKED"})
+    claimed = Statement("UPDATE items SET state = 'claimed' WHERE item = :item AND state <> 'done'")
+    completed = Statement("INSERT INTO completions VALUES (:item, :fence, :worker)")
+    finished = Statement("UPDATE items SET state = 'done' WHERE item = :item")
     unfinished = text("SELECT 1 FROM items WHERE state <> 'done' LIMIT 1")
     stale = Counter[str]()
 
@@ -68,7 +68,7 @@ async def work(database: deepwork_sql.Database, name: str, agents: int, late: fl
         row = tx.row(open_item) or next(iter(leases.expired(tx, "item", 1)), None)
         if row is None:
             return None
-        item = row[0] if isinstance(row, tuple) else row.item
+        item = row.item
         lease = leases.take(tx, item, holder=worker, milliseconds=LEASE)
         if isinstance(lease, leases.Held):
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import anyio
 import pytest
 from sqlalchemy import text
 
@@ -52,3 +53,20 @@ async def test_json_is_stored_as_json_with_its_keys_in_order(database):
     assert stored == '{"z":1,"a":{"y":"ü","b":[1.0,2]},"empty":{}}'
     (event,) = await database.feed(None)
     assert list(event.data) == ["z", "a", "empty"]
+
+
+async def test_a_lock_can_be_taken_with_the_begin_of_a_transaction(database):
+    order = []
+
+    def change(name):
+        def run(tx):
+            order.append(f"{name} in")
+            assert tx.now > 0
+            order.append(f"{name} out")
+
+        return run
+
+    async with anyio.create_task_group() as tasks:
+        for name in "abc":
+            tasks.start_soon(lambda n=name: database.write(change(n), lock='it\'s "quoted" 100%'))
+    assert [line.split()[1] for line in order] == ["in", "out"] * 3

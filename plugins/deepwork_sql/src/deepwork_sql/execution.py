@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Programmi
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from deepwork.errors import DeepWorkError
+from deepwork_sql.driver import execute
 from deepwork_sql.engines import READ_ONLY, cleaned
 from deepwork_sql.errors import DatabaseError
-from deepwork_sql.prepared import execute
 from deepwork_sql.retry import Retry, is_passing
 from deepwork_sql.transaction import Transaction, locking
 

@@ -47,7 +47,7 @@ class Statement:
 
     def run_each(self, connection: Connection, arguments: Iterable[Mapping[str, Any]]) -> None:
         """Run it once for each set of arguments."""
-        from deepwork_sql.prepared import execute_many
+        from deepwork_sql.driver import execute_many
 
         execute_many(connection, self._text(connection.dialect.name), [self._written(values) for values in arguments])
 
@@ -64,7 +64,7 @@ class Statement:
         return reader.read(rows)
 
     def _execute(self, connection: Connection, arguments: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-        from deepwork_sql.prepared import fetch
+        from deepwork_sql.driver import fetch
 
         return fetch(connection, self._text(connection.dialect.name), self._written(arguments))
 

@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError
 
 from deepwork.errors import DeepWorkError
 from deepwork.programs.work_queue import Batches, WorkQueue
+from deepwork_sql.driver import execute
 from deepwork_sql.execution import Committed, Executor
-from deepwork_sql.prepared import execute
 from deepwork_sql.transaction import Transaction
 
 ItemT = TypeVar("ItemT")

@@ -14,7 +14,6 @@ from deepwork_sql.text import check_json, check_text
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Executable
 
-    from deepwork_sql.prepared import Prepared
     from deepwork_sql.statement import Statement
 
 
@@ -50,19 +49,19 @@ class Transaction:
         """Run a statement."""
         return self.connection.execute(statement, parameters)
 
-    def run(self, statement: Prepared | Statement, **arguments: Any) -> int:
-        """Run a statement that was compiled before, and return how many rows it has changed."""
+    def run(self, statement: Statement, **arguments: Any) -> int:
+        """Run a statement of a module, and return how many rows it has changed."""
         return statement.run(self.connection, arguments)
 
-    def run_each(self, statement: Prepared | Statement, arguments: Iterable[Mapping[str, Any]]) -> None:
+    def run_each(self, statement: Statement, arguments: Iterable[Mapping[str, Any]]) -> None:
         """Run such a statement once for each set of arguments."""
         statement.run_each(self.connection, arguments)
 
-    def rows(self, statement: Prepared | Statement, **arguments: Any) -> list[Any]:
+    def rows(self, statement: Statement, **arguments: Any) -> list[Any]:
         """Run such a statement, and return its rows, whose values are attributes."""
         return statement.rows(self.connection, arguments)
 
-    def row(self, statement: Prepared | Statement, **arguments: Any) -> Any:
+    def row(self, statement: Statement, **arguments: Any) -> Any:
         """Run such a statement that has one row at most, and return it; None if it has none."""
         rows = statement.rows(self.connection, arguments)
         return rows[0] if rows else None
@@ -105,7 +104,7 @@ class Transaction:
 
         On SQLite a transaction that writes is the only one anyway.
         """
-        from deepwork_sql.prepared import execute
+        from deepwork_sql.driver import execute
 
         if self.dialect == "postgresql":
             execute(self.connection, locking(name), None)
