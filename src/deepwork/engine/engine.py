@@ -252,7 +252,7 @@ class Engine:
         owner = f"step {step.id!r} of {session.workflow}, session {session.session_id!r}"
         override = permitted_override(session, step.id) or report.stated_override
         reviewers = self.gate.reviewers(session.job_name, step) if self.gate and not override else {}
-        is_copied = any(reviewer.gives_verdicts for several in reviewers.values() for reviewer in several)
+        is_copied = any(reviewer.spec.gives_verdicts for several in reviewers.values() for reviewer in several)
         checked = check_outputs(
             report.outputs, step.outputs, self._workspace, owner=owner, copied=copied if is_copied else None
         )

@@ -181,8 +181,8 @@ class QualityGate:
         proofs: Proofs | None = None,
         untrusted: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self.cli = routing.default.runner if routing.default.gives_verdicts else None
-        self.max_inline_files = routing.default.max_inline_files
+        self.cli = routing.default.runner if routing.default.spec.gives_verdicts else None
+        self.max_inline_files = routing.default.spec.max_inline_files
         self.timeout, self.max_attempts, self.max_failures, concurrency = bounds or Bounds()
         self._routing = routing
         self._workspace = workspace
@@ -207,7 +207,7 @@ class QualityGate:
     async def unavailable(self) -> RunnerUnavailable | None:
         """Return why not every review can have a verdict now: a reviewer gives none, or cannot work."""
         for reviewer in self._routing.reviewers:
-            if not reviewer.gives_verdicts:
+            if not reviewer.spec.gives_verdicts:
                 return RunnerUnavailable(
                     f"reviews go to {reviewer.name!r}, which hands them back to the agent and gives no verdicts",
                     hint="Choose an external reviewer: --external-runner, or quality_gate.runner and "
@@ -222,7 +222,7 @@ class QualityGate:
         errors = {
             reviewer.name: await reviewer.runner.unavailable(self._workspace.root)
             for reviewer in self._routing.reviewers
-            if reviewer.gives_verdicts
+            if reviewer.spec.gives_verdicts
         }
         return {name: error for name, error in errors.items() if error}
 
@@ -292,7 +292,7 @@ class QualityGate:
                 if not all(outcome.reused for outcome in one):
                     tasks.start_soon(run, one)
         outcomes = [outcome for one in series for outcome in one]
-        if self._proofs and any(outcome.evaluation.reviewer.repeatable for outcome in outcomes):
+        if self._proofs and any(outcome.evaluation.reviewer.spec.repeatable for outcome in outcomes):
             outcomes = await self._proved(self._proofs, work, copied, outcomes, progress)
         changed = await self._changed(work, copied, outcomes) if progress.total else ()
         return Judgement(
@@ -339,7 +339,7 @@ class QualityGate:
         self, proofs: Proofs, work: Work, copied: Snapshot, outcomes: Sequence[Outcome], progress: ReviewProgress
     ) -> list[Outcome]:
         """Have repeatable gates refuse the work, broken, before their passes count; tell what they have refused."""
-        repeatable = [outcome for outcome in outcomes if outcome.evaluation.reviewer.repeatable]
+        repeatable = [outcome for outcome in outcomes if outcome.evaluation.reviewer.spec.repeatable]
         if not all(isinstance(outcome.verdict, Passed) for outcome in outcomes):
             refused = [one for one in repeatable if isinstance(one.verdict, NeedsWork) and not one.reused]
             await proofs.prover.refused([self._trial(work, copied, outcome, progress) for outcome in refused])
@@ -347,7 +347,7 @@ class QualityGate:
         trials = [self._trial(work, copied, outcome, progress) for outcome in repeatable]
         proven = iter(await proofs.prover.prove(trials))
         return [
-            outcome.proved(next(proven), holds=proofs.holds) if outcome.evaluation.reviewer.repeatable else outcome
+            outcome.proved(next(proven), holds=proofs.holds) if outcome.evaluation.reviewer.spec.repeatable else outcome
             for outcome in outcomes
         ]
 
@@ -376,11 +376,11 @@ class QualityGate:
             reviewer=reviewer.name,
             run_each=task.run_each,
             passed=isinstance(outcome.verdict, Passed),
-            repeatable=reviewer.repeatable,
+            repeatable=reviewer.spec.repeatable,
             copies=copied.root,
             files={path: copy_name(path) for path in task.files},
-            project=root if reviewer.judges_project else None,
-            must_fail=reviewer.must_fail,
+            project=root if reviewer.spec.judges_project else None,
+            must_fail=reviewer.spec.must_fail,
             seconds=outcome.seconds,
             seed=evaluation.subject,
             place=digest_of(work.session_id, work.step.id, reviewer.name, task.run_each),
@@ -436,16 +436,16 @@ class QualityGate:
     ) -> ReviewRequest:
         """Put a question into the words that a runner reads: without copies, about the files as they lie."""
         reviewer, tasks, files = question
-        nonce = secrets.token_hex(8) if reviewer.gives_verdicts else None
+        nonce = secrets.token_hex(8) if reviewer.spec.gives_verdicts else None
         inputs: Sequence[ListedFile] = work.inputs
         roots = self._workspace.output_roots
         if copied:
             roots = (copied.root,)
             files, inputs = listed_copies(files), listed_copies(inputs)
             tasks = tuple(replace(task, files=tuple(map(copy_name, task.files))) for task in tasks)
-        payload = Payload(roots, reviewer.max_inline_files, nonce)
+        payload = Payload(roots, reviewer.spec.max_inline_files, nonce)
         text = payload.text(files, inputs)
-        if payload.gaps and not reviewer.reads_files:
+        if payload.gaps and not reviewer.spec.reads_files:
             raise _unseen(reviewer.name, payload.gaps)
         return ReviewRequest(
             session_id=work.session_id,
@@ -466,7 +466,7 @@ class QualityGate:
 def _known(portion: Iterable[Evaluation], known_verdict: KnownVerdict) -> Iterator[tuple[Evaluation, Verdict | None]]:
     """Yield the evaluations of a portion with the verdicts that hold for them, up to the first that did not pass."""
     for evaluation in portion:
-        verdict = None if evaluation.reviewer.judges_project else known_verdict(evaluation)
+        verdict = None if evaluation.reviewer.spec.judges_project else known_verdict(evaluation)
         yield evaluation, verdict
         if isinstance(verdict, NeedsWork):
             return

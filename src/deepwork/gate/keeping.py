@@ -53,7 +53,7 @@ class Keeper:
 
     def wants(self, work: Work) -> bool:
         """True if what is reported for a step is kept."""
-        return self._always or any(reviewer.waits for several in work.reviewers.values() for reviewer in several)
+        return self._always or any(reviewer.spec.waits for several in work.reviewers.values() for reviewer in several)
 
     def is_due(self) -> bool:
         """True if old contents are to be removed now: once an hour in which any were kept, and after so many bytes."""

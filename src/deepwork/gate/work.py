@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import anyio
@@ -36,52 +37,24 @@ class MissingRunner(ReviewRunner):
         return self.error
 
 
-@dataclass(frozen=True, eq=False)
 class Reviewer:
-    """A runner, with what the gate has to know of it."""
+    """A runner, with what its plugin declares of it."""
 
-    name: str
-    runner: ReviewRunner
-    max_inline_files: int
-    gives_verdicts: bool = True
-    reads_files: bool = True
-    judges_project: bool = False
-    repeatable: bool = False
-    must_fail: tuple[str, ...] = ()
-    waits: bool = False
-    slots: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(math.inf))
-
-    @classmethod
-    def of(cls, spec: ReviewRunnerSpec) -> Reviewer:
-        """Make the runner that a plugin declares."""
-        slots = anyio.CapacityLimiter(spec.concurrency or math.inf)
-        return cls(
-            spec.name,
-            spec.create(),
-            spec.max_inline_files,
-            spec.gives_verdicts,
-            spec.reads_files,
-            spec.judges_project,
-            spec.repeatable,
-            spec.must_fail,
-            spec.waits,
-            slots,
-        )
+    def __init__(self, spec: ReviewRunnerSpec) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.runner = spec.create()
+        self.slots = anyio.CapacityLimiter(spec.concurrency or math.inf)
 
 
 def missing_reviewer(name: str, left_out: str) -> Reviewer:
-    """Make the stand-in for a runner that no plugin offers.
-
-    Args:
-        name: The name of the runner.
-        left_out: What was not loaded, for the end of the error's message.
-    """
+    """Make the stand-in for a runner that no plugin offers; the error ends with what was left out."""
     error = RunnerUnavailable(
         f"there is no reviewer {name!r}{left_out}",
         hint="Ask the user to load it again, to choose another one (--external-runner or quality_gate.runner), or to "
         "switch the quality gate off.",
     )
-    return Reviewer(name, MissingRunner(error), max_inline_files=0)
+    return Reviewer(ReviewRunnerSpec(name=name, create=lambda: MissingRunner(error), max_inline_files=0))
 
 
 # Those who judge a review one after the other.
@@ -170,7 +143,8 @@ class Work:
     @cached_property
     def gives_verdicts(self) -> bool:
         """True if any review goes to a reviewer that gives a verdict; the others are handed back."""
-        return any(reviewer.gives_verdicts for review in self.reviews for reviewer in self.reviewers[review.run_each])
+        judges = chain.from_iterable(self.reviewers[review.run_each] for review in self.reviews)
+        return any(reviewer.spec.gives_verdicts for reviewer in judges)
 
     def key(self, fingerprints: Fingerprints) -> tuple[str, str, str]:
         """Return session, step, and a digest of the submission: equal work has one review at a time."""
@@ -216,7 +190,7 @@ def evaluations(work: Work, fingerprints: Fingerprints) -> Iterator[tuple[Evalua
     """
     for portion in portions(work):
         task = _task(portion.review, [path for path, _ in portion.files])
-        reviewers = [reviewer for reviewer in work.reviewers[portion.review.run_each] if reviewer.gives_verdicts]
+        reviewers = [reviewer for reviewer in work.reviewers[portion.review.run_each] if reviewer.spec.gives_verdicts]
         if reviewers:
             yield tuple(
                 Evaluation(
@@ -253,7 +227,7 @@ def handed_back_tasks(work: Work) -> dict[Reviewer, list[ReviewTask]]:
     tasks: dict[Reviewer, list[ReviewTask]] = {}
     for review in work.reviews:
         for reviewer in work.reviewers[review.run_each]:
-            if not reviewer.gives_verdicts:
+            if not reviewer.spec.gives_verdicts:
                 tasks.setdefault(reviewer, []).append(_whole_task(work, review))
     return tasks
 

@@ -54,7 +54,7 @@ class Rehearsal:
         self.workspace = Workspace(folder)
         store = StateStoreSpec(name="memory", open=lambda _: MemoryStore(), persists=False)
         self._sessions = StateManager(store, self.workspace)
-        self._gate = QualityGate(Routing(Reviewer.of(reviewer)), self.workspace)
+        self._gate = QualityGate(Routing(Reviewer(reviewer)), self.workspace)
         self._engine = Engine(catalogue=Catalogue([_OneJob(job)]), sessions=self._sessions, gate=self._gate)
         self._session_id = ""
 

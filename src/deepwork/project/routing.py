@@ -28,7 +28,7 @@ def routing(name: str, section: GateSection, runners: Answers[ReviewRunnerSpec],
     def reviewer(name: str, option: str) -> Reviewer:
         if name not in reviewers:
             provided = choose("review runner", name, specs, option=option, left_out=plugins.left_out)
-            reviewers[name] = Reviewer.of(guarded_runner(provided.item, provided.by))
+            reviewers[name] = Reviewer(guarded_runner(provided.item, provided.by))
         return reviewers[name]
 
     if name == SELF_REVIEW and name not in specs:
