@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from deepwork.engine.interventions import Interventions
@@ -13,47 +13,17 @@ if TYPE_CHECKING:
     from deepwork.errors import RunnerUnavailable
     from deepwork.gate.gate import QualityGate
     from deepwork.jobs.catalogue import Catalogue
-    from deepwork.loading.manager import Answers
     from deepwork.models.config import Section
     from deepwork.models.sessions import Session
     from deepwork.paths.workspace import Workspace
     from deepwork.ports.inbox import Inbox
-    from deepwork.ports.records import AgentMail, ReviewRunnerSpec
-    from deepwork.project.config import Config
+    from deepwork.ports.records import AgentMail
     from deepwork.project.heads import FileHeads, StoreHeads
+    from deepwork.project.project import Project as WholeProject
     from deepwork.project.step_gate import StepGate
     from deepwork.sessions.manager import StateManager
 
 SectionT = TypeVar("SectionT", bound="Section")
-
-
-class OpenedProject(Protocol):
-    """What is needed of the project that servers and commands open."""
-
-    config: Config
-    ignored: tuple[str, ...]
-    workspace: Workspace
-
-    @property
-    def inbox(self) -> Inbox: ...
-    @property
-    def agent_mail(self) -> Answers[AgentMail]: ...
-    @property
-    def review_runners(self) -> Answers[ReviewRunnerSpec]: ...
-    @property
-    def catalogue(self) -> Catalogue: ...
-    def gate(
-        self, runner: str | None = None, *, workspace: Workspace | None = None, proves: bool = True
-    ) -> QualityGate: ...
-    def sessions(self) -> StateManager: ...
-    def interventions(self) -> Interventions: ...
-    def pieces(self) -> Pieces: ...
-    def upgraded(self, session: Session) -> Session: ...
-    def notices(self) -> list[str]: ...
-    def untrusted(self) -> list[str]: ...
-    async def broken_reviewers(self) -> Mapping[str, RunnerUnavailable]: ...
-    def weak_gates(self) -> Mapping[str, str]: ...
-    async def close(self) -> None: ...
 
 
 class Project:
@@ -66,10 +36,10 @@ class Project:
         open_project: Opens the project, with its plugins.
     """
 
-    def __init__(self, root: str | Path, open_project: Callable[[], OpenedProject]) -> None:
+    def __init__(self, root: str | Path, open_project: Callable[[], WholeProject]) -> None:
         self._given_root = root
         self._open_project = open_project
-        self._opened: OpenedProject | None = None
+        self._opened: WholeProject | None = None
 
     @property
     def root(self) -> Path:
@@ -205,7 +175,7 @@ class Project:
         if self._opened:
             await self._opened.close()
 
-    def _open(self) -> OpenedProject:
+    def _open(self) -> WholeProject:
         if self._opened is None:
             self._opened = self._open_project()
         return self._opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from deepwork.engine.outputs import check_outputs
 from deepwork.errors import OutputError, StateError, UnknownJob
@@ -14,21 +14,9 @@ from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import Session
 
 if TYPE_CHECKING:
-    from deepwork.gate.gate import Judgement, QualityGate
-    from deepwork.jobs.catalogue import Catalogue
-    from deepwork.paths.workspace import Workspace
+    from deepwork.gate.gate import Judgement
     from deepwork.ports.proofs import Trial
-
-
-class Project(Protocol):
-    """What is needed of a project: its jobs, its places and its gate."""
-
-    workspace: Workspace
-
-    @property
-    def catalogue(self) -> Catalogue: ...
-    def gate(self, runner: str | None = None, *, proves: bool = True) -> QualityGate: ...
-    def notices(self) -> list[str]: ...
+    from deepwork.project.project import Project
 
 
 class StepGate:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deepwork.project.access import Project
 
 if TYPE_CHECKING:
-    from deepwork.project.project import Project as OpenedProject
+    from deepwork.project.project import Project as WholeProject
 
 
 def project_at(root: str | Path) -> Project:
@@ -18,9 +18,9 @@ def project_at(root: str | Path) -> Project:
         root: The project's folder.
     """
 
-    def opened() -> OpenedProject:
-        from deepwork.project.project import Project as OpenedProject
+    def opened() -> WholeProject:
+        from deepwork.project.project import Project as WholeProject
 
-        return OpenedProject(root)
+        return WholeProject(root)
 
     return Project(root, opened)
