@@ -279,7 +279,7 @@ async def test_the_wake_up_channel_is_notified_beside_the_transaction(database, 
 
 
 async def backwards(database, before=None, **filters):
-    return [event.event for event in await database.history(before, **filters)]
+    return [event.event for event in await database.history(before, deepwork_sql.EventFilter(**filters))]
 
 
 async def test_the_history_is_read_backwards_in_pages_and_narrowed(database):
@@ -305,7 +305,7 @@ async def test_a_viewer_sees_sessions_of_their_own_and_of_their_project(project_
             await store.save(with_history(session), expected=None)
     await database.write(emit("everybodys"))
     viewer = deepwork_sql.Viewer(database.machine, str(root), "ann")
-    seen = await database.history(viewer=viewer)
+    seen = await database.history(None, deepwork_sql.EventFilter(viewer=viewer))
     assert [(event.source, event.workflow_id) for event in seen] == [("acme", "wf_1"), ("core", f"{0:032x}")]
 
 

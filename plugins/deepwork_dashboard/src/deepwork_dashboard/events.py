@@ -126,21 +126,15 @@ class Events:
         """Return events of the feed, and where to go on if there may be more."""
         if not self._dashboard.has_database:
             return [], None
-        from deepwork_sql import Viewer
+        from deepwork_sql import EventFilter, Viewer
 
         database = await self._dashboard.database()
         viewer = Viewer(database.machine, str(self._dashboard.context.project_root), principal)
+        wanted = EventFilter(filter_.source, filter_.event, filter_.about_id, viewer)
         items: list[Mapped] = []
         before, looked_at = place.feed, 0
         while len(items) <= limit and looked_at < MAX_LOOKED_AT:
-            events = await database.history(
-                before,
-                limit=_BATCH,
-                source=filter_.source,
-                event=filter_.event,
-                workflow_id=filter_.about_id,
-                viewer=viewer,
-            )
+            events = await database.history(before, wanted, limit=_BATCH)
             names = await self._plans.agent_names({agent_id for event in events if (agent_id := _agent_of(event))})
             for event in events:
                 if event.source != CORE or self._dashboard.has_sessions_in_database:

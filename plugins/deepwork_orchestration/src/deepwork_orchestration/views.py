@@ -17,7 +17,7 @@ from deepwork_orchestration.models import Agent, Checkpoint, Mapped, Message, Ro
 from deepwork_orchestration.pauses import reason_of
 from deepwork_orchestration.sql import Filters, columns, one_of, placeholders, selection, sql
 from deepwork_orchestration.states import CLOSED, DONE, HUMAN
-from deepwork_sql import Transaction
+from deepwork_sql import EventFilter, Transaction
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -215,18 +215,11 @@ def ended_by(transaction: Transaction, workflow_id: str, task_ids: Collection[st
     """
     from deepwork_sql import feed  # SQLAlchemy, which it imports, would otherwise be imported by every command
 
+    wanted = EventFilter("orchestration", "task:updated", workflow_id)
     missing, agent_ids = set(task_ids), dict[str, str]()
     before: str | None = None
     for _ in range(MAX_LOOKED_AT // BATCH if missing else 0):
-        events = feed.read_back(
-            transaction,
-            before,
-            BATCH,
-            source="orchestration",
-            event="task:updated",
-            workflow_id=workflow_id,
-            viewer=None,
-        )
+        events = feed.read_back(transaction, before, BATCH, wanted)
         endings = [event.data for event in events if "agent_id" in event.data and event.data["id"] in missing]
         for ending in endings:
             agent_ids.setdefault(ending["id"], ending["agent_id"])

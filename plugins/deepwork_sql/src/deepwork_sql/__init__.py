@@ -9,7 +9,7 @@ from __future__ import annotations
 from deepwork.api import PluginContext
 from deepwork_sql.access import Database
 from deepwork_sql.errors import DatabaseError, LeaseLost, RequestConflict, UnstorableText
-from deepwork_sql.events import Event, Viewer
+from deepwork_sql.events import Event, EventFilter, Viewer
 from deepwork_sql.ids import new_id
 from deepwork_sql.requests import Answer
 from deepwork_sql.text import check_json, check_text
@@ -20,6 +20,7 @@ __all__ = [
     "Database",
     "DatabaseError",
     "Event",
+    "EventFilter",
     "LeaseLost",
     "RequestConflict",
     "Transaction",

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
 from deepwork.programs.work_queue import WorkQueue
-from deepwork_sql.events import Event, Viewer
+from deepwork_sql.events import EVERY_EVENT, Event, EventFilter
 from deepwork_sql.hub import Hub
 from deepwork_sql.transaction import Transaction
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
     from deepwork_sql.execution import Committed, Executor
     from deepwork_sql.together import Outcome, Writers
     from deepwork_sql.wake_ups import WakeUps
@@ -37,30 +34,19 @@ class Database:
         machine: The name of this machine.
     """
 
-    def __init__(
-        self,
-        executor: Executor,
-        writers: Writers,
-        wake_ups: WakeUps,
-        tasks: TaskGroup,
-        *,
-        dialect: Literal["sqlite", "postgresql"],
-        url: str,
-        machine: str,
-        threads: int,
-    ) -> None:
-        self.dialect: Literal["sqlite", "postgresql"] = dialect
+    def __init__(self, executor: Executor, writers: Writers, wake_ups: WakeUps, *, url: str, machine: str) -> None:
+        self.dialect: Literal["sqlite", "postgresql"] = executor.dialect
         self.url = url
         self.machine = machine
         self._executor = executor
         self._writers = writers
         self._wake_ups = wake_ups
-        self._hub = Hub(self, wake_ups, tasks)
-        if dialect == "sqlite":
+        self._hub = Hub(self, wake_ups)
+        if self.dialect == "sqlite":
             # It computes in the thread of its caller, so that few threads at a time get on best.
-            self._run_read: Run = WorkQueue("deepwork-reads", threads=threads).run
+            self._run_read: Run = WorkQueue("deepwork-reads", threads=executor.threads).run
         else:  # a thread that waits for a server leaves the processor to others
-            self._run_read = partial(to_thread.run_sync, limiter=CapacityLimiter(threads))
+            self._run_read = partial(to_thread.run_sync, limiter=CapacityLimiter(executor.threads))
 
     async def write(self, change: Callable[[Transaction], T], *, lock: str | None = None) -> T:
         """Run a change in a transaction, in a worker thread; it is durable when this returns.
@@ -143,17 +129,11 @@ class Database:
         """
         from deepwork_sql import feed
 
-        return await self.read(lambda transaction: feed.read(transaction, after, limit, source, workflow_id))
+        wanted = EventFilter(source=source, workflow_id=workflow_id)
+        return await self.read(lambda transaction: feed.read(transaction, after, limit, wanted))
 
     async def history(
-        self,
-        before: str | None = None,
-        *,
-        limit: int = 100,
-        source: str | None = None,
-        event: str | None = None,
-        workflow_id: str | None = None,
-        viewer: Viewer | None = None,
+        self, before: str | None = None, wanted: EventFilter = EVERY_EVENT, *, limit: int = 100
     ) -> list[Event]:
         """Read the events before a cursor, the newest first; without a cursor from the very last.
 
@@ -161,22 +141,15 @@ class Database:
 
         Args:
             before: The `id` of an event.
+            wanted: Which events.
             limit: At most this many.
-            source: Only those of this plugin.
-            event: Only those whose name begins so.
-            workflow_id: Only those of this workflow.
-            viewer: Without the parts of sessions that they may not see.
 
         Raises:
             ArgumentError: The cursor is not the id of an event.
         """
         from deepwork_sql import feed
 
-        return await self.read(
-            lambda transaction: feed.read_back(
-                transaction, before, limit, source=source, event=event, workflow_id=workflow_id, viewer=viewer
-            )
-        )
+        return await self.read(lambda transaction: feed.read_back(transaction, before, limit, wanted))
 
     async def end_of_feed(self) -> str:
         """Return the cursor of now: after it come the events that no reader can have seen yet."""
@@ -184,14 +157,11 @@ class Database:
 
         return await self.read(feed.end)
 
-    async def follow(
+    def follow(
         self, after: str | None, *, source: str | None = None, workflow_id: str | None = None
     ) -> AsyncGenerator[Event, None]:
         """Yield the events after a cursor for ever, each soon after its transaction is committed.
 
         All who follow share one reader of the feed. Whoever takes events slowly misses none.
         """
-        followed = self._hub.follow(after, source=source, workflow_id=workflow_id)
-        async with aclosing(followed) as events:
-            async for event in events:
-                yield event
+        return self._hub.follow(after, EventFilter(source=source, workflow_id=workflow_id))

@@ -82,6 +82,26 @@ class Event:
         return things.things_of(self.source, self.event, self.workflow_id, self.data)
 
 
+@dataclass(frozen=True)
+class EventFilter:
+    """Which events are asked for; what is None leaves out none.
+
+    Attributes:
+        source: Only those of this plugin.
+        event: Only those whose name begins so.
+        workflow_id: Only those of this workflow.
+        viewer: Without the parts of sessions that they may not see.
+    """
+
+    source: str | None = None
+    event: str | None = None
+    workflow_id: str | None = None
+    viewer: Viewer | None = None
+
+
+EVERY_EVENT = EventFilter()
+
+
 def as_mapping(event: Event) -> dict[str, Any]:
     """Return an event as JSON has it."""
     return {

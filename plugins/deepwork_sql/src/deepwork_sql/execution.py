@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, ProgrammingError
@@ -11,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from deepwork.errors import DeepWorkError
 from deepwork_sql.driver import execute
-from deepwork_sql.engines import READ_ONLY, cleaned
+from deepwork_sql.engines import POOL, READ_ONLY, cleaned
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.retry import Retry, is_passing
 from deepwork_sql.transaction import Transaction, locking
@@ -34,13 +34,19 @@ class Committed(NamedTuple):
 
 
 class Executor:
-    """Runs functions in transactions of one engine."""
+    """Runs functions in transactions of one engine.
+
+    Attributes:
+        dialect: The engine, `sqlite` or `postgresql`.
+        threads: So many may use it at a time; a connection is left for who listens.
+    """
 
     def __init__(self, engine: Engine, retry: Retry) -> None:
         self._engine = engine
         self._reading = engine.execution_options(**{READ_ONLY: True})
         self._retry = retry
-        self.dialect = engine.dialect.name
+        self.dialect: Literal["sqlite", "postgresql"] = "sqlite" if engine.dialect.name == "sqlite" else "postgresql"
+        self.threads = POOL
 
     def write(self, change: Callable[[Transaction], Any], lock: str | None = None) -> Committed:
         """Run a change until it is committed."""

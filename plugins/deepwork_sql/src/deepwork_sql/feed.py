@@ -23,53 +23,50 @@ from sqlalchemy import (
     update,
 )
 
-from deepwork_sql.events import CORE, LAST, Cursor, Event, Viewer
+from deepwork_sql.events import CORE, LAST, Cursor, Event, EventFilter, Viewer
 from deepwork_sql.tables import events, feeds, sessions
 from deepwork_sql.transaction import Transaction
 
+_order = tuple_(events.c.xid, events.c.seq)
 _OFFSET = select(feeds.c.offset).scalar_subquery()
 _OLDEST_RUNNING = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
 _NEXT = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
 
 
-def read(
-    transaction: Transaction, after: str | None, limit: int, source: str | None, workflow_id: str | None
-) -> list[Event]:
+def read(transaction: Transaction, after: str | None, limit: int, wanted: EventFilter) -> list[Event]:
     """Read the events that come after a cursor."""
-    query: Select[Any] = select(events).order_by(events.c.xid, events.c.seq).limit(limit)
+    query = _wanted(wanted).order_by(events.c.xid, events.c.seq)
     if after is not None:
-        query = query.where(tuple_(events.c.xid, events.c.seq) > tuple_(*map(literal, Cursor.parse(after))))
+        query = query.where(_order > _place(after))
     if transaction.dialect == "postgresql":
         query = query.where(events.c.xid < _OLDEST_RUNNING)
-    if source is not None:
-        query = query.where(events.c.source == source)
-    if workflow_id is not None:
-        query = query.where(events.c.workflow_id == workflow_id)
-    return [_event(row._mapping) for row in transaction.execute(query)]  # noqa: SLF001 - SQLAlchemy's own public name
+    return _events(transaction, query.limit(limit))
 
 
-def read_back(
-    transaction: Transaction,
-    before: str | None,
-    limit: int,
-    *,
-    source: str | None,
-    event: str | None,
-    workflow_id: str | None,
-    viewer: Viewer | None,
-) -> list[Event]:
+def read_back(transaction: Transaction, before: str | None, limit: int, wanted: EventFilter) -> list[Event]:
     """Read the events that come before a cursor, the newest first."""
-    query: Select[Any] = select(events).order_by(events.c.xid.desc(), events.c.seq.desc()).limit(limit)
+    query = _wanted(wanted).order_by(events.c.xid.desc(), events.c.seq.desc())
     if before is not None:
-        query = query.where(tuple_(events.c.xid, events.c.seq) < tuple_(*map(literal, Cursor.parse(before))))
-    if source is not None:
-        query = query.where(events.c.source == source)
-    if event is not None:
-        query = query.where(events.c.event.startswith(event, autoescape=True))
-    if workflow_id is not None:
-        query = query.where(events.c.workflow_id == workflow_id)
-    if viewer is not None:
-        query = query.where(_may_be_seen(viewer))
+        query = query.where(_order < _place(before))
+    return _events(transaction, query.limit(limit))
+
+
+def _wanted(wanted: EventFilter) -> Select[Any]:
+    query: Select[Any] = select(events)
+    if wanted.source is not None:
+        query = query.where(events.c.source == wanted.source)
+    if wanted.event is not None:
+        query = query.where(events.c.event.startswith(wanted.event, autoescape=True))
+    if wanted.workflow_id is not None:
+        query = query.where(events.c.workflow_id == wanted.workflow_id)
+    return query if wanted.viewer is None else query.where(_may_be_seen(wanted.viewer))
+
+
+def _place(cursor: str) -> ColumnElement[Any]:
+    return tuple_(*map(literal, Cursor.parse(cursor)))
+
+
+def _events(transaction: Transaction, query: Select[Any]) -> list[Event]:
     return [_event(row._mapping) for row in transaction.execute(query)]  # noqa: SLF001 - SQLAlchemy's own public name
 
 
@@ -111,12 +108,5 @@ def _gap(transaction: Transaction) -> int:
 
 
 def _event(row: Mapping[Any, Any]) -> Event:
-    return Event(
-        id=str(Cursor(row["xid"], row["seq"])),
-        source=row["source"],
-        event=row["event"],
-        workflow_id=row["workflow_id"],
-        at=row["at"],
-        principal=row["principal"],
-        data=row["data"],
-    )
+    names = ("source", "event", "workflow_id", "at", "principal", "data")
+    return Event(id=str(Cursor(row["xid"], row["seq"])), **{name: row[name] for name in names})

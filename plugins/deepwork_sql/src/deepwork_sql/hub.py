@@ -7,10 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio.abc import TaskGroup
 
 from deepwork_sql.errors import DatabaseError
-from deepwork_sql.events import Cursor, Event
+from deepwork_sql.events import Cursor, Event, EventFilter
 
 if TYPE_CHECKING:
     from deepwork_sql.access import Database
@@ -31,17 +30,17 @@ class Follower:
         has_missed: Whether there are events that it has to read from the feed, as at its begin.
     """
 
-    def __init__(self, source: str | None, workflow_id: str | None) -> None:
+    def __init__(self, wanted: EventFilter) -> None:
         self.has_missed = True
-        self._source = source
-        self._workflow_id = workflow_id
+        self._wanted = wanted
         self._events: deque[Event] = deque()
         self._changed = anyio.Event()
         self._failure: Exception | None = None
 
     def offer(self, event: Event) -> None:
         """Keep an event that the follower wants; if too many wait, only note that there are some."""
-        if self._source in (None, event.source) and self._workflow_id in (None, event.workflow_id):
+        wanted = self._wanted
+        if wanted.source in (None, event.source) and wanted.workflow_id in (None, event.workflow_id):
             if len(self._events) == MAX_WAITING:
                 self._events.clear()
                 self.has_missed = True
@@ -80,24 +79,21 @@ class _Reading:
 class Hub:
     """Reads the feed, and hands events to followers."""
 
-    def __init__(self, database: Database, wake_ups: WakeUps, tasks: TaskGroup) -> None:
+    def __init__(self, database: Database, wake_ups: WakeUps) -> None:
         self._database = database
         self._wake_ups = wake_ups
-        self._tasks = tasks
         self._reading: _Reading | None = None
         self._starting = anyio.Lock()
 
-    async def follow(
-        self, after: str | None, *, source: str | None, workflow_id: str | None
-    ) -> AsyncGenerator[Event, None]:
+    async def follow(self, after: str | None, wanted: EventFilter) -> AsyncGenerator[Event, None]:
         """Yield the events after a cursor for ever: first those of the feed, then new ones."""
-        follower = Follower(source, workflow_id)
+        follower = Follower(wanted)
         reading = await self._join(follower)
         try:
             while True:
                 if follower.has_missed:
                     follower.has_missed = False
-                    async for event in self._read(after, source, workflow_id):
+                    async for event in self._read(after, wanted):
                         yield event
                         after = event.id
                 events = await follower.take()
@@ -110,10 +106,10 @@ class Hub:
         finally:
             self._leave(reading, follower)
 
-    async def _read(self, after: str | None, source: str | None, workflow_id: str | None) -> AsyncIterator[Event]:
+    async def _read(self, after: str | None, wanted: EventFilter) -> AsyncIterator[Event]:
         """Yield what the feed has after a cursor."""
         while True:
-            events = await self._database.feed(after, limit=PAGE, source=source, workflow_id=workflow_id)
+            events = await self._database.feed(after, limit=PAGE, source=wanted.source, workflow_id=wanted.workflow_id)
             for event in events:
                 yield event
                 after = event.id
@@ -125,7 +121,7 @@ class Hub:
         async with self._starting:
             if self._reading is None:
                 after, self._reading = await self._database.end_of_feed(), _Reading()
-                self._tasks.start_soon(self._hand_out, self._reading, after)
+                self._wake_ups.tasks.start_soon(self._hand_out, self._reading, after)
             self._reading.followers.add(follower)
             return self._reading
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from deepwork_sql.access import Database
 from deepwork_sql.address import Address
 from deepwork_sql.contents import counts
-from deepwork_sql.engines import POOL, make_engine, shown_engine
+from deepwork_sql.engines import make_engine, shown_engine
 from deepwork_sql.errors import DatabaseError
 from deepwork_sql.execution import Executor
 from deepwork_sql.feed import align, is_restored
@@ -38,16 +38,9 @@ async def open_database(address: Address) -> AsyncIterator[Database]:
     try:
         async with anyio.create_task_group() as tasks:
             executor = Executor(engine, SQLITE if address.dialect == "sqlite" else POSTGRES)
-            database = Database(
-                executor,
-                Writers(executor, threads=POOL),
-                WakeUps(engine, tasks),
-                tasks,
-                dialect=address.dialect,
-                url=shown_engine(engine, address),
-                machine=address.machine,
-                threads=POOL,
-            )
+            url = shown_engine(engine, address)
+            wake_ups = WakeUps(engine, tasks)
+            database = Database(executor, Writers(executor), wake_ups, url=url, machine=address.machine)
             tasks.start_soon(_forget_old_requests, database)
             yield database
             tasks.cancel_scope.cancel()

@@ -119,11 +119,11 @@ class Writers:
     could wait for each other.
     """
 
-    def __init__(self, executor: Executor, *, threads: int) -> None:
+    def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._is_sqlite = executor.dialect == "sqlite"
         self._queue = WorkQueue("deepwork-writes", threads=1)
-        self._limiter = CapacityLimiter(threads)
+        self._limiter = CapacityLimiter(executor.threads)
         self._changes: dict[str | None, Together[Change]] = {}
 
     async def commit(self, change: Change, lock: str | None) -> Committed:

@@ -45,11 +45,15 @@ class WakeUp:
 
 
 class WakeUps:
-    """Wakes the readers of this process, and tells other processes of new events."""
+    """Wakes the readers of this process, and tells other processes of new events.
+
+    Attributes:
+        tasks: What runs beside the calls until the database is closed.
+    """
 
     def __init__(self, engine: Engine, tasks: TaskGroup) -> None:
         self._engine = engine
-        self._tasks = tasks
+        self.tasks = tasks
         self._next = WakeUp()
         self._announcement: anyio.Event | None = None
         self._is_watching = False
@@ -59,7 +63,7 @@ class WakeUps:
         if not self._is_watching:
             self._is_watching = True
             watch = self._listen if self._engine.dialect.name == "postgresql" else self._watch_file
-            self._tasks.start_soon(self._for_ever, watch)
+            self.tasks.start_soon(self._for_ever, watch)
         return self._next
 
     def announce(self) -> None:
@@ -69,7 +73,7 @@ class WakeUps:
             return
         if self._announcement is None:
             self._announcement = anyio.Event()
-            self._tasks.start_soon(self._for_ever, self._notify)
+            self.tasks.start_soon(self._for_ever, self._notify)
         self._announcement.set()
 
     def _wake(self) -> None:
