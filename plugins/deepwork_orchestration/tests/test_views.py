@@ -6,6 +6,7 @@ import pytest
 
 from deepwork_orchestration import views
 from deepwork_orchestration.views import MAX_NODES
+from deepwork_sql.pages import ListQuery
 
 pytestmark = pytest.mark.anyio
 
@@ -14,9 +15,9 @@ pytestmark = pytest.mark.anyio
 def look(team):
     """Call a function of the views."""
 
-    async def look(name, *arguments, **filters):
+    async def look(name, *arguments):
         async with team.database() as database:
-            return await database.read(lambda transaction: getattr(views, name)(transaction, *arguments, **filters))
+            return await database.read(lambda transaction: getattr(views, name)(transaction, *arguments))
 
     return look
 
@@ -28,7 +29,8 @@ async def test_looking_ends_no_claim_whose_lease_has_run_out(team, agent, make_t
     await agent.call("task_claim", task_id=ids["a"], agent_id=worker)
     await team.expire(ids["a"])
     before = await team.events()
-    task, plan, agents = await look("task", ids["a"]), await look("plan", workflow_id), await look("agents")
+    task, plan = await look("task", ids["a"]), await look("plan", workflow_id)
+    agents = await look("agents", views.AgentFilter(), ListQuery())
     assert (task["claim"]["agent_id"], task["claim"]["lease_until"]) == (worker, 1)
     assert [held["name"] for held in agents.rows[0]["tasks"]] == ["a"]
     assert plan["running"] == 1
@@ -58,16 +60,17 @@ async def test_the_tree_of_a_large_plan_is_cut(agent, make_task, look):
 
 async def test_words_are_searched_as_they_are(agent, make_task, look):
     workflow_id, _ = await agent.workflow(make_task("50% of_it"), make_task("500 often"), name="Plan_A")
-    assert [row["name"] for row in (await look("tasks", workflow_id, words=["%", "of_"])).rows] == ["50% of_it"]
-    assert [row["name"] for row in (await look("plans", words=["PLAN_"])).rows] == ["Plan_A"]
-    assert (await look("plans", words=["plan-"])).rows == []
-    found = await look("find_tasks", words=["OFTEN"], limit=5)
+    tasks = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(["%", "of_"]))
+    assert [row["name"] for row in tasks.rows] == ["50% of_it"]
+    assert [row["name"] for row in (await look("plans", None, ListQuery(["PLAN_"]))).rows] == ["Plan_A"]
+    assert (await look("plans", None, ListQuery(["plan-"]))).rows == []
+    found = await look("find_tasks", ListQuery(["OFTEN"], limit=5))
     assert [(row["name"], row["plan_name"]) for row in found.rows] == [("500 often", "Plan_A")]
 
 
 async def test_lists_are_given_in_pages_with_their_length(agent, make_task, look):
     workflow_id, _ = await agent.workflow(*(make_task(f"t{number}") for number in range(5)))
-    first = await look("tasks", workflow_id, limit=2)
-    rest = await look("tasks", workflow_id, limit=5, offset=2)
+    first = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(limit=2))
+    rest = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(limit=5, offset=2))
     assert [row["name"] for row in first.rows + rest.rows] == [f"t{number}" for number in range(5)]
     assert (first.total, rest.total) == (5, 5)

@@ -23,7 +23,15 @@ class DatabaseViews:
         self._plugin = plugin
         self._module = module
 
-    async def read(self, function: str, *arguments: Any, **filters: Any) -> Any:
+    async def views(self) -> Any:
+        """Import the module.
+
+        Raises:
+            NotThere: The plugin is not installed.
+        """
+        return await self._dashboard.module(self._plugin, self._module)
+
+    async def read(self, function: str, *arguments: Any) -> Any:
         """Call one of its functions.
 
         Raises:
@@ -31,22 +39,22 @@ class DatabaseViews:
             StorageError: The database does not answer.
             DeepWorkError: The function has raised it.
         """
-        views = await self._dashboard.module(self._plugin, self._module)
+        query = getattr(await self.views(), function)
         if not self._dashboard.has_database:
             raise NotThere("there is no such thing: no agent has recorded anything in this project yet")
-        query = getattr(views, function)
         database = await self._dashboard.database()
-        return await database.read(lambda transaction: query(transaction, *arguments, **filters))
+        return await database.read(lambda transaction: query(transaction, *arguments))
 
-    async def listed(
-        self, function: str, shown: Callable[[Mapped], Mapped], filters: Mapped, *arguments: Any
-    ) -> Mapped:
+    async def listed(self, function: str, shown: Callable[[Mapped], Mapped], asked: Mapped, *arguments: Any) -> Mapped:
         """Return one page of a list; an empty one, without making a database, before there is any."""
         self._dashboard.demand(self._plugin)
         if not self._dashboard.has_database:
             return page([], 0, 1, 0)
-        rows = await self.read(function, *arguments, **filters)
-        return page([shown(row) for row in rows.rows], rows.total, filters["limit"], filters.get("offset", 0))
+        from deepwork_sql.pages import ListQuery
+
+        query = ListQuery(**asked)
+        rows = await self.read(function, *arguments, query)
+        return page([shown(row) for row in rows.rows], rows.total, query.limit, query.offset)
 
     async def counted(self, function: str) -> Mapped:
         """Return counts; an empty mapping before there is a database."""

@@ -56,12 +56,12 @@ class Overview:
         return {**overview, "spent": spent, "problems": sorted(set(problems))}
 
     async def _plan_part(self) -> Mapped:
-        plans = await self._plans.list_plans(status="in_progress", limit=MAX_ROWS)
-        agents = await self._plans.list_agents(is_online=True, limit=MAX_AGENTS)
+        plans = await self._plans.list_plans("in_progress", limit=MAX_ROWS)
+        agents = await self._plans.list_agents({"is_online": True}, limit=MAX_AGENTS)
         return {"counts": await self._plans.counts(), "plans": plans["items"], "agents": agents["items"]}
 
     async def _work_part(self) -> Mapped:
-        work = await self._work.list_work(status="IN_PROGRESS", limit=MAX_ROWS)
+        work = await self._work.list_work("IN_PROGRESS", limit=MAX_ROWS)
         return {"counts": {"work": await self._work.counts()}, "work": work["items"]}
 
 

@@ -24,11 +24,11 @@ class Plans(DatabaseViews):
 
     async def plans(self, request: Request) -> Mapped:
         """List plans, the newest first."""
-        return await self.list_plans(**_filters(request, "status"))
+        return await self.list_plans(request.query_params.get("status"), **page_of(request))
 
-    async def list_plans(self, **filters: Any) -> Mapped:
-        """List plans that fit."""
-        return await self.listed("plans", _plan, filters)
+    async def list_plans(self, status: str | None = None, **asked: Any) -> Mapped:
+        """List plans of a status, or all."""
+        return await self.listed("plans", _plan, asked, status)
 
     async def plan(self, request: Request) -> Mapped:
         """Show a plan."""
@@ -62,8 +62,8 @@ class Plans(DatabaseViews):
 
     async def tasks(self, request: Request) -> Mapped:
         """List the tasks of a plan."""
-        filters = _filters(request, "status", "agent", "group")
-        return await self.listed("tasks", _task, filters, request.path_params["plan"])
+        wanted = (await self.views()).TaskFilter(**chosen(request.query_params, "status", "agent", "group"))
+        return await self.listed("tasks", _task, page_of(request), request.path_params["plan"], wanted)
 
     async def task(self, request: Request) -> Mapped:
         """Show a task, and why it waits."""
@@ -91,11 +91,11 @@ class Plans(DatabaseViews):
 
     async def agents(self, request: Request) -> Mapped:
         """List agents, those online first."""
-        return await self.list_agents(**_filters(request, "status", "role"))
+        return await self.list_agents(chosen(request.query_params, "status", "role"), **page_of(request))
 
-    async def list_agents(self, **filters: Any) -> Mapped:
+    async def list_agents(self, filters: Mapped, **asked: Any) -> Mapped:
         """List agents that fit."""
-        return await self.listed("agents", _agent, filters)
+        return await self.listed("agents", _agent, asked, (await self.views()).AgentFilter(**filters))
 
     async def agent(self, request: Request) -> Mapped:
         """Show an agent."""
@@ -103,7 +103,9 @@ class Plans(DatabaseViews):
 
     async def messages(self, request: Request) -> Mapped:
         """List messages, the newest first."""
-        return await self.listed("messages", _message, _filters(request, "agent", "plan", "thread", "status"))
+        names = ("agent", "plan", "thread", "status")
+        wanted = (await self.views()).MessageFilter(**chosen(request.query_params, *names))
+        return await self.listed("messages", _message, page_of(request), wanted)
 
     async def agent_names(self, agent_ids: Collection[str]) -> Mapped:
         """Return the names of agents by their ids."""
@@ -116,13 +118,9 @@ class Plans(DatabaseViews):
         """Count plans, tasks and agents by their status."""
         return await self.counted("counts")
 
-    async def find_tasks(self, **filters: Any) -> Mapped:
+    async def find_tasks(self, **asked: Any) -> Mapped:
         """Find tasks of all plans."""
-        return await self.listed("find_tasks", _found, filters)
-
-
-def _filters(request: Request, *names: str) -> Mapped:
-    return {**{name: request.query_params.get(name) for name in names}, **page_of(request)}
+        return await self.listed("find_tasks", _found, asked)
 
 
 def _plan(row: Mapped) -> Mapped:
@@ -181,20 +179,9 @@ def _checkpoint(row: Mapped) -> Mapped:
 def _agent(row: Mapped) -> Mapped:
     tasks: Iterable[Mapped] = row["tasks"]
     ends = [task["lease_until"] for task in tasks if task["lease_until"]]
-    names = (
-        "id",
-        "name",
-        "runtime",
-        "role",
-        "status",
-        "human",
-        "says_human",
-        "capabilities",
-        "workspace_path",
-        "unread",
-    )
+    names = ("id", "name", "runtime", "role", "status", "human", "says_human", "capabilities", "workspace_path")
     return {
-        **chosen(row, *names),
+        **chosen(row, *names, "unread"),
         "thing": f"agent:{row['id']}",
         "last_heartbeat": iso(row["last_heartbeat"]),
         "lease_until": iso(min(ends, default=None)),

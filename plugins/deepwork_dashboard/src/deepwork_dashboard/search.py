@@ -53,7 +53,7 @@ class Search:
 
     async def _of_plans(self, words: list[str]) -> list[Mapped]:
         plans = await self._plans.list_plans(words=words, limit=MAX_OF_A_KIND)
-        agents = await self._plans.list_agents(words=words, limit=MAX_OF_A_KIND)
+        agents = await self._plans.list_agents({}, words=words, limit=MAX_OF_A_KIND)
         tasks = await self._plans.find_tasks(words=words, limit=MAX_OF_A_KIND)
         matching = [
             _item("plan", plan["id"], plan["name"], plan["status"], plan["updated_at"]) for plan in plans["items"]

@@ -23,11 +23,11 @@ class TrackedWork(DatabaseViews):
 
     async def all_work(self, request: Request) -> Mapped:
         """List tracked workflows, the newest first."""
-        return await self.list_work(status=request.query_params.get("status"), **page_of(request))
+        return await self.list_work(request.query_params.get("status"), **page_of(request))
 
-    async def list_work(self, **filters: Any) -> Mapped:
-        """List tracked workflows that fit."""
-        return await self.listed("all_work", _row, filters)
+    async def list_work(self, status: str | None = None, **asked: Any) -> Mapped:
+        """List tracked workflows of a status, or all."""
+        return await self.listed("all_work", _row, asked, status)
 
     async def work(self, request: Request) -> Mapped:
         """Show a tracked workflow with its phases."""
@@ -38,12 +38,10 @@ class TrackedWork(DatabaseViews):
     async def tasks(self, request: Request) -> Mapped:
         """List the tasks of a tracked workflow, with their first files."""
         query = request.query_params
-        own = {
-            "phase": _number("phase", query.get("phase")),
-            "status": query.get("status"),
-            "agent": query.get("agent"),
-        }
-        return await self.listed("work_tasks", _task, {**own, **page_of(request)}, request.path_params["work"])
+        wanted = (await self.views()).TaskFilter(
+            _number("phase", query.get("phase")), query.get("status"), query.get("agent")
+        )
+        return await self.listed("work_tasks", _task, page_of(request), request.path_params["work"], wanted)
 
     async def task(self, request: Request) -> Mapped:
         """Show a task with all its files."""

@@ -18,6 +18,7 @@ from deepwork_orchestration.pauses import reason_of
 from deepwork_orchestration.sql import Filters, columns, one_of, placeholders, selection, sql
 from deepwork_orchestration.states import CLOSED, DONE, HUMAN
 from deepwork_sql import EventFilter, Transaction
+from deepwork_sql.pages import ListQuery, Rows
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -31,7 +32,8 @@ BATCH = 500
 # In each query that reads tasks they are `t`.
 _TASKS = "FROM orchestration_tasks AS t"
 _STATUS = "CASE WHEN t.status = 'pending' AND t.open_dependencies > 0 THEN 'blocked' ELSE t.status END"
-_IN_ORDER = "ORDER BY t.sequence, t.name, t.number"
+_ORDER = "t.sequence, t.name, t.number"
+_IN_ORDER = f"ORDER BY {_ORDER}"
 _LISTED = f't.id, t.name, {_STATUS} AS status, t.sequence, t.parallel_group AS "group", t.assigned_agent_id AS agent'
 _NEEDED = "SELECT depends_on_id FROM orchestration_dependencies WHERE task_id = :task_id AND type = 'blocks'"
 _WAITING = "SELECT task_id FROM orchestration_dependencies WHERE depends_on_id = :task_id AND type = 'blocks'"
@@ -40,20 +42,36 @@ _TASK = "id", "name", "description", "sequence", "parallel_group", "plan", "plan
 _AGENT = "id", "name", "runtime", "role", "status", "capabilities", "workspace_path", "last_heartbeat", "created_at"
 
 
-class Rows(NamedTuple):
-    """One page of a list, and how long the whole list is."""
+class TaskFilter(NamedTuple):
+    """Which tasks of a plan are asked for; what is None leaves out none."""
 
-    rows: list[Mapped]
-    total: int
+    status: str | None = None
+    agent: str | None = None
+    group: str | None = None
 
 
-def plans(
-    transaction: Transaction, *, status: str | None = None, words: Sequence[str] = (), limit: int = 50, offset: int = 0
-) -> Rows:
+class AgentFilter(NamedTuple):
+    """Which agents are asked for."""
+
+    status: str | None = None
+    role: str | None = None
+    is_online: bool = False
+
+
+class MessageFilter(NamedTuple):
+    """Which messages are asked for: `agent` has sent or got them."""
+
+    agent: str | None = None
+    plan: str | None = None
+    thread: str | None = None
+    status: str | None = None
+
+
+def plans(transaction: Transaction, status: str | None, query: ListQuery) -> Rows:
     """List plans with the counts of their tasks, the newest first."""
-    filters = _with_words(Filters(status=status), words, "id", "name")
-    query = f"SELECT id, name, status, created_at, updated_at FROM orchestration_workflows {filters.where()}"
-    page = _page(transaction, query, "created_at DESC, number DESC", filters.arguments, (limit, offset))
+    filters = _with_words(Filters(status=status), query.words, "id", "name")
+    listed = f"SELECT id, name, status, created_at, updated_at FROM orchestration_workflows {filters.where()}"
+    page = _page(transaction, listed, "created_at DESC, number DESC", filters, query)
     counts = _task_counts(transaction, [row["id"] for row in page.rows])
     return Rows([row | {"tasks": counts.get(row["id"], {})} for row in page.rows], page.total)
 
@@ -88,7 +106,7 @@ def plan(transaction: Transaction, workflow_id: str) -> Mapped:
         "next_tasks": [] if reason is not None or workflow.status in CLOSED else _brief(transaction, free, chosen),
         "failed_tasks": _brief(transaction, f"{of_plan} AND t.status = 'failed'", chosen),
         "human_tasks": _brief(transaction, f"t.id IN {listed}", ids) if human else [],
-        "agents": _agents(transaction, Filters().add(holders, **chosen), (MAX_NODES, 0)).rows,
+        "agents": _agents(transaction, Filters().add(holders, **chosen), ListQuery(limit=MAX_NODES)).rows,
         "workspaces": _rows(transaction, f"{workspaces} ORDER BY number", chosen),
     }
 
@@ -116,30 +134,20 @@ def graph(transaction: Transaction, workflow_id: str) -> Mapped:
     }
 
 
-def tasks(
-    transaction: Transaction,
-    workflow_id: str,
-    *,
-    status: str | None = None,
-    agent: str | None = None,
-    group: str | None = None,
-    words: Sequence[str] = (),
-    limit: int = 50,
-    offset: int = 0,
-) -> Rows:
+def tasks(transaction: Transaction, workflow_id: str, chosen: TaskFilter, query: ListQuery) -> Rows:
     """List the tasks of a plan in their order.
 
     Raises:
         OrchestrationError: WORKFLOW_NOT_FOUND.
     """
     _one(transaction, WholeWorkflow, workflow_id)
-    filters = Filters(workflow_id=workflow_id, assigned_agent_id=agent, parallel_group=group)
-    if status is not None:
-        filters.add(f"{_STATUS} = :status", status=status)
-    _with_words(filters, words, "t.id", "t.name")
+    filters = Filters(workflow_id=workflow_id, assigned_agent_id=chosen.agent, parallel_group=chosen.group)
+    if chosen.status is not None:
+        filters.add(f"{_STATUS} = :status", status=chosen.status)
+    _with_words(filters, query.words, "t.id", "t.name")
     more = "t.claimed_at, t.updated_at, t.outcome, t.error"
-    query = f"SELECT {_LISTED}, {more} {_TASKS} {filters.where()}"
-    return _page(transaction, query, "t.sequence, t.name, t.number", filters.arguments, (limit, offset))
+    listed = f"SELECT {_LISTED}, {more} {_TASKS} {filters.where()}"
+    return _page(transaction, listed, _ORDER, filters, query)
 
 
 def task(transaction: Transaction, task_id: str) -> Mapped:
@@ -171,29 +179,20 @@ def task(transaction: Transaction, task_id: str) -> Mapped:
     }
 
 
-def find_tasks(transaction: Transaction, *, words: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Rows:
+def find_tasks(transaction: Transaction, query: ListQuery) -> Rows:
     """Find tasks of all plans by their ids and names, the last changed first."""
-    filters = _with_words(Filters(), words, "t.id", "t.name")
-    joined = f"{_TASKS} JOIN orchestration_workflows AS w ON w.id = t.workflow_id"
-    query = f"SELECT {_LISTED}, t.updated_at, w.name AS plan_name {joined} {filters.where()}"
-    return _page(transaction, query, "t.updated_at DESC, t.number DESC", filters.arguments, (limit, offset))
+    filters = _with_words(Filters(), query.words, "t.id", "t.name")
+    joined = f"{_TASKS} JOIN orchestration_workflows AS w ON w.id = t.workflow_id {filters.where()}"
+    listed = f"SELECT {_LISTED}, t.updated_at, w.name AS plan_name {joined}"
+    return _page(transaction, listed, "t.updated_at DESC, t.number DESC", filters, query)
 
 
-def agents(
-    transaction: Transaction,
-    *,
-    status: str | None = None,
-    role: str | None = None,
-    is_online: bool = False,
-    words: Sequence[str] = (),
-    limit: int = 50,
-    offset: int = 0,
-) -> Rows:
+def agents(transaction: Transaction, chosen: AgentFilter, query: ListQuery) -> Rows:
     """List agents with the tasks that they hold and until when, those online first."""
-    filters = _with_words(Filters(status=status, role=role), words, "id", "name")
-    if is_online:
+    filters = _with_words(Filters(status=chosen.status, role=chosen.role), query.words, "id", "name")
+    if chosen.is_online:
         filters.add("status <> 'offline'")
-    return _agents(transaction, filters, (limit, offset))
+    return _agents(transaction, filters, query)
 
 
 def agent(transaction: Transaction, agent_id: str) -> Mapped:
@@ -202,7 +201,7 @@ def agent(transaction: Transaction, agent_id: str) -> Mapped:
     Raises:
         OrchestrationError: AGENT_NOT_FOUND.
     """
-    page = _agents(transaction, Filters(id=agent_id), (1, 0))
+    page = _agents(transaction, Filters(id=agent_id), ListQuery())
     if not page.rows:
         raise not_found(Agent.KIND, agent_id)
     return page.rows[0]
@@ -238,24 +237,14 @@ def agent_names(transaction: Transaction, agent_ids: Collection[str]) -> dict[st
     return dict(transaction.rows(sql(query), **ids)) if ids else {}
 
 
-def messages(
-    transaction: Transaction,
-    *,
-    agent: str | None = None,
-    plan: str | None = None,
-    thread: str | None = None,
-    status: str | None = None,
-    words: Sequence[str] = (),
-    limit: int = 50,
-    offset: int = 0,
-) -> Rows:
+def messages(transaction: Transaction, chosen: MessageFilter, query: ListQuery) -> Rows:
     """List messages with the names of who has sent and got them, the newest first."""
-    filters = Filters(workflow_id=plan, thread_id=thread, status=status)
-    if agent is not None:
-        filters.add("(sender_id = :agent OR recipient_id = :agent)", agent=agent)
-    _with_words(filters, words, "id", "subject", "CAST(body AS TEXT)")
-    query = f"SELECT {columns(Message)} FROM orchestration_messages {filters.where()}"
-    page = _page(transaction, query, "created_at DESC, number DESC", filters.arguments, (limit, offset))
+    filters = Filters(workflow_id=chosen.plan, thread_id=chosen.thread, status=chosen.status)
+    if chosen.agent is not None:
+        filters.add("(sender_id = :agent OR recipient_id = :agent)", agent=chosen.agent)
+    _with_words(filters, query.words, "id", "subject", "CAST(body AS TEXT)")
+    listed = f"SELECT {columns(Message)} FROM orchestration_messages {filters.where()}"
+    page = _page(transaction, listed, "created_at DESC, number DESC", filters, query)
     names = agent_names(
         transaction, {row[name] for row in page.rows for name in ("sender_id", "recipient_id") if row[name]}
     )
@@ -278,12 +267,12 @@ def counts(transaction: Transaction) -> Mapped:
 # Parts
 
 
-def _agents(transaction: Transaction, filters: Filters, place: tuple[int, int]) -> Rows:
-    query = f"SELECT {columns(Agent)} FROM orchestration_agents {filters.where()}"
+def _agents(transaction: Transaction, filters: Filters, query: ListQuery) -> Rows:
+    listed = f"SELECT {columns(Agent)} FROM orchestration_agents {filters.where()}"
     order = "CASE status WHEN 'offline' THEN 1 ELSE 0 END, last_heartbeat DESC, number"
-    page = _page(transaction, query, order, filters.arguments, place)
-    listed = [Agent(**row) for row in page.rows]
-    ids = [agent.id for agent in listed]
+    page = _page(transaction, listed, order, filters, query)
+    found = [Agent(**row) for row in page.rows]
+    ids = [agent.id for agent in found]
     held, unread = _held(transaction, ids), _unread(transaction, ids)
     shown = [
         {
@@ -293,7 +282,7 @@ def _agents(transaction: Transaction, filters: Filters, place: tuple[int, int]) 
             "tasks": held.get(agent.id, []),
             "unread": unread.get(agent.id, 0),
         }
-        for agent in listed
+        for agent in found
     ]
     return Rows(shown, page.total)
 
@@ -385,17 +374,11 @@ def _one(transaction: Transaction, model: type[RowT], row_id: str) -> RowT:
     return model(*row)
 
 
-def _page(transaction: Transaction, query: str, order: str, arguments: Mapped, place: tuple[int, int]) -> Rows:
-    """Return a page of a query: so many rows from an offset."""
-    limit, offset = place
-    rows = _rows(
-        transaction, f"{query} ORDER BY {order} LIMIT :limit OFFSET :offset", {**arguments, **_at(limit, offset)}
-    )
-    return Rows(rows, _count(transaction, query, arguments))
-
-
-def _at(limit: int, offset: int) -> Mapped:
-    return {"limit": limit, "offset": offset}
+def _page(transaction: Transaction, listed: str, order: str, filters: Filters, query: ListQuery) -> Rows:
+    """Return the page of a list that is asked for."""
+    place = {"limit": query.limit, "offset": query.offset}
+    rows = _rows(transaction, f"{listed} ORDER BY {order} LIMIT :limit OFFSET :offset", filters.arguments | place)
+    return Rows(rows, _count(transaction, listed, filters.arguments))
 
 
 def _rows(transaction: Transaction, query: str, arguments: Mapped) -> list[Mapped]:

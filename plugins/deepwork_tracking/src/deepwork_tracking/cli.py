@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -16,6 +16,7 @@ from deepwork.text import quoted_lines, visible, visible_lines
 
 if TYPE_CHECKING:
     from deepwork_sql import Transaction
+    from deepwork_tracking.database import TrackingDatabase
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 T = TypeVar("T")
@@ -118,14 +119,12 @@ def blockers(limit: int, root: str, *, as_json: bool) -> None:
 @json_option
 def resolve(issue_id: str, by: str | None, note: str | None, root: str, *, as_json: bool) -> None:
     """Mark a blocker as resolved. It is no longer listed, and its workflow keeps who has resolved it and when."""
-    from deepwork_tracking.log import resolve_issue
+    from deepwork_tracking import log
 
     person = at_terminal()
     person.check_person("resolve a blocker")
     who = by or person.user or "a person"
-    issue = _write(
-        root, {"by": who, "note": note}, lambda transaction: resolve_issue(transaction, issue_id, by=who, note=note)
-    )
+    issue = _run(root, lambda database: log.resolve(database, issue_id, who, note))
     if as_json:
         say_json(issue)
     else:
@@ -154,25 +153,17 @@ def _report(root: str, workflow_id: str) -> dict[str, Any]:
 
 
 def _read(root: str, query: Callable[[Transaction], T]) -> T:
+    return _run(root, lambda database: database.read(query))
+
+
+def _run(root: str, work: Callable[[TrackingDatabase], Awaitable[T]]) -> T:
     from deepwork_tracking.database import TrackingDatabase
 
-    async def read() -> T:
+    async def run() -> T:
         async with open_context("tracking", root) as context:
-            return await TrackingDatabase(context).read(query)
+            return await work(TrackingDatabase(context))
 
-    return anyio.run(read)
-
-
-def _write(root: str, values: dict[str, Any], change: Callable[[Transaction], T]) -> T:
-    from deepwork_tracking.database import TrackingDatabase
-
-    async def write() -> T:
-        async with open_context("tracking", root) as context:
-            database = TrackingDatabase(context)
-            database.check(values)
-            return await database.write(change)
-
-    return anyio.run(write)
+    return anyio.run(run)
 
 
 def _show_task(task: dict[str, Any]) -> None:

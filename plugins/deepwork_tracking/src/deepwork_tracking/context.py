@@ -5,31 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, Table, func, select
+from sqlalchemy import ColumnElement, select
 
 from deepwork_sql import Transaction
 from deepwork_sql.shares import in_turns
 from deepwork_sql.statement import Statement
 from deepwork_tracking.arguments import MAX_TEXT, Filter
-from deepwork_tracking.rows import (
-    HEAVY,
-    decision_row,
-    find,
-    issue_row,
-    milestone_row,
-    phase_rows,
-    task_row,
-    with_task,
-    workflow_row,
-)
-from deepwork_tracking.tables import decisions, issues, milestones, phases, tasks, workflows
+from deepwork_tracking.log import LOGS, Log
+from deepwork_tracking.rows import HEAVY, count, find, issue_row, phase_rows, task_row, with_task, workflow_row
+from deepwork_tracking.tables import issues, phases, tasks, workflows
 
 MAX_ROWS = 200
 
 Conditions = list[ColumnElement[bool]]
 SectionReader = Callable[[Transaction, Conditions, int | None, int | None], tuple[list[dict[str, Any]], int]]
 
-_WAITING: Conditions = [issues.c.requires_human_review.is_(True), issues.c.resolved_at.is_(None)]
+WAITING: Conditions = [issues.c.requires_human_review.is_(True), issues.c.resolved_at.is_(None)]
 _LONG = ("description", "resolution")
 _CANDIDATES = (
     "SELECT i.id, i.workflow_id, t.agent_name, i.created_at, i.position FROM tracking_issues AS i "
@@ -69,8 +60,8 @@ def get_context(
         context["phase_summary"] = phase_rows(transaction, phases.c.workflow_id == workflow_id)[-(limit or 0) :]
     for section, read in SECTIONS.items():
         if section in include:
-            rows, count = read(transaction, conditions, since, limit)
-            context |= {section: rows, f"{section}_count": count}
+            rows, total = read(transaction, conditions, since, limit)
+            context |= {section: rows, f"{section}_count": total}
     if "blockers" in include:
         context["has_blockers"] = context["blockers_count"] > 0
     if filter_.applied:
@@ -116,25 +107,22 @@ def _read_tasks(
         .limit(limit)
     )
     rows = [task_row(row) for row in transaction.execute(query)]
-    return rows[::-1], _count(transaction, select(tasks.c.id).where(*all_conditions))
+    return rows[::-1], count(transaction, select(tasks.c.id).where(*all_conditions))
 
 
-def _reader(table: Table, view: Callable[[Row[Any]], dict[str, Any]], *own: ColumnElement[bool]) -> SectionReader:
-    """Make the function that reads what tasks have logged in a table, the newest first."""
+def _reader(log: Log, *own: ColumnElement[bool]) -> SectionReader:
+    """Make the function that reads one kind of what tasks have logged, the newest first."""
+    created = log.table.c.created_at
 
     def read(
         transaction: Transaction, conditions: Conditions, since: int | None, limit: int | None
     ) -> tuple[list[dict[str, Any]], int]:
-        all_conditions = [*conditions, *own] if since is None else [*conditions, *own, table.c.created_at >= since]
-        query = with_task(table).where(*all_conditions)
-        newest = query.order_by(table.c.created_at.desc(), table.c.position.desc()).limit(limit)
-        return [view(row) for row in transaction.execute(newest)], _count(transaction, query)
+        all_conditions = [*conditions, *own] if since is None else [*conditions, *own, created >= since]
+        query = with_task(log.table).where(*all_conditions)
+        newest = query.order_by(created.desc(), log.table.c.position.desc()).limit(limit)
+        return [log.view(row) for row in transaction.execute(newest)], count(transaction, query)
 
     return read
-
-
-def _count(transaction: Transaction, query: Select[Any]) -> int:
-    return int(transaction.execute(select(func.count()).select_from(query.subquery())).scalar_one())
 
 
 def _has_phase(transaction: Transaction, workflow_id: str, number: int) -> bool:
@@ -144,7 +132,7 @@ def _has_phase(transaction: Transaction, workflow_id: str, number: int) -> bool:
 
 SECTIONS: dict[str, SectionReader] = {
     "tasks": _read_tasks,
-    "decisions": _reader(decisions, decision_row),
-    "milestones": _reader(milestones, milestone_row),
-    "blockers": _reader(issues, issue_row, *_WAITING),
+    "decisions": _reader(LOGS["decisions"]),
+    "milestones": _reader(LOGS["milestones"]),
+    "blockers": _reader(LOGS["issues"], *WAITING),
 }

@@ -35,11 +35,10 @@ class BlockerInbox(InboxSource):
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
         """Do what `deepwork track resolve` does."""
-        from deepwork_tracking.log import resolve_issue
+        from deepwork_tracking.log import resolve
 
         who = by.principal or by.user or "a person"
-        self._database.check({"note": text})
-        await self._database.write(lambda transaction: resolve_issue(transaction, item_id, by=who, note=text))
+        await resolve(self._database, item_id, who, text)
         return f"{item_id} is resolved by {who}"
 
 

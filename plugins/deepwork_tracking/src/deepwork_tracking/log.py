@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, Table, insert, update
 
 from deepwork_sql import Transaction, new_id
+from deepwork_tracking.database import TrackingDatabase
 from deepwork_tracking.errors import InvalidCall
 from deepwork_tracking.rows import decision_row, find, issue_row, milestone_row, with_task
 from deepwork_tracking.tables import decisions, issues, milestones, tasks
@@ -15,54 +16,58 @@ from deepwork_tracking.words import iso
 from deepwork_tracking.workflows import emit
 
 
-class _Kind(NamedTuple):
-    """What can be logged: its name, the beginning of its ids, its table, and how a row of it is shown."""
+class Log(NamedTuple):
+    """One kind of what tasks log.
+
+    Attributes:
+        name: What events and replies call one.
+        prefix: The beginning of their ids.
+        table: Where they are stored.
+        view: Shows a row of it.
+        texts: The columns in which people search.
+    """
 
     name: str
     prefix: str
     table: Table
     view: Callable[[Row[Any]], dict[str, Any]]
+    texts: tuple[str, ...]
 
 
-_DECISION = _Kind("decision", "dec", decisions, decision_row)
-_ISSUE = _Kind("issue", "iss", issues, issue_row)
-_MILESTONE = _Kind("milestone", "mil", milestones, milestone_row)
+LOGS = {
+    "decisions": Log("decision", "dec", decisions, decision_row, ("question", "chosen", "reasoning")),
+    "issues": Log("issue", "iss", issues, issue_row, ("description", "resolution")),
+    "milestones": Log("milestone", "mil", milestones, milestone_row, ("message",)),
+}
 
 
-def log_decision(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
-    """Write down a decision of a task, which may have ended.
-
-    Raises:
-        NotFound: There is no such task.
-    """
-    return _log(transaction, _DECISION, task_id, values, principal)
-
-
-def log_issue(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
-    """Write down a problem of a task, which may have ended.
+def log(transaction: Transaction, kind: str, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
+    """Write down what a task logs, one of `LOGS`; the task may have ended.
 
     Raises:
         NotFound: There is no such task.
     """
-    return _log(transaction, _ISSUE, task_id, values, principal)
+    name, prefix, table, view, _ = LOGS[kind]
+    task = find(transaction, tasks, task_id)
+    row = {"id": new_id(prefix), "workflow_id": task.workflow_id, "task_id": task_id, "created_at": transaction.now}
+    transaction.execute(insert(table).values(**values, **row))
+    data = view(_logged(transaction, table, row["id"]))
+    emit(transaction, f"{name}:created", task.workflow_id, data, principal)
+    return {f"{name}_id": row["id"], "task_id": task_id, "created_at": iso(transaction.now)}
 
 
-def log_milestone(transaction: Transaction, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
-    """Write down how far a task is; it may have ended.
-
-    Raises:
-        NotFound: There is no such task.
-    """
-    return _log(transaction, _MILESTONE, task_id, values, principal)
-
-
-def resolve_issue(transaction: Transaction, issue_id: str, *, by: str, note: str | None) -> dict[str, Any]:
-    """Take a blocker off the list, for a person.
+async def resolve(database: TrackingDatabase, issue_id: str, by: str, note: str | None) -> dict[str, Any]:
+    """Take a blocker off the list, for a person, and return it.
 
     Raises:
         NotFound: There is no such issue.
-        InvalidCall: It does not wait for a person, or was resolved before.
+        InvalidCall: It does not wait for a person, or was resolved before; or a text cannot be stored.
     """
+    database.check({"by": by, "note": note})
+    return await database.write(lambda transaction: _resolve(transaction, issue_id, by, note))
+
+
+def _resolve(transaction: Transaction, issue_id: str, by: str, note: str | None) -> dict[str, Any]:
     transaction.lock(f"tracking:{issue_id}")
     issue = find(transaction, issues, issue_id)
     if not issue.requires_human_review:
@@ -74,21 +79,6 @@ def resolve_issue(transaction: Transaction, issue_id: str, *, by: str, note: str
     issue_view = issue_row(_logged(transaction, issues, issue_id))
     emit(transaction, "issue:updated", issue.workflow_id, issue_view, by)
     return issue_view
-
-
-def _log(transaction: Transaction, kind: _Kind, task_id: str, values: dict[str, Any], principal: str) -> dict[str, Any]:
-    task = find(transaction, tasks, task_id)
-    row = {
-        **values,
-        "id": new_id(kind.prefix),
-        "workflow_id": task.workflow_id,
-        "task_id": task_id,
-        "created_at": transaction.now,
-    }
-    transaction.execute(insert(kind.table).values(row))
-    data = kind.view(_logged(transaction, kind.table, row["id"]))
-    emit(transaction, f"{kind.name}:created", task.workflow_id, data, principal)
-    return {f"{kind.name}_id": row["id"], "task_id": task_id, "created_at": iso(transaction.now)}
 
 
 def _logged(transaction: Transaction, table: Table, row_id: str) -> Row[Any]:

@@ -10,7 +10,7 @@ from sqlalchemy import Row, Select, func, select
 
 from deepwork_sql import Transaction
 from deepwork_tracking.arguments import Filter
-from deepwork_tracking.context import SECTIONS, get_context
+from deepwork_tracking.context import SECTIONS, WAITING, get_context
 from deepwork_tracking.rows import find, issue_row, with_task
 from deepwork_tracking.tables import issues, tasks, workflows
 from deepwork_tracking.words import IN_PROGRESS, iso, iso_or_none
@@ -26,17 +26,11 @@ def list_workflows(transaction: Transaction, limit: int) -> list[dict[str, Any]]
 
 def workflow_rows() -> Select[Any]:
     """Select workflows with what lists show of their tasks, the newest first."""
-    running = _count(tasks, tasks.c.workflow_id == workflows.c.id, tasks.c.status == IN_PROGRESS)
-    waiting = _count(
-        issues,
-        issues.c.workflow_id == workflows.c.id,
-        issues.c.requires_human_review.is_(True),
-        issues.c.resolved_at.is_(None),
-    )
+    of_workflow = tasks.c.workflow_id == workflows.c.id
     counts = (
-        _count(tasks, tasks.c.workflow_id == workflows.c.id).label("tasks"),
-        running.label("running"),
-        waiting.label("blockers"),
+        _count(tasks, of_workflow).label("tasks"),
+        _count(tasks, of_workflow, tasks.c.status == IN_PROGRESS).label("running"),
+        _count(issues, issues.c.workflow_id == workflows.c.id, *WAITING).label("blockers"),
     )
     return select(workflows, *counts).order_by(workflows.c.created_at.desc(), workflows.c.position.desc())
 

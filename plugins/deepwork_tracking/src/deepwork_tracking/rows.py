@@ -34,6 +34,11 @@ def find(transaction: Transaction, table: Table, row_id: str) -> Row[Any]:
     return row
 
 
+def count(transaction: Transaction, query: Select[Any]) -> int:
+    """Count the rows of a query."""
+    return int(transaction.execute(select(func.count()).select_from(query.subquery())).scalar_one())
+
+
 def workflow_row(row: Row[Any]) -> dict[str, Any]:
     """Show a workflow: what every answer of `get_context` begins with, and what was asked for of its end."""
     view = {
@@ -143,13 +148,10 @@ def _phase_row(row: Row[Any]) -> dict[str, Any]:
 
 
 def _log_row(row: Row[Any], *names: str) -> dict[str, Any]:
-    values = {name: _value(row, name) for name in ("id", "task_id", "task_name", "agent_name", *names)}
+    values = {name: getattr(row, name) for name in ("id", "task_id", "task_name", "agent_name", *names)}
     return values | {"created_at": iso(row.created_at)}
 
 
 def _not_empty(row: Row[Any], *names: str) -> dict[str, Any]:
-    return {name: _value(row, name) for name in names if _value(row, name) not in (None, "", [])}
-
-
-def _value(row: Row[Any], name: str) -> Any:
-    return getattr(row, name)
+    values = {name: getattr(row, name) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, "", [])}

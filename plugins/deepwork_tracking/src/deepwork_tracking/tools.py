@@ -195,11 +195,9 @@ class TrackingTools:
         trade_offs: OptionalText = None,
     ) -> dict[str, Any]:
         """Record an architectural decision of a task."""
-        from deepwork_tracking.log import log_decision
-
-        return await self._write(
+        return await self._log(
             call,
-            log_decision,
+            "decisions",
             task_id=task_id,
             category=stored(category),
             question=question,
@@ -219,11 +217,9 @@ class TrackingTools:
         requires_human_review: Annotated[Flag | None, Field(description="Makes it a blocker")] = None,
     ) -> dict[str, Any]:
         """Record a problem of a task."""
-        from deepwork_tracking.log import log_issue
-
-        return await self._write(
+        return await self._log(
             call,
-            log_issue,
+            "issues",
             task_id=task_id,
             type=stored(type),
             description=description,
@@ -240,12 +236,14 @@ class TrackingTools:
         metadata: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Record progress of a task."""
-        from deepwork_tracking.log import log_milestone
-
         check_metadata(metadata)
-        return await self._write(
-            call, log_milestone, task_id=task_id, message=message, progress=progress, metadata=metadata
-        )
+        values = {"message": message, "progress": progress, "metadata": metadata}
+        return await self._log(call, "milestones", task_id=task_id, **values)
+
+    async def _log(self, call: ToolCall, kind: str, **values: Any) -> dict[str, Any]:
+        from deepwork_tracking.log import log
+
+        return await self._write(call, log, kind=kind, **values)
 
     async def _write(self, call: ToolCall, change: Callable[..., dict[str, Any]], **values: Any) -> dict[str, Any]:
         self._database.check(values)

@@ -6,16 +6,18 @@ Every function runs in a transaction that reads, such as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, Table, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, func, or_, select
 
 from deepwork_sql import Transaction
+from deepwork_sql.pages import ListQuery, Rows
 from deepwork_tracking.errors import NotFound
+from deepwork_tracking.log import LOGS
 from deepwork_tracking.report import file_lines, row_of, workflow_rows
-from deepwork_tracking.rows import decision_row, find, issue_row, milestone_row, phase_rows, task_row, with_task
-from deepwork_tracking.tables import decisions, issues, milestones, phases, tasks, workflows
+from deepwork_tracking.rows import count, find, phase_rows, task_row, with_task
+from deepwork_tracking.tables import phases, tasks, workflows
 from deepwork_tracking.words import iso_or_none
 
 MAX_FILES = 200
@@ -24,36 +26,20 @@ Mapped = dict[str, Any]
 Condition = ColumnElement[bool]
 
 
-class Rows(NamedTuple):
-    """One page of a list, and how long the whole list is."""
+class TaskFilter(NamedTuple):
+    """Which tasks of a workflow are asked for; what is None leaves out none."""
 
-    rows: list[Mapped]
-    total: int
-
-
-class Log(NamedTuple):
-    """One kind of what tasks log."""
-
-    table: Table
-    view: Callable[[Row[Any]], Mapped]
-    texts: tuple[str, ...]
+    phase: int | None = None
+    status: str | None = None
+    agent: str | None = None
 
 
-LOGS = {
-    "decisions": Log(decisions, decision_row, ("question", "chosen", "reasoning")),
-    "issues": Log(issues, issue_row, ("description", "resolution")),
-    "milestones": Log(milestones, milestone_row, ("message",)),
-}
-
-
-def all_work(
-    transaction: Transaction, *, status: str | None = None, words: Sequence[str] = (), limit: int = 50, offset: int = 0
-) -> Rows:
+def all_work(transaction: Transaction, status: str | None, query: ListQuery) -> Rows:
     """List tracked workflows, the newest first."""
     c = workflows.c
-    conditions = [*_has_words(words, c.id, c.name, c.objective), *_equal((c.status, status))]
-    rows = transaction.execute(workflow_rows().where(*conditions).limit(limit).offset(offset))
-    return Rows([_shown(row) for row in rows], _count(transaction, select(c.id).where(*conditions)))
+    conditions = [*_has_words(query.words, c.id, c.name, c.objective), *_equal((c.status, status))]
+    rows = transaction.execute(_page(workflow_rows().where(*conditions), query))
+    return Rows([_shown(row) for row in rows], count(transaction, select(c.id).where(*conditions)))
 
 
 def work(transaction: Transaction, workflow_id: str) -> Mapped:
@@ -70,23 +56,13 @@ def work(transaction: Transaction, workflow_id: str) -> Mapped:
         **{name: getattr(row, name) for name in names},
         "phases": phase_rows(transaction, phases.c.workflow_id == workflow_id),
         "counts": {
-            name: _count(transaction, select(log.table.c.id).where(log.table.c.workflow_id == workflow_id))
+            name: count(transaction, select(log.table.c.id).where(log.table.c.workflow_id == workflow_id))
             for name, log in LOGS.items()
         },
     }
 
 
-def work_tasks(
-    transaction: Transaction,
-    workflow_id: str,
-    *,
-    phase: int | None = None,
-    status: str | None = None,
-    agent: str | None = None,
-    words: Sequence[str] = (),
-    limit: int = 50,
-    offset: int = 0,
-) -> Rows:
+def work_tasks(transaction: Transaction, workflow_id: str, chosen: TaskFilter, query: ListQuery) -> Rows:
     """List the tasks of a tracked workflow with their first files, in the order of their start.
 
     Raises:
@@ -94,12 +70,12 @@ def work_tasks(
     """
     find(transaction, workflows, workflow_id)
     c = tasks.c
-    query = _tasks(c.workflow_id == workflow_id).where(
-        *_equal((phases.c.number, phase), (c.status, status), (c.agent_name, agent)),
-        *_has_words(words, c.id, c.name, c.goal, c.summary),
+    matching = _tasks(c.workflow_id == workflow_id).where(
+        *_equal((phases.c.number, chosen.phase), (c.status, chosen.status), (c.agent_name, chosen.agent)),
+        *_has_words(query.words, c.id, c.name, c.goal, c.summary),
     )
-    page = transaction.execute(query.order_by(c.started_at, c.position).limit(limit).offset(offset))
-    return Rows([_task(row, MAX_FILES) for row in page], _count(transaction, query))
+    page = transaction.execute(_page(matching.order_by(c.started_at, c.position), query))
+    return Rows([_task(row, MAX_FILES) for row in page], count(transaction, matching))
 
 
 def work_task(transaction: Transaction, workflow_id: str, task_id: str) -> Mapped:
@@ -114,15 +90,7 @@ def work_task(transaction: Transaction, workflow_id: str, task_id: str) -> Mappe
     return _task(row, None)
 
 
-def work_log(
-    transaction: Transaction,
-    workflow_id: str,
-    kind: str,
-    *,
-    words: Sequence[str] = (),
-    limit: int = 50,
-    offset: int = 0,
-) -> Rows:
+def work_log(transaction: Transaction, workflow_id: str, kind: str, query: ListQuery) -> Rows:
     """List what tasks have logged, one of `LOGS`, the newest first.
 
     Raises:
@@ -132,10 +100,9 @@ def work_log(
     log = LOGS[kind]
     c = log.table.c
     texts = [c[name] for name in log.texts]
-    query = with_task(log.table).where(c.workflow_id == workflow_id, *_has_words(words, c.id, *texts))
-    newest = query.order_by(c.created_at.desc(), c.position.desc())
-    rows = [log.view(row) | _blocking(kind, row) for row in transaction.execute(newest.limit(limit).offset(offset))]
-    return Rows(rows, _count(transaction, query))
+    matching = with_task(log.table).where(c.workflow_id == workflow_id, *_has_words(query.words, c.id, *texts))
+    page = transaction.execute(_page(matching.order_by(c.created_at.desc(), c.position.desc()), query))
+    return Rows([log.view(row) | _blocking(kind, row) for row in page], count(transaction, matching))
 
 
 def work_counts(transaction: Transaction) -> dict[str, int]:
@@ -171,8 +138,8 @@ def _blocking(kind: str, row: Row[Any]) -> Mapped:
     return {"blocks": row.requires_human_review and row.resolved_at is None} if kind == "issues" else {}
 
 
-def _count(transaction: Transaction, query: Select[Any]) -> int:
-    return int(transaction.execute(select(func.count()).select_from(query.subquery())).scalar_one())
+def _page(query: Select[Any], asked: ListQuery) -> Select[Any]:
+    return query.limit(asked.limit).offset(asked.offset)
 
 
 def _has_words(words: Sequence[str], *columns: Any) -> list[Condition]:
