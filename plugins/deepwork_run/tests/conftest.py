@@ -62,12 +62,12 @@ class Runs:
             if session_id is None:
                 started = await project.engine.start(ToolCall(), goal="goal", job_name="demo", workflow_name="main")
                 session_id = started.begin_step.session_id
-            made = {name: ActingAgent(project, acts) for name, acts in agents.items()}
-            specs = {name: (AgentSpec(name=name, create=lambda: None), agent) for name, agent in made.items()}
+            acting_agents = {name: ActingAgent(project, acts) for name, acts in agents.items()}
+            specs = {name: (AgentSpec(name=name, create=lambda: None), agent) for name, agent in acting_agents.items()}
             record = Record(project.context.workspace, session_id)
             chosen = Options(agents=tuple(agents), **options)
             runner = Runner(project, session_id, specs, chosen, record, Display())
-            yield Opened(runner, session_id, made, record, project)
+            yield Opened(runner, session_id, acting_agents, record, project)
 
     async def run(self, agents, session_id=None, **options):
         """Run to the end."""

@@ -40,17 +40,17 @@ def turn():
     return number, acts[min(number, len(acts)) - 1]
 
 
-def call(number, step_id, done):
+def call(number, step_id, has_ended):
     if IS_CLAUDE:
         block = (
             {"type": "tool_result", "tool_use_id": f"{step_id}{number}"}
-            if done
+            if has_ended
             else {"type": "tool_use", "name": "mcp__deepwork__finished_step", "id": f"{step_id}{number}"}
         )
-        tell(type="user" if done else "assistant", message={"id": f"m{number}{step_id}", "content": [block]})
+        tell(type="user" if has_ended else "assistant", message={"id": f"m{number}{step_id}", "content": [block]})
     else:
         item = {"id": f"{step_id}{number}", "type": "mcp_tool_call", "tool": "finished_step"}
-        tell(type="item.completed" if done else "item.started", item=item)
+        tell(type="item.completed" if has_ended else "item.started", item=item)
 
 
 def end(act, number):
@@ -78,10 +78,10 @@ def main():
         calls.write(f"{NAME} {os.getpid()}\n")
     prompt = sys.stdin.read()
     number, act = turn()
-    with (FOLDER / "seen.jsonl").open("a") as seen:
+    with (FOLDER / "seen.jsonl").open("a") as record:
         variables = sorted(os.environ)
         about = {"name": NAME, "arguments": sys.argv[1:], "prompt": prompt, "variables": variables, "cwd": os.getcwd()}
-        seen.write(json.dumps(about) + "\n")
+        record.write(json.dumps(about) + "\n")
     if not IS_CLAUDE:
         tell(type="thread.started", thread_id=f"t{number}")
     if act.get("daemon"):
@@ -93,11 +93,11 @@ def main():
     reply = server.finish(session_id=session_id, step_id="?", outputs={})
     for _ in range(act.get("steps", 0)):
         if step := reply.get("begin_step"):
-            call(number, step["step_id"], done=False)
+            call(number, step["step_id"], has_ended=False)
             time.sleep(act.get("slow", 0))
             outputs = {name: _written(name, about) for name, about in _declared(step)}
             reply = server.finish(session_id=session_id, step_id=step["step_id"], outputs=outputs)
-            call(number, step["step_id"], done=True)
+            call(number, step["step_id"], has_ended=True)
     if act["then"] == "hang":
         (FOLDER / "hangs").touch()
         time.sleep(600)

@@ -76,12 +76,12 @@ def claude_lines(chance: random.Random, number: int, books: Books) -> list[str]:
         started = {"type": "message_start", "message": {**message, "content": []}}
         ended = {"type": "message_delta", "usage": {**read, "output_tokens": outputs}}
         streamed = [{"type": "stream_event", "event": event, "api_message_id": name} for event in (started, ended)]
-        whole = [streamed[0], *parts, streamed[1]]
-        kept = whole if chance.random() < 0.8 else whole[: chance.randrange(1, len(whole))]
-        lines += kept
-        books.requests[name] = (sum(read.values()), outputs if streamed[1] in kept else 1)
+        all_lines = [streamed[0], *parts, streamed[1]]
+        arrived = all_lines if chance.random() < 0.8 else all_lines[: chance.randrange(1, len(all_lines))]
+        lines += arrived
+        books.requests[name] = (sum(read.values()), outputs if streamed[1] in arrived else 1)
         total.update({"inputs": sum(read.values()), "outputs": outputs})
-        if len(kept) < len(whole):
+        if len(arrived) < len(all_lines):
             return [json.dumps(line) for line in lines]
     if chance.random() < 0.75:
         beside = {"inputTokens": chance.randrange(0, 400), "outputTokens": chance.randrange(0, 40)}

@@ -48,15 +48,15 @@ class TestClaudeAgent(AgentContract):
         return recorded("claude-2.1.327", situation)
 
     def spending(self):
-        done = recorded("claude-2.1.327", "done")
-        *messages, result = done
+        stream = recorded("claude-2.1.327", "done")
+        *messages, result = stream
         # A request that is no part of the conversation, such as a title, shows in the result alone.
         more = json.loads(result)
         more["modelUsage"]["claude-haiku-5"] = {"inputTokens": 30, "outputTokens": 5, "cacheReadInputTokens": 4}
         started = json.loads(next(line for line in messages if "message_start" in line))
         started["event"]["message"]["usage"] = {"input_tokens": 7, "cache_read_input_tokens": 3, "output_tokens": 2}
         return {
-            "to the end": (done, (2, 2, json.loads(result)["total_cost_usd"])),
+            "to the end": (stream, (2, 2, json.loads(result)["total_cost_usd"])),
             "cut before the result": (messages, (2, 2, None)),
             "with what is not of the conversation": ([*messages, json.dumps(more)], (36, 7, more["total_cost_usd"])),
             "with what comes from a cache": ([json.dumps(started)], (10, 2, None)),

@@ -94,20 +94,20 @@ def wait_for(condition):
 def test_a_job_goes_on_with_the_other_vendor_at_a_limit(desk):
     desk.plan(claude=[{"steps": 2, "then": "limit", "for": 3600, "cost": 0.25}], codex=[{"steps": 1, "then": "end"}])
     assert desk.run("--with", "claude,codex", "--json") == 0, desk.stderr
-    told = json.loads(desk.stdout)
-    assert (told["status"], told["exit_code"]) == ("completed", 0)
-    assert told["totals"] == {"input_tokens": 300, "output_tokens": 30, "cost_usd": 0.25}
+    report = json.loads(desk.stdout)
+    assert (report["status"], report["exit_code"]) == ("completed", 0)
+    assert report["totals"] == {"input_tokens": 300, "output_tokens": 30, "cost_usd": 0.25}
     assert desk.agents_of_steps() == ["claude", "claude", "codex", "codex"]
-    assert [(worker["agent"], worker["hooks"]) for worker in told["workers"]] == [
+    assert [(worker["agent"], worker["hooks"]) for worker in report["workers"]] == [
         ("claude", True),
         ("codex", False),
         ("codex", False),
     ]
-    desk("sessions", "show", told["session_id"])
+    desk("sessions", "show", report["session_id"])
     assert re.findall(r"by (\w+)$", desk.stdout, re.MULTILINE) == ["local", "claude", "claude", "codex", "codex"]
-    desk("runs", "show", told["session_id"])
+    desk("runs", "show", report["session_id"])
     assert "codex (without hooks)" in desk.stdout.replace("  ", " ")
-    desk("runs", "log", told["session_id"], "--worker", "1")
+    desk("runs", "log", report["session_id"], "--worker", "1")
     assert "usage limit reached" in desk.stdout
     # Nothing is left in the project but the work and our state.
     assert sorted(path.name for path in desk.project.root.iterdir()) == [".deepwork", "a.md", "b.md", "c.md", "d.md"]
@@ -133,7 +133,7 @@ def test_an_agent_sees_its_own_keys_and_no_other_secret(desk, monkeypatch):
 def test_without_more_the_narrowest_preset_counts(desk):
     desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}], codex=[{"steps": 3, "then": "end"}])
     assert desk.run("--with", "claude,codex") == 0, desk.stderr
-    claude, codex = (" ".join(one["arguments"]) for one in desk.seen)
+    claude, codex = (" ".join(call["arguments"]) for call in desk.seen)
     assert "Bash" not in claude
     assert "--tools Read,Edit,Write,Glob,Grep " in claude
     assert "--strict-mcp-config" in claude
@@ -178,8 +178,8 @@ def test_a_runner_that_is_killed_repeats_nothing_and_ends_its_agent(desk):
     assert desk("run", "--continue", session_id[:8]) == 0, desk.stderr
     assert not lives(agent)
     assert not lives(daemon)
-    done = [entry["step_id"] for entry in desk.session()["history"] if entry["kind"] == "step_completed"]
-    assert done == ["a", "b", "c", "d"]
+    completed_steps = [entry["step_id"] for entry in desk.session()["history"] if entry["kind"] == "step_completed"]
+    assert completed_steps == ["a", "b", "c", "d"]
     assert "c" in desk.seen[1]["prompt"]
     assert len(desk.shown()["workers"]) == 2
 
@@ -297,15 +297,15 @@ def test_a_file_of_the_project_cannot_be_what_runs(desk):
 
 @pytest.mark.slow
 def test_a_run_that_ends_at_once_notifies_before_it_ends(desk, tmp_path):
-    told = tmp_path / "told.jsonl"
-    code = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')"
+    notices = tmp_path / "told.jsonl"
+    code = f"import sys; open({str(notices)!r}, 'a').write(sys.stdin.read() + '\\n')"
     desk.project.write(
         Path(os.environ["XDG_CONFIG_HOME"]) / "deepwork" / "config.yml",
         json.dumps({"notifications": {"command": [sys.executable, "-c", code]}}),
     )
     desk.plan(claude=[{"steps": 0, "then": "login"}])
     assert desk.run("--with", "claude", "--no-wait") == 4, desk.stderr
-    assert "run-login" in told.read_text()
+    assert "run-login" in notices.read_text()
 
 
 def test_runs_are_listed(desk):
@@ -320,8 +320,8 @@ def test_runs_are_listed(desk):
     assert desk("runs", "list") == 0
     assert run["session_id"] in desk.stdout
     assert desk("runs", "--json", "log", run["session_id"]) == 0
-    told = json.loads(desk.stdout)
-    assert (told["worker"], [json.loads(line)["type"] for line in told["lines"]][-1]) == (1, "result")
+    log = json.loads(desk.stdout)
+    assert (log["worker"], [json.loads(line)["type"] for line in log["lines"]][-1]) == (1, "result")
 
 
 def test_a_runner_imports_no_server_and_no_database(desk):
@@ -332,9 +332,9 @@ def test_a_runner_imports_no_server_and_no_database(desk):
         "print(sorted({'fastmcp', 'mcp', 'starlette', 'sqlalchemy', 'httpx2'} & {*sys.modules}))"
     )
     words = ["run", "demo", "--goal", "g", "--with", "claude", "--no-wait", "--path", str(desk.project.root)]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
-    assert "usage limit" in done.stderr
-    assert done.stdout.splitlines()[-1] == "[]", done.stdout
+    process = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+    assert "usage limit" in process.stderr
+    assert process.stdout.splitlines()[-1] == "[]", process.stdout
 
 
 def test_the_scripted_agent_works_through_a_job(desk):

@@ -31,11 +31,11 @@ INSTRUCTIONS = (
 @pytest.fixture(scope="module")
 def programs():
     """The folder of the programs, installed once."""
-    done = subprocess.run([sys.executable, CLIENTS], capture_output=True, text=True)
-    if done.returncode == UNAVAILABLE and not os.environ.get("CI"):
-        pytest.skip(f"THE CLIENTS THAT NEED NODE ARE NOT TESTED: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    process = subprocess.run([sys.executable, CLIENTS], capture_output=True, text=True)
+    if process.returncode == UNAVAILABLE and not os.environ.get("CI"):
+        pytest.skip(f"THE CLIENTS THAT NEED NODE ARE NOT TESTED: {process.stderr.strip()}")
+    assert process.returncode == 0, process.stderr
+    return Path(process.stdout.strip())
 
 
 class Desk:
@@ -102,12 +102,12 @@ def desk(project, programs, tmp_path, monkeypatch):
 
 def test_a_session_goes_from_claude_to_codex_and_nothing_of_the_project_runs(desk):
     desk.claude.steps = 2
-    code, told = desk.run("demo", "--goal", "a goal", "--with", "claude", "--max-time", "60s", "--no-wait")
+    code, report = desk.run("demo", "--goal", "a goal", "--with", "claude", "--max-time", "60s", "--no-wait")
     assert code == 0, desk.stderr  # three agents of two steps each
     assert desk.agents_of_steps() == [(name, "claude") for name in "abcdef"]
-    assert len(told["workers"]) == 3
-    assert (told["totals"]["input_tokens"], told["totals"]["output_tokens"]) == desk.claude.books
-    assert told["totals"]["cost_usd"] > 0
+    assert len(report["workers"]) == 3
+    assert (report["totals"]["input_tokens"], report["totals"]["output_tokens"]) == desk.claude.books
+    assert report["totals"]["cost_usd"] > 0
     assert desk.listed() == desk.files
 
 
@@ -162,12 +162,12 @@ def test_a_limit_of_claude_is_codex_s_turn(desk):
         {"x-should-retry": "false"},
         {"type": "error", "error": {"type": "rate_limit_error", "message": "This would exceed your rate limit."}},
     )
-    code, told = desk.run("demo", "--goal", "a goal", "--with", "claude,codex")
+    code, report = desk.run("demo", "--goal", "a goal", "--with", "claude,codex")
     assert code == 0, desk.stderr
-    assert [worker["agent"] for worker in told["workers"]] == ["claude", "codex"]
+    assert [worker["agent"] for worker in report["workers"]] == ["claude", "codex"]
     assert len(desk.claude.requests) == 1
     assert desk.agents_of_steps() == [(name, "codex") for name in "abcdef"]
-    used = told["agents"]["codex"]
+    used = report["agents"]["codex"]
     assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (*desk.codex.books, None)
     assert desk.listed() == desk.files
 
@@ -178,16 +178,16 @@ def test_an_agent_without_a_login_is_asked_once(desk):
         {},
         {"error": {"message": "Incorrect API key provided: stub.", "code": "invalid_api_key"}},
     )
-    code, told = desk.run("demo", "--goal", "a goal", "--with", "codex", "--no-wait")
+    code, report = desk.run("demo", "--goal", "a goal", "--with", "codex", "--no-wait")
     assert code == 4, desk.stderr
-    assert told["paused"]["kind"] == "login"
-    assert len(told["workers"]) == 1
+    assert report["paused"]["kind"] == "login"
+    assert len(report["workers"]) == 1
 
 
 def test_a_budget_ends_claude_within_a_request(desk):
-    code, told = desk.run("demo", "--goal", "a goal", "--with", "claude", "--budget-usd", "0.003", "--no-wait")
+    code, report = desk.run("demo", "--goal", "a goal", "--with", "claude", "--budget-usd", "0.003", "--no-wait")
     assert code == 5, desk.stderr
-    spent = told["totals"]["cost_usd"]
+    spent = report["totals"]["cost_usd"]
     assert 0.003 <= spent < 0.003 + 1.5 * spent / len(desk.claude.requests)
 
 
@@ -203,7 +203,7 @@ def test_gemini_takes_instructions_of_the_project_whatever_its_settings_say(desk
     desk.project.write(".gemini/settings.json", json.dumps(foreign))
     variables = {"GEMINI_CLI_HOME": str(private / "home"), "GEMINI_API_KEY": "stub"}
     variables |= {"GEMINI_MODEL": "gemini-2.5-pro", "GOOGLE_GEMINI_BASE_URL": vendor.url}
-    done = subprocess.run(
+    process = subprocess.run(
         [
             "gemini",
             "--output-format",
@@ -221,6 +221,6 @@ def test_gemini_takes_instructions_of_the_project_whatever_its_settings_say(desk
         timeout=300,
     )
     vendor.close()
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert not (desk.project.root / "FOREIGN").exists()
     assert any(CANARY in body for body in vendor.bodies)

@@ -27,8 +27,8 @@ pytestmark = pytest.mark.anyio
 NOTHING = works(0)
 
 
-async def value(known):
-    return known
+async def value(result):
+    return result
 
 
 async def deepwork(*words):
@@ -296,16 +296,16 @@ async def test_a_person_gives_the_budget_once_more(runs, project):
 
 
 async def test_four_fifths_of_the_budget_are_told(runs, project):
-    seen = []
+    items = []
 
     async def looks(agent, task):
         yield Spent("a", 1, 1, 0.85)
-        seen.extend(await RunInbox(open_context("run", project.root)).items())
+        items.extend(await RunInbox(open_context("run", project.root)).items())
         yield Limited(soon(hours=1))
 
     run = await runs.run({"one": [looks]}, budget_usd=1, waits=False)
     assert run.code == 7
-    assert [(item.kind, item.what) for item in seen] == [("run-notice", "$0.85 of $1.00 are spent")]
+    assert [(item.kind, item.what) for item in items] == [("run-notice", "$0.85 of $1.00 are spent")]
 
 
 async def test_what_passes_the_time_is_ended_by_force(runs, monkeypatch):

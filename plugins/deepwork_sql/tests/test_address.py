@@ -24,18 +24,18 @@ def no_driver(tmp_path, monkeypatch):
 
 def test_a_command_on_postgresql_says_what_to_install(project, deepwork, monkeypatch):
     monkeypatch.setenv("DEEPWORK_DATABASE_URL", ADDRESS)
-    done = deepwork("store", "info")
-    assert done.code == 1
-    assert "needs the driver of PostgreSQL" in done.err
-    assert 'Install deepwork-sql with its extra "postgresql"' in done.err
-    assert "hunter2" not in done.err
+    result = deepwork("store", "info")
+    assert result.code == 1
+    assert "needs the driver of PostgreSQL" in result.err
+    assert 'Install deepwork-sql with its extra "postgresql"' in result.err
+    assert "hunter2" not in result.err
 
 
 def test_doctor_says_what_to_install(project, deepwork, monkeypatch):
     monkeypatch.setenv("DEEPWORK_DATABASE_URL", ADDRESS)
-    done = deepwork("doctor")
-    assert done.code == 1
-    assert 'extra "postgresql"' in done.out
+    result = deepwork("doctor")
+    assert result.code == 1
+    assert 'extra "postgresql"' in result.out
 
 
 async def test_an_agent_is_refused_with_what_to_install(project, monkeypatch):

@@ -104,9 +104,9 @@ async def test_the_events_are_printed_from_the_oldest_and_from_an_id_on(project_
         ("acme", "b\x1b[31m"),
     ]
     assert "  session:started  s1  by local  {" in await run("events", "--source", "core")
-    rest = await run("events", "--since", events[0]["id"], "--source", "acme")
-    assert "  wf_1  by -  {" in rest
-    assert "\x1b" not in rest
+    later_events = await run("events", "--since", events[0]["id"], "--source", "acme")
+    assert "  wf_1  by -  {" in later_events
+    assert "\x1b" not in later_events
     assert await run("events", "--since", events[1]["id"]) == ""
     assert await run("events", "--since", "nonsense", code=1) == ""
 

@@ -24,12 +24,12 @@ on_postgres = pytest.mark.parametrize("database_url", ["postgresql"], indirect=T
 @pytest.mark.parametrize(("cut", "runs"), [("after", 1), ("before", 2)])
 async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, proxy, cut, runs):
     """PostgreSQL is asked what became of it: a change that was committed is not run again, another one is."""
-    begun = []
+    starts = []
 
     def change(tx):
-        begun.append(tx.now)
-        tx.emit("acme", "paid", workflow_id=None, data={"n": len(begun)})
-        return len(begun)
+        starts.append(tx.now)
+        tx.emit("acme", "paid", workflow_id=None, data={"n": len(starts)})
+        return len(starts)
 
     async with open_context("acme", project_on_database.root) as context:
         database = await deepwork_sql.database(context)
@@ -37,7 +37,7 @@ async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, p
         assert await database.write(change) == runs
         assert proxy.cut is None
         assert [event.data for event in await database.feed(None)] == [{"n": runs}]
-    assert len(begun) == runs
+    assert len(starts) == runs
 
 
 @pytest.mark.slow

@@ -79,14 +79,14 @@ async def test_an_event_that_commits_late_is_not_skipped(database, database_url)
             deepwork_sql.Transaction(early).emit("acme", "early", workflow_id=None, data={})
             await database.write(emit("late"))
             assert await names(database) == [], "a later transaction was shown while an earlier one was open"
-        seen = await database.feed(None)
-        assert [event.event for event in seen] == ["early", "late"]
+        feed = await database.feed(None)
+        assert [event.event for event in feed] == ["early", "late"]
     engine.dispose()
 
 
 @pytest.mark.smoke
 async def test_many_writers_lose_no_event_and_keep_the_order_of_each(database):
-    seen = []
+    feed = []
 
     async def write(writer):
         for number in range(EVENTS):
@@ -94,9 +94,9 @@ async def test_many_writers_lose_no_event_and_keep_the_order_of_each(database):
 
     async def read():
         after = None
-        while len(seen) < WRITERS * EVENTS:
+        while len(feed) < WRITERS * EVENTS:
             page = await database.feed(after, limit=7)
-            seen.extend(page)
+            feed.extend(page)
             after = page[-1].id if page else after
 
     with anyio.fail_after(240):
@@ -104,9 +104,9 @@ async def test_many_writers_lose_no_event_and_keep_the_order_of_each(database):
             tasks.start_soon(read)
             for writer in range(WRITERS):
                 tasks.start_soon(write, writer)
-    assert len({event.id for event in seen}) == len(seen) == WRITERS * EVENTS
+    assert len({event.id for event in feed}) == len(feed) == WRITERS * EVENTS
     for writer in range(WRITERS):
-        numbers = [event.data["number"] for event in seen if event.workflow_id == f"w{writer}"]
+        numbers = [event.data["number"] for event in feed if event.workflow_id == f"w{writer}"]
         assert numbers == list(range(EVENTS))
 
 
@@ -124,13 +124,13 @@ async def test_who_follows_is_told_of_events_of_this_and_of_other_processes(data
                 return
 
     async with open_context("acme", project_on_database.root) as elsewhere:
-        other = await deepwork_sql.database(elsewhere)
+        second_database = await deepwork_sql.database(elsewhere)
         with anyio.fail_after(240):
             async with anyio.create_task_group() as tasks:
                 ready = anyio.Event()
                 tasks.start_soon(follow, ready)
                 await ready.wait()
-                for name, place in (("a", database), ("b", other), ("c", other), ("d", database)):
+                for name, place in (("a", database), ("b", second_database), ("c", second_database), ("d", database)):
                     await place.write(emit(name))
     assert followed == ["a", "b", "c", "d"]
 
@@ -144,13 +144,13 @@ async def test_all_who_follow_share_one_reader_and_each_hears_what_it_wants(data
         return await feed(after, **filters)
 
     monkeypatch.setattr(database, "feed", counted)
-    wanted = {"all": {}, "acme": {"source": "acme"}, "other": {"source": "other", "workflow_id": "wf_2"}}
-    heard = {name: [] for name in wanted}
-    has_begun = {name: anyio.Event() for name in wanted}
+    filters_of = {"all": {}, "acme": {"source": "acme"}, "other": {"source": "other", "workflow_id": "wf_2"}}
+    heard = {name: [] for name in filters_of}
+    has_begun = {name: anyio.Event() for name in filters_of}
     start = await database.end_of_feed()
 
     async def follow(name):
-        async with aclosing(database.follow(start, **wanted[name])) as followed:
+        async with aclosing(database.follow(start, **filters_of[name])) as followed:
             async for event in followed:
                 heard[name].append(event.event)
                 has_begun[name].set()
@@ -163,7 +163,7 @@ async def test_all_who_follow_share_one_reader_and_each_hears_what_it_wants(data
 
     with anyio.fail_after(240):
         async with anyio.create_task_group() as tasks:
-            for name in wanted:
+            for name in filters_of:
                 tasks.start_soon(follow, name)
             await write(("begin", "acme", "wf_1"), ("begin", "other", "wf_2"))
             for event in has_begun.values():
@@ -305,8 +305,8 @@ async def test_a_viewer_sees_sessions_of_their_own_and_of_their_project(project_
             await store.save(with_history(session), expected=None)
     await database.write(emit("everybodys"))
     viewer = deepwork_sql.Viewer(database.machine, str(root), "ann")
-    seen = await database.history(None, deepwork_sql.EventFilter(viewer=viewer))
-    assert [(event.source, event.workflow_id) for event in seen] == [("acme", "wf_1"), ("core", f"{0:032x}")]
+    history = await database.history(None, deepwork_sql.EventFilter(viewer=viewer))
+    assert [(event.source, event.workflow_id) for event in history] == [("acme", "wf_1"), ("core", f"{0:032x}")]
 
 
 def _given(database):

@@ -143,8 +143,8 @@ async def test_without_tokens_nobody_is_told_ids_or_texts_of_sessions(serve, dat
     address = await to_thread.run_sync(serve, "events", "--serve")
     async with feed_of(address, f"?since={start}", origin=address) as socket:
         of_core, of_plugin = await event_of(socket), await event_of(socket)
-    shown = (of_core["source"], of_core["event"], of_core["workflow_id"], of_core["principal"], of_core["data"])
-    assert shown == ("core", "session:started", None, None, {})
+    fields = (of_core["source"], of_core["event"], of_core["workflow_id"], of_core["principal"], of_core["data"])
+    assert fields == ("core", "session:started", None, None, {})
     assert (of_plugin["workflow_id"], of_plugin["data"]) == ("wf_1", {"text": "ü"})
 
 
@@ -167,7 +167,7 @@ async def test_a_session_of_another_project_is_unknown_to_all_but_its_owner(
     address = await to_thread.run_sync(serve, *command)
     headers = {"Authorization": "Bearer " + "b" * 40} if has_token else {}
     async with Client(StreamableHttpTransport(f"{address}/mcp", headers=headers)) as client:
-        answers = [await answers_about(Agent(client), asked) for asked in (session_id, "0123456789abcdef" * 2)]
+        answers = [await answers_about(Agent(client), asked_id) for asked_id in (session_id, "0123456789abcdef" * 2)]
     assert answers[0] == answers[1]
     async with project_on_database.agent(state_store="sql", tools=["core"]) as agent:
         assert all(

@@ -65,9 +65,9 @@ def used_by_another_process(path, then="SELECT 1"):
 
 async def test_the_first_use_moves_it_with_all_rows_and_leaves_a_text_that_says_where(project, earlier, caplog):
     old = earlier()
-    found, url = await events(project.root)
+    rows, url = await events(project.root)
     file = place(project.root).file
-    assert (found, url) == (EVENTS, f"sqlite:///{file}")
+    assert (rows, url) == (EVENTS, f"sqlite:///{file}")
     assert file.is_relative_to(os.environ["XDG_STATE_HOME"])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert str(file) in old.read_text()
@@ -97,7 +97,7 @@ def test_a_kill_at_any_moment_of_the_move_loses_nothing(project, earlier, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("where", "what"),
+    ("where", "failure"),
     [
         ("deepwork_sql.places.copy_database", OSError(28, "No space left on device")),
         ("deepwork_sql.places.copy_database", sqlite3.OperationalError("database or disk is full")),
@@ -105,10 +105,10 @@ def test_a_kill_at_any_moment_of_the_move_loses_nothing(project, earlier, tmp_pa
     ],
 )
 async def test_a_move_that_fails_is_told_in_a_sentence_and_the_next_start_moves_it(
-    project, earlier, monkeypatch, where, what
+    project, earlier, monkeypatch, where, failure
 ):
     def fail(*_arguments):
-        raise what
+        raise failure
 
     old = earlier()
     with monkeypatch.context() as broken:
@@ -126,8 +126,8 @@ async def test_it_is_used_where_it_is_while_another_process_has_it_open_and_move
 ):
     old = earlier()
     with used_by_another_process(old, then):
-        found, url = await events(project.root)
-        assert (found, url) == (WRITE[1], f"sqlite:///{old}")
+        rows, url = await events(project.root)
+        assert (rows, url) == (WRITE[1], f"sqlite:///{old}")
         assert [record.message for record in caplog.records if "is in use by another process" in record.message]
         assert deepwork_sql.has_database(open_context("acme", project.root))
     assert old.read_bytes().startswith(b"SQLite format 3")
@@ -146,12 +146,12 @@ def test_who_uses_it_where_it_is_keeps_all_others_from_moving_it(project, earlie
         f"print(type(place_of(pathlib.Path({str(project.root)!r}), os.environ, scope='repository').prepare()).__name__)"
     )
     try:
-        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert other.stdout == "InProject\n"
+        second_process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert second_process.stdout == "InProject\n"
     finally:
         used.close()
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert other.stdout == "PosixPath\n"
+    third_process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert third_process.stdout == "PosixPath\n"
 
 
 async def test_a_write_ahead_log_beside_it_is_played_back_only_when_its_user_says_so(project, earlier, deepwork):

@@ -272,8 +272,8 @@ def test_a_url_of_the_project_is_an_error_until_it_is_trusted_and_its_password_i
     assert "The database failed" in results[2].stderr
     assert "has a password" in results[3].stdout
     assert SECRET not in "".join(result.stdout + result.stderr for result in results)
-    kept = [file for file in (*tmp_path.rglob("*"), *Path(os.environ["HOME"]).rglob("*")) if file.is_file()]
-    assert not [file for file in kept if SECRET.encode() in file.read_bytes() and file.name != "config.yml"]
+    files = [file for file in (*tmp_path.rglob("*"), *Path(os.environ["HOME"]).rglob("*")) if file.is_file()]
+    assert not [file for file in files if SECRET.encode() in file.read_bytes() and file.name != "config.yml"]
 
 
 async def test_a_password_is_not_in_the_errors_and_logs_of_a_server(project, monkeypatch, caplog):

@@ -35,10 +35,10 @@ PLANTS = {
 
 
 @pytest.fixture
-def other(tmp_path, monkeypatch):
+def foreign_database(tmp_path, monkeypatch):
     """Make the database of a project as another user would, who has their own state folder."""
 
-    async def other(folder):
+    async def make_database(folder):
         folder.mkdir()
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv("HOME", str(tmp_path / "home of another"))
@@ -46,7 +46,7 @@ def other(tmp_path, monkeypatch):
             await work(DeepworkProject(folder))
             return place_of(folder, os.environ, scope="repository").file
 
-    return other
+    return make_database
 
 
 async def work(project):
@@ -82,8 +82,8 @@ def place(project):
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-async def test_a_valid_database_that_a_repository_brings_is_not_even_opened(project, other, tmp_path, plant):
-    planted = await other(tmp_path / "other")
+async def test_a_valid_database_that_a_repository_brings_is_not_even_opened(project, foreign_database, tmp_path, plant):
+    planted = await foreign_database(tmp_path / "other")
     with closing(sqlite3.connect(planted)) as connection:
         connection.executescript(f"UPDATE deepwork_sessions SET project = '{project.root}'; {PLANTS[plant]};")
     project.write_job()
@@ -91,9 +91,9 @@ async def test_a_valid_database_that_a_repository_brings_is_not_even_opened(proj
     project.write(".deepwork/config.yml", "state: {store: sql}\n")
     shutil.copy(planted, place(project))
     before = place(project).read_bytes()
-    said = await replies(project)
-    assert "session_id" in said[1], "a database of the user's own is used"
-    assert not [text for text in said if "internal error" in text or FORGED in text]
+    texts = await replies(project)
+    assert "session_id" in texts[1], "a database of the user's own is used"
+    assert not [text for text in texts if "internal error" in text or FORGED in text]
     assert place(project).read_bytes() == before
     assert not place(project).with_name("deepwork.db-wal").exists()
 

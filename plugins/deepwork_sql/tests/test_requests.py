@@ -80,12 +80,12 @@ async def test_a_request_of_yesterday_is_a_new_one(database):
 
 
 async def test_equal_requests_at_once_do_the_work_once(database):
-    done = []
+    runs = []
 
     async def request():
         def work():
-            done.append(1)
-            return len(done)
+            runs.append(1)
+            return len(runs)
 
         results.append(
             await database.write(lambda tx: tx.once(principal="a", tool="t", request_id="r", arguments={}, work=work))
@@ -95,7 +95,7 @@ async def test_equal_requests_at_once_do_the_work_once(database):
     async with anyio.create_task_group() as tasks:
         for _ in range(6):
             tasks.start_soon(request)
-    assert (len(done), results) == (1, [1] * 6)
+    assert (len(runs), results) == (1, [1] * 6)
 
 
 async def test_what_is_recorded_can_be_read_without_doing_the_work(database):

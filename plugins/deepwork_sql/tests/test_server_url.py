@@ -104,20 +104,20 @@ def test_there_are_more_than_forty_spellings():
 
 @pytest.mark.slow
 def test_a_command_says_what_is_wrong_in_a_sentence_and_shows_no_spelling(deepwork, monkeypatch):
-    wrong = []
+    leaks = []
     for spelling in SPELLINGS:
         monkeypatch.setenv("DEEPWORK_DATABASE_URL", spelling)
         result = deepwork("store", "info")
         if SECRET in result.out + result.err or not result.err.startswith("Error: ") or result.code != 1:
-            wrong.append((spelling, result))
-    assert wrong == []
+            leaks.append((spelling, result))
+    assert leaks == []
 
 
 @pytest.mark.slow
 async def test_an_agent_and_the_log_get_a_sentence_and_no_spelling(project, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     project.write_job()
-    wrong = []
+    leaks = []
     async with project.agent(state_store="sql") as agent:
         for spelling in SPELLINGS:
             monkeypatch.setenv("DEEPWORK_DATABASE_URL", spelling)
@@ -125,12 +125,12 @@ async def test_an_agent_and_the_log_get_a_sentence_and_no_spelling(project, monk
             texts = [str(await agent.call("get_workflows")), await agent.refused("start_workflow", **START)]
             loud = [record for record in caplog.records if record.exc_info and record.levelno > logging.DEBUG]
             if SECRET in "".join([*texts, caplog.text]) or "internal error" in texts[1] or loud:
-                wrong.append((spelling, texts, caplog.text))
-    assert wrong == []
+                leaks.append((spelling, texts, caplog.text))
+    assert leaks == []
 
 
 def test_doctor_says_what_is_wrong_and_shows_no_spelling(project, monkeypatch):
-    wrong = []
+    leaks = []
     for spelling in SPELLINGS:
         monkeypatch.setenv("DEEPWORK_DATABASE_URL", spelling)
         findings: list[Any] = []
@@ -139,24 +139,24 @@ def test_doctor_says_what_is_wrong_and_shows_no_spelling(project, monkeypatch):
         except DeepWorkError as error:  # which doctor shows; any other error fails this test
             findings.append(str(error))
         if SECRET in repr(findings) or not findings:
-            wrong.append((spelling, findings))
-    assert wrong == []
+            leaks.append((spelling, findings))
+    assert leaks == []
 
 
 @pytest.mark.parametrize("spelling", [SPELLINGS[0], SPELLINGS[16], SPELLINGS[-1]])
 def test_doctor_and_trust_show_none_of_a_setting_of_the_project(project, deepwork, spelling):
     project.write(".deepwork/config.yml", f"plugins: {{settings: {{sql: {{database_url: {spelling!r}}}}}}}\n")
-    done = [deepwork("doctor"), deepwork("trust", "--yes"), deepwork("doctor"), deepwork("store", "info")]
-    assert [text for result in done for text in (result.out, result.err) if SECRET in text] == []
-    assert "deepwork trust" in done[0].out
-    assert done[3].code == 1
+    results = [deepwork("doctor"), deepwork("trust", "--yes"), deepwork("doctor"), deepwork("store", "info")]
+    assert [text for result in results for text in (result.out, result.err) if SECRET in text] == []
+    assert "deepwork trust" in results[0].out
+    assert results[3].code == 1
 
 
 def test_doctor_warns_of_a_password_before_the_url_is_trusted(project, deepwork):
     project.write(".deepwork/config.yml", f"plugins: {{settings: {{sql: {{database_url: '{SPELLINGS[0]}'}}}}}}\n")
-    said = deepwork("doctor").out
-    assert "has a password" in said
-    assert "which you have not trusted" in said
+    report = deepwork("doctor").out
+    assert "has a password" in report
+    assert "which you have not trusted" in report
 
 
 def test_other_parameters_of_a_url_need_trust_anew_though_they_are_not_shown(project, deepwork):

@@ -61,11 +61,11 @@ async def test_every_open_session_can_be_aborted(old_state, old_database, agent)
 
 
 async def test_commands_show_every_session(old_state, old_database, deepwork):
-    known = old_state.sessions(old_database)
+    ids_by_name = old_state.sessions(old_database)
     archived = json.loads(await deepwork("sessions", "list", "--archived", "--json"))["sessions"]
-    assert [session["session_id"] for session in archived] == [known.pop("archived")]
+    assert [session["session_id"] for session in archived] == [ids_by_name.pop("archived")]
     listed = json.loads(await deepwork("sessions", "list", "--all", "--json"))["sessions"]
-    assert {session["session_id"] for session in listed} == {*known.values()}
+    assert {session["session_id"] for session in listed} == {*ids_by_name.values()}
 
 
 async def test_a_session_of_a_later_release_is_refused_with_a_sentence(old_state, old_database, agent, deepwork):

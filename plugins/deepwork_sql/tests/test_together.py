@@ -303,14 +303,16 @@ async def saved(store, sessions):
 async def test_saves_that_wait_share_one_commit_and_a_stale_one_is_refused(project_on_database):
     async with sessions_in(project_on_database) as (store, _):
         ids = [f"s{number}" for number in range(8)]
-        assert await saved(store, [(a_session(one), None) for one in ids]) == [1] * 8
+        assert await saved(store, [(a_session(session_id), None) for session_id in ids]) == [1] * 8
         with counted_commits() as commits:
             expected = [1, 1, 7, 1, 1, 1, 1, 1]
-            outcomes = await saved(store, [(a_session(one), on) for one, on in zip(ids, expected, strict=True)])
+            outcomes = await saved(
+                store, [(a_session(session_id), on) for session_id, on in zip(ids, expected, strict=True)]
+            )
         assert isinstance(outcomes.pop(2), StaleSession)
         assert outcomes == [2] * 7
         assert len(commits) < 8
-        assert [(await store.load(one)).revision for one in ids] == [2, 2, 1, 2, 2, 2, 2, 2]
+        assert [(await store.load(session_id)).revision for session_id in ids] == [2, 2, 1, 2, 2, 2, 2, 2]
 
 
 async def test_of_two_saves_of_one_session_at_once_one_wins(project_on_database):
@@ -330,20 +332,20 @@ async def test_two_servers_that_save_the_same_sessions_at_once_do_not_wait_for_e
         sessions_in(project_on_database) as (first, database),
         sessions_in(project_on_database) as (second, _),
     ):
-        await saved(first, [(a_session(one), None) for one in ids])
+        await saved(first, [(a_session(session_id), None) for session_id in ids])
         for revision in range(1, 16):
             outcomes = {}
 
             async def save_all(store, order, revision=revision, outcomes=outcomes):
-                results = await saved(store, [(a_session(one), revision) for one in order])
-                for one, outcome in zip(order, results, strict=True):
-                    outcomes.setdefault(one, []).append(outcome)
+                results = await saved(store, [(a_session(session_id), revision) for session_id in order])
+                for session_id, outcome in zip(order, results, strict=True):
+                    outcomes.setdefault(session_id, []).append(outcome)
 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(save_all, first, ids)
                 tasks.start_soon(save_all, second, ids[::-1])
-            for one in ids:
-                assert sorted(isinstance(outcome, StaleSession) for outcome in outcomes[one]) == [False, True]
+            for session_id in ids:
+                assert sorted(isinstance(outcome, StaleSession) for outcome in outcomes[session_id]) == [False, True]
         if database.dialect == "postgresql":
             counted = text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
             assert await database.read(lambda tx: tx.execute(counted).scalar_one()) == 0

@@ -26,8 +26,8 @@ async def test_an_event_is_read_by_the_feed(database):
 
 async def test_a_transaction_has_one_time_however_long_it_takes(database):
     def times(transaction):
-        first, begun = transaction.now, time.monotonic()
-        while time.monotonic() < begun + 0.01:  # the clock of the database has milliseconds
+        first, started_at = transaction.now, time.monotonic()
+        while time.monotonic() < started_at + 0.01:  # the clock of the database has milliseconds
             pass
         return first, transaction.now
 
