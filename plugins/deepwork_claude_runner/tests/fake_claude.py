@@ -31,16 +31,16 @@ SWITCHES = {"-p", "--print", "--safe-mode", "--strict-mcp-config", "--no-session
 
 def parse(words):
     """Read flags and the prompt; what is unknown or out of place ends the program with code 1."""
-    options, rest = {}, list(words)
-    while rest:
-        word = rest.pop(0)
+    options, remaining_words = {}, list(words)
+    while remaining_words:
+        word = remaining_words.pop(0)
         if word == "--":
-            options["prompt"] = rest
+            options["prompt"] = remaining_words
             break
         if word in VALUES:
-            if not rest:
+            if not remaining_words:
                 sys.exit(f"error: option '{word} <value>' argument missing")
-            value = rest.pop(0)
+            value = remaining_words.pop(0)
             if VALUES[word] is not None and value not in VALUES[word]:
                 sys.exit(f"error: option '{word} <value>' argument '{value}' is invalid.")
             options[word] = value
@@ -55,7 +55,7 @@ def parse(words):
 
 def result(**more):
     """Make the JSON that print mode ends with."""
-    whole = {
+    answer = {
         "type": "result",
         "subtype": "success",
         "is_error": False,
@@ -66,7 +66,7 @@ def result(**more):
         "modelUsage": {"claude-fake-1": {}},
         "session_id": "00000000-0000-4000-8000-000000000000",
     }
-    print(json.dumps({**whole, **more}), flush=True)
+    print(json.dumps({**answer, **more}), flush=True)
 
 
 def verdict(system_prompt, *, passed, feedback):

@@ -208,8 +208,8 @@ async def test_a_file_of_the_project_in_the_arguments_is_read_as_it_was_trusted_
         await agent.start()
         assert (await agent.finish(DONE))["status"] == "needs_work"
     assert "names a file of this project, and the user has not trusted it" in history("infrastructure")[0]["error"]
-    shown = await anyio.run_process(trust)
-    assert b"--- tools/agents.json ---" in shown.stdout
+    report = await anyio.run_process(trust)
+    assert b"--- tools/agents.json ---" in report.stdout
     copy = (await called())["options"]["--model"]
     assert copy.endswith("/tools/agents.json")
     assert not copy.startswith(str(reviewed.root))
@@ -220,7 +220,7 @@ async def test_a_file_of_the_project_in_the_arguments_is_read_as_it_was_trusted_
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted", "effect"),
+    ("own", "of_project", "effect"),
     [
         ({"max_turns": 3}, {"max_turns": 10**9}, {"--max-turns": "3"}),
         ({"max_turns": 3}, {"max_turns": 2}, {"--max-turns": "2"}),
@@ -231,11 +231,11 @@ async def test_a_file_of_the_project_in_the_arguments_is_read_as_it_was_trusted_
     ],
 )
 async def test_a_project_lowers_what_its_user_pays_and_never_raises_it(
-    reviewed, claude, called, settings, own, wanted, effect
+    reviewed, claude, called, settings, own, of_project, effect
 ):
     """F12, a09: budget, turns and model of the project had effect without trust."""
     settings(**own)
-    reviewed.write(".deepwork/config.yml", json.dumps({"plugins": {"settings": {"claude_runner": wanted}}}))
+    reviewed.write(".deepwork/config.yml", json.dumps({"plugins": {"settings": {"claude_runner": of_project}}}))
     options = (await called())["options"]
     assert {name: options.get(name) for name in effect} == effect
 

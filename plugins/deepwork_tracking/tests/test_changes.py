@@ -26,8 +26,8 @@ async def worked(repo):
     return worked
 
 
-def files(done):
-    return tuple(done["files_changed"][word] for word in ("added", "modified", "deleted"))
+def files(completion):
+    return tuple(completion["files_changed"][word] for word in ("added", "modified", "deleted"))
 
 
 async def test_committed_staged_unstaged_and_untracked_files_are_each_listed_once(repo, worked):
@@ -48,8 +48,8 @@ async def test_committed_staged_unstaged_and_untracked_files_are_each_listed_onc
         repo.write("untracked")
         (repo.root / "gone").unlink()
 
-    _, done = await worked(work)
-    assert files(done) == (
+    _, completion = await worked(work)
+    assert files(completion) == (
         ["new_committed", "new_staged", "untracked"],
         ["both", "committed", "staged", "unstaged"],
         ["gone"],
@@ -59,8 +59,8 @@ async def test_committed_staged_unstaged_and_untracked_files_are_each_listed_onc
 async def test_a_renamed_file_is_deleted_under_its_old_name_and_added_under_its_new_one(repo, worked):
     repo.write("old", "x\n" * 50)
     repo.commit()
-    _, done = await worked(lambda: repo.git("mv", "old", "new"))
-    assert files(done) == (["new"], [], ["old"])
+    _, completion = await worked(lambda: repo.git("mv", "old", "new"))
+    assert files(completion) == (["new"], [], ["old"])
 
 
 async def test_words_are_relative_to_the_start_of_the_task(repo, worked):
@@ -73,8 +73,8 @@ async def test_words_are_relative_to_the_start_of_the_task(repo, worked):
         (repo.root / "removed_after_commit").unlink()
         repo.write("README.md")
 
-    _, done = await worked(work)
-    assert files(done) == (["edited_after_commit"], [], [])
+    _, completion = await worked(work)
+    assert files(completion) == (["edited_after_commit"], [], [])
 
 
 async def test_what_was_dirty_before_is_charged_only_if_the_task_has_changed_it(repo, worked):
@@ -93,13 +93,13 @@ async def test_what_was_dirty_before_is_charged_only_if_the_task_has_changed_it(
         repo.write("deleted", "before\n")
         repo.write("clean")
 
-    _, done = await worked(work)
-    assert files(done) == (
+    _, completion = await worked(work)
+    assert files(completion) == (
         ["clean", "deleted"],
         ["reverted", "touched", "untracked_touched"],
         ["untracked_gone"],
     )
-    assert done["verification"]["changed_before_start"] == [
+    assert completion["verification"]["changed_before_start"] == [
         *("deleted", "reverted", "touched", "untracked_gone", "untracked_touched")
     ]
 
@@ -107,8 +107,8 @@ async def test_what_was_dirty_before_is_charged_only_if_the_task_has_changed_it(
 async def test_dirty_files_that_the_task_only_commits_are_not_charged_to_it(repo, worked):
     repo.write("README.md", "dirty\n")
     repo.write("untracked")
-    _, done = await worked(repo.commit)
-    assert files(done) == ([], [], [])
+    _, completion = await worked(repo.commit)
+    assert files(completion) == ([], [], [])
 
 
 async def test_a_mode_and_a_link_are_changes(repo, worked):
@@ -121,8 +121,8 @@ async def test_a_mode_and_a_link_are_changes(repo, worked):
         (repo.root / "file").unlink()
         (repo.root / "file").symlink_to("script")
 
-    _, done = await worked(work)
-    assert files(done) == ([], ["file", "script"], [])
+    _, completion = await worked(work)
+    assert files(completion) == ([], ["file", "script"], [])
 
 
 async def test_every_name_that_git_allows_is_listed(repo, worked):
@@ -133,8 +133,8 @@ async def test_every_name_that_git_allows_is_listed(repo, worked):
             descriptor = os.open(os.path.join(os.fsencode(repo.root), os.fsencode(name)), os.O_CREAT | os.O_WRONLY)
             os.close(descriptor)
 
-    _, done = await worked(work)
-    assert done["files_changed"]["added"] == sorted([*names[:-1], "caf\\xe9"])
+    _, completion = await worked(work)
+    assert completion["files_changed"]["added"] == sorted([*names[:-1], "caf\\xe9"])
 
 
 @pytest.mark.parametrize("step", ["detached", "worktree"])
@@ -152,9 +152,9 @@ async def test_a_detached_head_and_a_linked_worktree_are_compared_like_any_other
         repo.git("add", "-A", cwd=top)
         repo.git("commit", "-q", "-m", "work", cwd=top)
 
-    started, done = await worked(work, path=None if step == "detached" else str(top))
+    started, completion = await worked(work, path=None if step == "detached" else str(top))
     assert started["snapshot_id"] == commit
-    assert files(done) == (["new"], [], [])
+    assert files(completion) == (["new"], [], [])
 
 
 async def test_paths_are_relative_to_the_top_of_the_repository(repo, repo_at, tmp_path):
@@ -165,9 +165,9 @@ async def test_paths_are_relative_to_the_top_of_the_repository(repo, repo_at, tm
         _, _, task_id = await agent.running(areas=["packages/one"])
         below.write("a", "changed\n")
         repo.write("outside")
-        done = await agent.complete(task_id)
-    assert files(done) == (["outside"], ["packages/one/a"], [])
-    assert done["verification"]["unexpected_files"] == ["outside"]
+        completion = await agent.complete(task_id)
+    assert files(completion) == (["outside"], ["packages/one/a"], [])
+    assert completion["verification"]["unexpected_files"] == ["outside"]
 
 
 @pytest.mark.parametrize("where", ["outside", "other_repository", "file", "missing"])
@@ -220,9 +220,9 @@ async def test_a_start_commit_that_is_gone_is_said_and_the_rest_is_compared(repo
         repo.git("gc", "-q", "--prune=now")
         repo.write("uncommitted")
 
-    started, done = await worked(work)
-    assert files(done) == (["uncommitted"], [], [])
-    assert started["snapshot_id"] in done["verification"]["warnings"][0]
+    started, completion = await worked(work)
+    assert files(completion) == (["uncommitted"], [], [])
+    assert started["snapshot_id"] in completion["verification"]["warnings"][0]
 
 
 async def test_what_the_server_keeps_is_never_listed_and_other_files_of_its_folder_are(repo, worked):
@@ -232,8 +232,8 @@ async def test_what_the_server_keeps_is_never_listed_and_other_files_of_its_fold
         for folder in ("tmp", "data"):
             (repo.root / ".deepwork" / folder / ".gitignore").unlink(missing_ok=True)
 
-    _, done = await worked(work)
-    assert files(done) == ([".deepwork/jobs/new/job.yml"], [], [])
+    _, completion = await worked(work)
+    assert files(completion) == ([".deepwork/jobs/new/job.yml"], [], [])
 
 
 async def test_areas_that_do_not_match_are_a_warning(repo, worked):
@@ -242,8 +242,8 @@ async def test_areas_that_do_not_match_are_a_warning(repo, worked):
         repo.write("docs/b.md")
         (repo.root / "README.md").unlink()
 
-    _, done = await worked(work, areas=["src"])
-    assert done["verification"] == {
+    _, completion = await worked(work, areas=["src"])
+    assert completion["verification"] == {
         "scope_match": False,
         "unexpected_files": ["README.md", "docs/b.md"],
         "changed_before_start": [],
@@ -262,17 +262,17 @@ async def test_a_submodule_is_listed_when_its_commit_changes(repo, repo_at, tmp_
     def work():
         repo.git("commit", "-q", "--allow-empty", "-m", "x", cwd=repo.root / "module")
 
-    _, done = await worked(work)
-    assert files(done) == ([], ["module"], [])
+    _, completion = await worked(work)
+    assert files(completion) == ([], ["module"], [])
 
 
 async def test_a_repository_inside_is_left_out_with_a_warning(repo, repo_at, worked):
     def work():
         repo_at(repo.root / "inner").init().write("file")
 
-    _, done = await worked(work)
-    assert files(done) == ([], [], [])
-    assert done["verification"]["warnings"] == ["inner/ is a repository of its own, and its files are not listed"]
+    _, completion = await worked(work)
+    assert files(completion) == ([], [], [])
+    assert completion["verification"]["warnings"] == ["inner/ is a repository of its own, and its files are not listed"]
 
 
 async def test_before_the_first_commit_contents_are_compared(folder):
@@ -289,11 +289,11 @@ async def test_before_the_first_commit_contents_are_compared(folder):
         folder.write("ignored")
         (folder.root / "gone").unlink()
         folder.commit()
-        done = await agent.complete(started["task_id"])
+        completion = await agent.complete(started["task_id"])
     assert started["snapshot_type"] == "checksum"
     assert started["snapshot_id"].startswith("checksum-")
     assert "warnings" not in started
-    assert files(done) == (["new"], ["changed"], ["gone"])
+    assert files(completion) == (["new"], ["changed"], ["gone"])
 
 
 async def test_without_git_contents_are_compared_and_ignore_rules_hold(folder):
@@ -306,8 +306,8 @@ async def test_without_git_contents_are_compared_and_ignore_rules_hold(folder):
         (folder.root / "image.png").chmod(0o755)
         for name in ("a.log", "keep.log", "build/x", "deep/a.log", "deep/b.txt", "deep/c", "node_modules/x/y.js"):
             folder.write(name)
-        done = await agent.complete(task_id)
-    assert files(done) == (["deep/a.log", "deep/c", "keep.log"], ["image.png"], [])
+        completion = await agent.complete(task_id)
+    assert files(completion) == (["deep/a.log", "deep/c", "keep.log"], ["image.png"], [])
 
 
 async def test_a_broken_repository_lets_a_task_start_and_end_and_says_why(repo):
@@ -333,9 +333,9 @@ async def test_a_machine_without_git_lets_a_task_start_and_end(repo, monkeypatch
         workflow_id = await agent.workflow()
         started = await agent.start(workflow_id, await agent.phase(workflow_id))
         repo.write("new")
-        done = await agent.complete(started["task_id"])
+        completion = await agent.complete(started["task_id"])
     assert "git is not installed" in started["warnings"][0]
-    assert files(done) == (["new"], [], [])
+    assert files(completion) == (["new"], [], [])
 
 
 async def test_a_completion_on_another_machine_lists_no_files_and_names_both(shared):
@@ -344,9 +344,9 @@ async def test_a_completion_on_another_machine_lists_no_files_and_names_both(sha
     shared.write("new")
     shared.write(".deepwork/config.yml", "plugins: {settings: {sql: {machine: elsewhere}}}\n")
     async with shared.tracker() as agent:
-        done = await agent.complete(task_id)
-    assert files(done) == ([], [], [])
-    (warning,) = done["verification"]["warnings"]
+        completion = await agent.complete(task_id)
+    assert files(completion) == ([], [], [])
+    (warning,) = completion["verification"]["warnings"]
     assert "on machine 'elsewhere'" in warning
     assert f"the task began in {str(shared.root)!r} on machine" in warning
 
@@ -357,8 +357,8 @@ async def test_a_completion_in_another_clone_lists_no_files_and_names_both(share
     shared.git("clone", "-q", str(shared.root), str(tmp_path / "clone"))
     clone = repo_at(tmp_path / "clone")
     async with clone.tracker() as agent:
-        done = await agent.complete(task_id)
-    (warning,) = done["verification"]["warnings"]
+        completion = await agent.complete(task_id)
+    (warning,) = completion["verification"]["warnings"]
     assert str(shared.root) in warning
     assert str(clone.root) in warning
 

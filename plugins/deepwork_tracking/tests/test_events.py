@@ -31,8 +31,8 @@ def serving(shared):
     def serving(*command):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        whole = [sys.executable, "-m", "deepwork", *command, "--path", str(shared.root), "--port", str(port)]
-        with (shared.root.parent / "events.log").open("w") as log, subprocess.Popen(whole, stderr=log) as server:
+        program = [sys.executable, "-m", "deepwork", *command, "--path", str(shared.root), "--port", str(port)]
+        with (shared.root.parent / "events.log").open("w") as log, subprocess.Popen(program, stderr=log) as server:
             try:
                 wait_for(port, server)
                 yield port
@@ -96,7 +96,7 @@ async def test_what_agents_do_in_other_processes_is_heard_in_order(shared, servi
             await agent.end(workflow_id)
             assert shared.run_at_terminal("track", "resolve", issue_id, "--by", "me").returncode == 0
             messages = await hear(socket, 12)
-            shown = await agent.context(workflow_id, "tasks", "phase_summary", "decisions", "milestones")
+            context = await agent.context(workflow_id, "tasks", "phase_summary", "decisions", "milestones")
     assert names(messages) == [
         *("workflow:created", "phase:created", "workflow:updated", "task:created"),
         *("milestone:created", "decision:created", "issue:created", "task:updated"),
@@ -107,11 +107,11 @@ async def test_what_agents_do_in_other_processes_is_heard_in_order(shared, servi
     assert {message["data"]["workflow_id"] for message in messages} == {workflow_id}
     rows = {message["event"]: {**message["data"]} for message in messages}
     whose = {"workflow_id": workflow_id}
-    assert rows["task:updated"] == {**whose, **shown["tasks"][0]}
-    assert rows["phase:updated"] == {**whose, **shown["phase_summary"][0]}
-    assert rows["decision:created"] == {**whose, **shown["decisions"][0]}
-    assert rows["milestone:created"] == {**whose, **shown["milestones"][0]}
-    assert rows["workflow:updated"].items() <= shown.items()
+    assert rows["task:updated"] == {**whose, **context["tasks"][0]}
+    assert rows["phase:updated"] == {**whose, **context["phase_summary"][0]}
+    assert rows["decision:created"] == {**whose, **context["decisions"][0]}
+    assert rows["milestone:created"] == {**whose, **context["milestones"][0]}
+    assert rows["workflow:updated"].items() <= context.items()
     assert rows["issue:updated"]["resolved_by"] == "me"
 
 

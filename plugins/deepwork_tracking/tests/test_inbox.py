@@ -31,8 +31,8 @@ async def test_a_blocker_waits_until_a_person_resolves_it(shared):
         assert (refused.returncode, "Only a person may" in refused.stderr) == (1, True)
     [same] = json.loads(shared.run("inbox", "--json").stdout)["items"]
     assert same == item
-    done = shared.run_at_terminal("inbox", "answer", item["id"], "resolve", "--text", "the red one")
-    assert done.stdout == f"{logged['issue_id']} is resolved by {getpass.getuser()}\n"
+    resolution = shared.run_at_terminal("inbox", "answer", item["id"], "resolve", "--text", "the red one")
+    assert resolution.stdout == f"{logged['issue_id']} is resolved by {getpass.getuser()}\n"
     assert json.loads(shared.run("inbox", "--json").stdout)["items"] == []
     assert json.loads(shared.run("track", "blockers", "--json").stdout)["blockers"] == []
 

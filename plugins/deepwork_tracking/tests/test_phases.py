@@ -23,7 +23,7 @@ async def test_a_phase_that_exists_is_given_again_and_changes_nothing(repo):
 
 
 async def test_two_starts_of_a_phase_at_once_make_one_phase(shared):
-    async with shared.tracker() as agent, shared.other_tracker() as other:
+    async with shared.tracker() as agent, shared.other_tracker() as second_agent:
         workflow_id = await agent.workflow()
         answers = []
 
@@ -33,7 +33,7 @@ async def test_two_starts_of_a_phase_at_once_make_one_phase(shared):
         async with anyio.create_task_group() as tasks:
             for number in range(4):
                 tasks.start_soon(start, agent, f"here {number}")
-                tasks.start_soon(start, other, f"there {number}")
+                tasks.start_soon(start, second_agent, f"there {number}")
         assert len({(answer["phase_id"], answer["name"]) for answer in answers}) == 1
         assert sum("already_exists" in answer for answer in answers) == 7
 

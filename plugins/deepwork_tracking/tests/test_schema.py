@@ -76,6 +76,6 @@ async def test_work_of_an_earlier_schema_is_shown_and_goes_on(shared, database_u
         assert context["has_blockers"] is True
         ended, running = context["tasks"]
         assert (ended["status"], ended["tests_status"]) == ("SUCCESS", "PASSED")
-        done = await agent.complete(running["id"])
-        assert "'/projects/demo' on machine 'laptop'" in done["verification"]["warnings"][0]
+        completion = await agent.complete(running["id"])
+        assert "'/projects/demo' on machine 'laptop'" in completion["verification"]["warnings"][0]
         assert (await agent.end(workflow_id))["metrics"]["files_changed"] == 2

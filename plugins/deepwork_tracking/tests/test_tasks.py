@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_exactly_one_of_several_completions_at_once_wins(shared):
-    async with shared.tracker() as agent, shared.other_tracker() as other:
+    async with shared.tracker() as agent, shared.other_tracker() as second_agent:
         workflow_id, _, task_id = await agent.running()
         outcomes = []
 
@@ -23,7 +23,7 @@ async def test_exactly_one_of_several_completions_at_once_wins(shared):
         async with anyio.create_task_group() as tasks:
             for number in range(3):
                 tasks.start_soon(complete, agent, f"here {number}")
-                tasks.start_soon(complete, other, f"there {number}")
+                tasks.start_soon(complete, second_agent, f"there {number}")
         winners = [summary for summary, answer in outcomes if "error" not in answer]
         assert len(winners) == 1
         assert {answer["code"] for _, answer in outcomes if "error" in answer} == {"VALIDATION_ERROR"}

@@ -46,10 +46,10 @@ async def test_a_whole_workflow_goes_as_the_specification_says(shared):
             "snapshot_type": "git",
         }
         shared.write("src/login.py")
-        done = await agent.complete(task_id, "partial_success")
-        seconds = done.pop("duration_seconds")
+        completion = await agent.complete(task_id, "partial_success")
+        seconds = completion.pop("duration_seconds")
         assert isinstance(seconds, int)
-        assert done == {
+        assert completion == {
             "task_id": task_id,
             "workflow_id": workflow_id,
             "files_changed": {"added": ["src/login.py"], "modified": [], "deleted": []},
