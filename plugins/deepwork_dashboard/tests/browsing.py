@@ -89,5 +89,5 @@ def settle(page: Page) -> None:
 
 def violations(page: Page) -> list[str]:
     """Return what axe, which the page has run before, objects to."""
-    found: list[str] = page.evaluate(VIOLATIONS)
-    return found
+    objections: list[str] = page.evaluate(VIOLATIONS)
+    return objections

@@ -123,10 +123,10 @@ async def hear(socket, *things, seconds=30):
 
 def environment(home, **more):
     """Return the environment of a process that sees no configuration of the user who runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DEEPWORK_", "PG"))}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("DEEPWORK_", "PG"))}
     state = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "XDG_STATE_HOME": str(home / "state")}
     (home / ".gitconfig").write_text("[user]\n\tname = Somebody\n\temail = somebody@example.org\n")
-    return kept | state | more
+    return variables | state | more
 
 
 class Project(DeepworkProject):
@@ -181,9 +181,9 @@ class Project(DeepworkProject):
     def shown_in_terminal(self, *command):
         """Run a command at a terminal, and give the first lines that it shows, up to one with an address."""
         primary, secondary = pty.openpty()
-        whole = [sys.executable, "-m", "deepwork", *command, "--path", str(self.root), "--port", "0"]
+        words = [sys.executable, "-m", "deepwork", *command, "--path", str(self.root), "--port", "0"]
         stream = {"stdin": secondary, "stdout": secondary, "stderr": secondary}
-        with subprocess.Popen(whole, env=self.env, **stream) as process, open(primary, closefd=True) as terminal:
+        with subprocess.Popen(words, env=self.env, **stream) as process, open(primary, closefd=True) as terminal:
             os.close(secondary)
             try:
                 lines = []
@@ -205,8 +205,8 @@ class Project(DeepworkProject):
     @contextmanager
     def _process(self, command, env):
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        whole = [sys.executable, "-m", "deepwork", *command]
-        with subprocess.Popen(whole, text=True, env={**self.env, **(env or {})}, **pipes) as process:
+        words = [sys.executable, "-m", "deepwork", *command]
+        with subprocess.Popen(words, text=True, env={**self.env, **(env or {})}, **pipes) as process:
             try:
                 yield process
             finally:

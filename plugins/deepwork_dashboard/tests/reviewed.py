@@ -198,7 +198,7 @@ class Reviewed:
 
 def files(**changed: str | bytes) -> dict[str, str | bytes]:
     """Return what the agent reports first, with some files changed."""
-    whole: dict[str, str | bytes] = {
+    contents: dict[str, str | bytes] = {
         "plan.md": PLAN,
         "src/cart.py": CART,
         "prices.csv": PRICES,
@@ -206,7 +206,7 @@ def files(**changed: str | bytes) -> dict[str, str | bytes]:
         "checkout.png": png(),
         "deploy.env": 'API_KEY="an-invented-key-0123456789"\n',
     }
-    return {**whole, **changed}
+    return {**contents, **changed}
 
 
 SECOND = {
@@ -241,5 +241,5 @@ def tell(root: Path) -> tuple[Reviewed, str]:
 
 
 if __name__ == "__main__":
-    made, session = tell(Path(sys.argv[1]).absolute())
+    reviewed, session = tell(Path(sys.argv[1]).absolute())
     print(f"Look at it: deepwork dashboard --open --path {sys.argv[1]}  #/sessions/{session}/steps/plan")

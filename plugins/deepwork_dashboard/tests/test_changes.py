@@ -64,7 +64,7 @@ async def test_a_page_that_has_missed_more_than_is_remembered_fetches_everything
                 await page.wait()
                 if str(watch.cursor) != cursors[-1]:
                     cursors.append(str(watch.cursor))
-            told = [await watch.since(cursor) for cursor in cursors]
-    assert told[0] is None
-    assert Change("sessions") in told[-2]
-    assert told[-1] == []
+            news = [await watch.since(cursor) for cursor in cursors]
+    assert news[0] is None
+    assert Change("sessions") in news[-2]
+    assert news[-1] == []

@@ -25,10 +25,10 @@ def test_the_command_prints_an_address_without_a_token_where_nobody_looks(projec
 def test_a_port_in_use_is_a_clear_error_and_the_default_port_is_not_insisted_on(project):
     with project.dashboard() as dash:
         port = dash.netloc.partition(":")[2]
-        other = project.run("dashboard", "--port", port)
-        assert other.returncode == 1
-        assert other.stderr.startswith(f"Error: cannot listen on 127.0.0.1:{port}: Address already in use")
-        assert "--port" in other.stderr
+        refused = project.run("dashboard", "--port", port)
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(f"Error: cannot listen on 127.0.0.1:{port}: Address already in use")
+        assert "--port" in refused.stderr
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -36,8 +36,8 @@ def test_a_port_in_use_is_a_clear_error_and_the_default_port_is_not_insisted_on(
             taken.listen()
         except OSError:
             pass  # another program has it, which is as good
-        with project.dashboard("--host", "127.0.0.1") as one, project.dashboard() as other:
-            assert one.get("api/session")["project"] == other.get("api/session")["project"]
+        with project.dashboard("--host", "127.0.0.1") as first, project.dashboard() as second:
+            assert first.get("api/session")["project"] == second.get("api/session")["project"]
 
 
 def test_off_loopback_it_wants_tokens_and_names(project):
@@ -49,16 +49,16 @@ def test_off_loopback_it_wants_tokens_and_names(project):
 @pytest.fixture
 def browser(tmp_path):
     """A browser that notes its argument; calling it waits for that, and gives the file that it was told to open."""
-    seen, program = tmp_path / "seen", tmp_path / "browser"
-    program.write_text(f'#!/bin/sh\nprintf %s "$*" > {seen}.part && mv {seen}.part {seen}\n')
+    argument, program = tmp_path / "seen", tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\nprintf %s "$*" > {argument}.part && mv {argument}.part {argument}\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
     def opened():
         deadline = time.monotonic() + 30
-        while not seen.exists():
+        while not argument.exists():
             assert time.monotonic() < deadline, "no browser was started"
             time.sleep(0.05)
-        return seen.read_text(), Path(unquote(seen.read_text().removeprefix("file://")))
+        return argument.read_text(), Path(unquote(argument.read_text().removeprefix("file://")))
 
     opened.environment = {"BROWSER": f"{program} %s"}
     return opened
@@ -94,14 +94,14 @@ def test_open_takes_the_browser_of_the_user_and_none_of_the_project(project, tmp
     """`npx` and direnv put folders of the project into PATH, and desktops look there for more than the browser."""
     for name in ("xdg-open", "xdg-settings"):
         project.write(name, f"#!/bin/sh\ntouch {tmp_path}/ran\n").chmod(0o755)
-    seen, user = tmp_path / "seen", tmp_path / "bin" / "xdg-open"
+    mark, user = tmp_path / "seen", tmp_path / "bin" / "xdg-open"
     user.parent.mkdir()
-    user.write_text(f"#!/bin/sh\nxdg-settings\ntouch {seen}\n")
+    user.write_text(f"#!/bin/sh\nxdg-settings\ntouch {mark}\n")
     user.chmod(0o755)
     path = os.pathsep.join([".", str(project.root), str(user.parent), os.environ["PATH"], ""])
     with project.dashboard("--open", env={"PATH": path, "DISPLAY": ":7", "BROWSER": ""}):
         deadline = time.monotonic() + 30
-        while not seen.exists():
+        while not mark.exists():
             assert time.monotonic() < deadline, "no browser was started"
             time.sleep(0.05)
     assert not (tmp_path / "ran").exists()
@@ -159,19 +159,20 @@ def test_a_database_that_does_not_answer_hides_nothing_of_the_runs(project):
 
 @pytest.mark.parametrize("kind", ["dashboard", "server"])
 def test_a_running_dashboard_tells_the_user_what_waits_with_no_page_open(project, tmp_path, kind):
-    told = tmp_path / "told"
+    notices = tmp_path / "told"
     config = Path(project.env["XDG_CONFIG_HOME"]) / "deepwork" / "config.yml"
-    command = [sys.executable, "-c", f"import sys; open({str(told)!r}, 'ab').write(sys.stdin.buffer.read() + b'\\n')"]
+    code = f"import sys; open({str(notices)!r}, 'ab').write(sys.stdin.buffer.read() + b'\\n')"
+    command = [sys.executable, "-c", code]
     config.write_text(json.dumps({"notifications": {"command": command}}))
     (project.root / ".deepwork" / "tmp").mkdir(mode=0o700)
     project.write(".deepwork/tmp/session_0123456789abcdef0123456789abcdef.json.20260101T000000.corrupt", "{")
     with getattr(project, kind)() as dash:
         [item] = dash.get("api/inbox")["items"]
         deadline = time.monotonic() + 60
-        while not (told.exists() and told.read_text().endswith("\n")):
+        while not (notices.exists() and notices.read_text().endswith("\n")):
             assert time.monotonic() < deadline, "nobody was told"
             time.sleep(0.05)
-        assert item["id"] in told.read_text()
+        assert item["id"] in notices.read_text()
         assert dash.end() == 0
 
 

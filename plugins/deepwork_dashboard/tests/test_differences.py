@@ -10,23 +10,23 @@ from deepwork_dashboard.differences import changes
 LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b"", b"one", b"two", b"three"]), max_size=30).map(tuple)
 
 
-def applied(old, new, found):
+def applied(old, new, all_changes):
     """Replace in the old lines what has changed."""
-    made, position = (), 0
-    for old_line, removed, line, added in found:
-        made += old[position : old_line - 1]
+    lines, position = (), 0
+    for old_line, removed, line, added in all_changes:
+        lines += old[position : old_line - 1]
         assert removed == old[old_line - 1 : old_line - 1 + len(removed)]
-        assert len(made) == line - 1
-        made += new[line - 1 : line - 1 + added]
+        assert len(lines) == line - 1
+        lines += new[line - 1 : line - 1 + added]
         position = old_line - 1 + len(removed)
-    return made + old[position:]
+    return lines + old[position:]
 
 
 @given(LINES, LINES)
 def test_the_changes_of_two_texts_lead_from_one_to_the_other(old, new):
-    found = changes(old, new)
-    assert applied(old, new, found) == new
-    assert (found == []) == (old == new)
+    all_changes = changes(old, new)
+    assert applied(old, new, all_changes) == new
+    assert (all_changes == []) == (old == new)
 
 
 @given(LINES, st.integers(0, 29))

@@ -160,11 +160,11 @@ async def test_a_dashboard_that_was_killed_is_named_no_more(by_person):
             assert (await agent.finish(DONE))["waits_for"]["where"] == item
             assert user.shown == []
             assert notes(by_person) == [note]
-            with by_person.dashboard() as other:
-                other.log_in()
-                assert (await agent.finish(DONE))["waits_for"]["where"] == f"{other.url}#/inbox/{item}"
+            with by_person.dashboard() as dash:
+                dash.log_in()
+                assert (await agent.finish(DONE))["waits_for"]["where"] == f"{dash.url}#/inbox/{item}"
                 assert note not in notes(by_person)
-                other.end()
+                dash.end()
             assert notes(by_person) == []
             assert (await agent.finish(DONE))["waits_for"]["where"] == item
     assert user.shown == []  # it was asked once, before there was a page
@@ -180,11 +180,11 @@ async def test_without_a_dashboard_an_override_is_asked_in_a_form(strict):
 
 async def test_a_page_that_nobody_can_log_in_to_is_not_named(by_person, tokens):
     """A random token that was shown nowhere, tokens of programs, and people of other principals."""
-    program, other = f"local {'a' * 20}\n", f"ann {'b' * 20} person\n"
+    token_of_program, token_of_ann = f"local {'a' * 20}\n", f"ann {'b' * 20} person\n"
     user = User()
     async with over_stdio(by_person, user) as agent:
         await agent.finish(DONE)
-        for text in (program, other):
+        for text in (token_of_program, token_of_ann):
             with by_person.dashboard("--token-file", tokens(text)) as dash:
                 dash.ask("")
                 assert (await agent.finish(DONE))["waits_for"]["where"].startswith("sessions:")

@@ -11,8 +11,8 @@ async def test_a_person_pauses_a_session_and_speaks_to_its_agent(project, tokens
     people = tokens("local alices-token-for-tests person\nbob bobs-token-for-tests person\n")
     project.write("plain.md", "x\n")
     async with project.agent("core") as agent:
-        begun = await agent.start("report", "main")
-        session_id = begun["session_id"]
+        first_step = await agent.start("report", "main")
+        session_id = first_step["session_id"]
         project.write("gather.md")
         with project.dashboard("--token-file", people) as dash:
             (_, person), (_, bob) = dash.log_in("alices-token-for-tests"), dash.log_in("bobs-token-for-tests")
@@ -33,7 +33,7 @@ async def test_a_person_pauses_a_session_and_speaks_to_its_agent(project, tokens
                 ("say", "x" * 10_001),
                 ("unpause", 1),
             ]
-            assert [intervene(*one) for one in refused] == [400] * 6
+            assert [intervene(*answer) for answer in refused] == [400] * 6
             assert intervene("unpause") == 409
 
             assert intervene("pause", "The port is moved") == 200
@@ -68,13 +68,13 @@ async def test_a_person_pauses_a_plan_and_lets_it_go_on(project, tokens):
             worker = (await agent.call("agent_register", name="w", runtime="custom"))["id"]
             assert intervene("pause", "The budget is spent", headers=token) == 403
             refused = [("say", "x"), ("pause", None), ("pause", " "), ("unpause", "x" * 10_001)]
-            assert [intervene(*one) for one in refused] == [400] * 4
+            assert [intervene(*answer) for answer in refused] == [400] * 4
             assert intervene("unpause") == 409
 
             assert intervene("pause", "The budget is spent") == 200
             assert intervene("pause", "Again") == 409
-            shown = dash.get(f"api/plans/{plan}", **token)
-            assert (shown["paused"], shown["next_tasks"]) == ("The budget is spent", [])
+            paused_plan = dash.get(f"api/plans/{plan}", **token)
+            assert (paused_plan["paused"], paused_plan["next_tasks"]) == ("The budget is spent", [])
             claim = {"task_id": task["id"], "agent_id": worker}
             assert "The budget is spent" in await agent.refused("task_claim", **claim)
             assert intervene("unpause", "Go on") == 200

@@ -44,14 +44,14 @@ async def test_a_page_is_told_what_an_agent_of_another_process_does(live_project
     with live_project.dashboard() as dash:
         async with dash.live() as socket, live_project.agent("core", *live_project.options) as agent:
             assert (await hello(socket))["resumed"] is False
-            begun = await agent.start("plain", "main")
-            thing = f"session:{begun['session_id']}"
+            first_step = await agent.start("plain", "main")
+            thing = f"session:{first_step['session_id']}"
             await listen(socket, thing, "sessions", "events")
-            assert dash.get(f"api/sessions/{begun['session_id']}")["step"] == "a"
+            assert dash.get(f"api/sessions/{first_step['session_id']}")["step"] == "a"
             live_project.write("a.md")
-            await agent.finish({"a.md": "a.md"}, session_id=begun["session_id"])
+            await agent.finish({"a.md": "a.md"}, session_id=first_step["session_id"])
             await listen(socket, thing)
-            assert dash.get(f"api/sessions/{begun['session_id']}")["step"] == "b"
+            assert dash.get(f"api/sessions/{first_step['session_id']}")["step"] == "b"
 
 
 async def test_plans_agents_and_tracked_work_are_told_too(live_project, listen):
@@ -69,8 +69,8 @@ async def test_plans_agents_and_tracked_work_are_told_too(live_project, listen):
                 )
                 await listen(socket, f"plan:{created['id']}", "inbox")
             async with live_project.agent("tracking") as agent:
-                begun = await agent.call("start_workflow", name="n", objective="o")
-                await listen(socket, f"work:{begun['workflow_id']}", "work", "events")
+                work = await agent.call("start_workflow", name="n", objective="o")
+                await listen(socket, f"work:{work['workflow_id']}", "work", "events")
 
 
 async def test_a_page_that_comes_back_is_told_what_it_has_missed(live_project, listen):
@@ -102,15 +102,15 @@ async def test_over_a_restart_of_the_server_nothing_is_missed(live_project, tmp_
         async with dash.live(cursor) as socket:
             assert (await hello(socket))["resumed"] is True
         async with live_project.agent("core", *live_project.options) as agent:
-            begun = await agent.start("plain", "main")
+            first_step = await agent.start("plain", "main")
         dash.end()
     with live_project.dashboard("--token-file", file) as dash:
         dash.token = "locals-token-for-tests"
         async with dash.live(cursor) as socket:
             # Of files nothing tells which of them it was: the page fetches anew what it shows.
             if (await hello(socket))["resumed"]:
-                await listen(socket, f"session:{begun['session_id']}", "sessions")
-            assert [row["id"] for row in dash.get("api/sessions")["items"]] == [begun["session_id"]]
+                await listen(socket, f"session:{first_step['session_id']}", "sessions")
+            assert [row["id"] for row in dash.get("api/sessions")["items"]] == [first_step["session_id"]]
 
 
 @pytest.mark.parametrize("cursor", ["x", "a~b~c~d", "~~~", "a~1~0-1~b~c", "%ff", "a~99999999999999999~~"])
@@ -123,19 +123,19 @@ async def test_a_cursor_that_is_none_is_answered_with_a_new_one(project, listen,
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 async def test_a_dashboard_ends_in_order_with_pages_open(project, number):
     with project.dashboard() as dash:
-        async with dash.live() as one, dash.live() as other:
-            await hello(one)
-            await hello(other)
+        async with dash.live() as first, dash.live() as second:
+            await hello(first)
+            await hello(second)
             assert dash.end(number) == 0
         assert "Traceback" not in dash.process.stderr.read()
 
 
 async def test_pages_are_told_of_each_change_once(project, listen):
     with project.dashboard() as dash:
-        async with dash.live() as one, dash.live() as other, project.agent("core") as agent:
-            assert [(await hello(socket))["resumed"] for socket in (one, other)] == [False, False]
-            begun = await agent.start("plain", "main")
-            heard = [(await listen(socket, "sessions"))["things"] for socket in (one, other)]
+        async with dash.live() as first, dash.live() as second, project.agent("core") as agent:
+            assert [(await hello(socket))["resumed"] for socket in (first, second)] == [False, False]
+            first_step = await agent.start("plain", "main")
+            heard = [(await listen(socket, "sessions"))["things"] for socket in (first, second)]
     # The first thing that a page is told is that its inbox was looked at.
-    told = [[thing for thing in things if thing != "inbox"] for things in heard]
-    assert told == [[f"session:{begun['session_id']}", "sessions", "events"]] * 2
+    news = [[thing for thing in things if thing != "inbox"] for things in heard]
+    assert news == [[f"session:{first_step['session_id']}", "sessions", "events"]] * 2

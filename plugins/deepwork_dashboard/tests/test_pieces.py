@@ -59,20 +59,20 @@ def test_attempts_are_shown_as_they_were_reported_with_what_differs_between_them
 
         newest = dash.get(f"{step}/files")
         assert (newest["attempt"], newest["against"]) == (2, "1")
-        shown = {file["path"]: file for file in newest["files"]}
-        assert [*shown] == [*stories.files()]
-        assert shown["prices.csv"]["changes"] == [[5, [], 5, 1]]
-        assert shown["prices.csv"]["lines"][4] == "IT,11.90,2026-12-01"
-        [change] = shown["plan.md"]["changes"]
+        files = {file["path"]: file for file in newest["files"]}
+        assert [*files] == [*stories.files()]
+        assert files["prices.csv"]["changes"] == [[5, [], 5, 1]]
+        assert files["prices.csv"]["lines"][4] == "IT,11.90,2026-12-01"
+        [change] = files["plan.md"]["changes"]
         assert (change[0], len(change[1]), change[2:]) == (9, 2, [9, 2])
-        assert (shown["limits.json"]["state"], shown["limits.json"]["changes"]) == ("same", [])
-        assert [shown["checkout.png"][name][:22] for name in ("image", "old_image")] == ["data:image/png;base64,"] * 2
+        assert (files["limits.json"]["state"], files["limits.json"]["changes"]) == ("same", [])
+        assert [files["checkout.png"][name][:22] for name in ("image", "old_image")] == ["data:image/png;base64,"] * 2
 
         first = dash.get(f"{step}/files?attempt=1&against=none")
         [plan] = [file for file in first["files"] if file["path"] == "plan.md"]
         assert (plan["lines"], plan["changes"]) == (stories.PLAN.split("\n")[:-1], None)
-        one = dash.get(f"api/sessions/{session}/preview?step=plan&path=plan.md&attempt=1")
-        assert one["lines"] == plan["lines"]
+        preview = dash.get(f"api/sessions/{session}/preview?step=plan&path=plan.md&attempt=1")
+        assert preview["lines"] == plan["lines"]
         beside = dash.get(f"api/sessions/{session}/preview?step=plan&path=notes.md&attempt=2&against=none")
         assert beside["lines"] == ["Of 100 customers 31 leave at the second page."]
 
@@ -84,7 +84,7 @@ def test_what_is_no_attempt_and_no_file_of_it_is_not_there(project, reviewed):
         project.write("secret.txt", "secret")
         step = f"api/sessions/{session}/steps/plan"
         preview = f"api/sessions/{session}/preview?step=plan&attempt=1&path="
-        asked = {
+        statuses = {
             f"{step}/files?attempt=2": 404,
             f"{step}/files?attempt=x": 404,
             f"{step}/files?against=2": 400,
@@ -93,7 +93,7 @@ def test_what_is_no_attempt_and_no_file_of_it_is_not_there(project, reviewed):
             f"api/sessions/{session}/steps/ship/files": 404,
             **{preview + quote(path): 404 for path in ("secret.txt", "../tokens", "/etc/passwd", "tools/lint.py", "")},
         }
-        assert {path: dash.ask(path).status for path in asked} == asked
+        assert {path: dash.ask(path).status for path in statuses} == statuses
 
 
 def test_a_file_that_looks_like_secrets_is_closed_until_it_is_asked_for(project, reviewed):
@@ -127,13 +127,13 @@ def test_contents_that_no_page_should_show_are_a_note(project, reviewed):
         )
         answer = dash.ask(f"api/sessions/{session}/steps/plan/files")
         assert len(answer.body) < 1_000_000
-        shown = {file["path"]: file for file in answer.json()["files"]}
-        assert (shown["large.txt"]["note"], shown["large.txt"]["lines"]) == ("large", None)
-        assert (len(shown["lines.txt"]["lines"]), shown["lines.txt"]["truncated"]) == (20_000, True)
-        assert [shown[path]["kind"] for path in ("program.bin", "latin.txt")] == ["binary", "binary"]
-        assert shown["drawing.svg"]["lines"] == ["<svg onload='window.hit = 1'/>"]
-        assert (shown["false.png"]["image"], shown["false.png"]["lines"]) == (None, None)
-        assert (shown["broken.json"]["blocks"], len(shown["broken.json"]["lines"])) == (None, 1)
+        files = {file["path"]: file for file in answer.json()["files"]}
+        assert (files["large.txt"]["note"], files["large.txt"]["lines"]) == ("large", None)
+        assert (len(files["lines.txt"]["lines"]), files["lines.txt"]["truncated"]) == (20_000, True)
+        assert [files[path]["kind"] for path in ("program.bin", "latin.txt")] == ["binary", "binary"]
+        assert files["drawing.svg"]["lines"] == ["<svg onload='window.hit = 1'/>"]
+        assert (files["false.png"]["image"], files["false.png"]["lines"]) == (None, None)
+        assert (files["broken.json"]["blocks"], len(files["broken.json"]["lines"])) == (None, 1)
 
 
 def test_markdown_and_tables_are_read_by_the_server_and_nothing_in_them_is_html(project, reviewed):
@@ -219,8 +219,13 @@ def test_of_two_people_the_first_decides_and_the_second_is_told(project, reviewe
         reviewed.report(agent, session, stories.files())
         item = item_of(dash)
         answers = [("pass", ann, "Fine."), ("changes", ben, "Shorter.")] * 3
+
+        def status_of(answer):
+            action, person, text = answer
+            return decide(dash, action, person, text=text, item=item).status
+
         with ThreadPoolExecutor(6) as threads:
-            statuses = [*threads.map(lambda one: decide(dash, one[0], one[1], text=one[2], item=item).status, answers)]
+            statuses = [*threads.map(status_of, answers)]
         assert sorted(statuses) == [200] + [409] * 5
         [attempt] = dash.get(f"api/sessions/{session}/steps/plan")["attempts"]
         [decided] = [reviewer for reviewer in attempt["reviewers"] if reviewer["by"]]
@@ -232,7 +237,7 @@ def test_comments_on_lines_that_are_not_there_are_refused_and_change_nothing(pro
         _, person = dash.log_in()
         session = reviewed.begin(agent)
         reviewed.report(agent, session, stories.files())
-        for wrong in (
+        for comments in (
             [{**MUST, "line": 99}],
             [{**MUST, "file": "notes.md"}],
             [{**MUST, "line": "9"}],
@@ -240,7 +245,7 @@ def test_comments_on_lines_that_are_not_there_are_refused_and_change_nothing(pro
             "c1",
             {"file": "plan.md"},
         ):
-            assert decide(dash, "changes", person, comments=wrong).status == 400, wrong
+            assert decide(dash, "changes", person, comments=comments).status == 400, comments
         assert decide(dash, "retry", person, text="Again", comments=[MUST]).status == 400
         assert dash.get(f"api/sessions/{session}/steps/plan")["attempts"][0]["result"] == "waiting"
 
@@ -252,12 +257,12 @@ def test_of_a_step_that_no_person_reviews_the_newest_files_are_shown_if_they_are
 
         async def work():
             async with project.agent("core") as agent:
-                begun = await agent.start("report", "main")
+                first_step = await agent.start("report", "main")
                 project.write("gather.md")
-                await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+                await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
                 project.write("write.md", "bad\n")
-                await agent.finish({"write.md": "write.md"}, session_id=begun["session_id"])
-                return begun["session_id"]
+                await agent.finish({"write.md": "write.md"}, session_id=first_step["session_id"])
+                return first_step["session_id"]
 
         session = anyio.run(work)
         path = f"api/sessions/{session}/steps/write/files"

@@ -32,20 +32,20 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
             for socket in (bobs, alices):
                 await listen(socket, "inbox")  # a new page is told that its inbox was looked at
             agent = Agent(client)
-            begun = await agent.start("report", "main")
+            first_step = await agent.start("report", "main")
             project.write("gather.md")
-            await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+            await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
             project.write("write.md", "bad\n")
-            report = {"outputs": {"write.md": "write.md"}, "session_id": begun["session_id"]}
+            report = {"outputs": {"write.md": "write.md"}, "session_id": first_step["session_id"]}
             for _ in range(2):
                 await agent.call("finished_step", **report)
             await agent.refused("finished_step", **report)
-            thing = f"session:{begun['session_id']}"
+            thing = f"session:{first_step['session_id']}"
             await listen(alices, thing, "inbox")
             async with agent_of(dash, BOB) as client:
-                other = await Agent(client).start("plain", "main")
+                bobs_step = await Agent(client).start("plain", "main")
             heard = []
-            while f"session:{other['session_id']}" not in heard:
+            while f"session:{bobs_step['session_id']}" not in heard:
                 message = await listen(bobs)
                 heard += message["things"]
         assert thing not in heard
@@ -60,10 +60,10 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
         assert [row["id"] for row in dash.get("api/sessions?status=archived", token=ALICE)["items"]] == [archived]
         lists = ("api/sessions", "api/runs", "api/sessions?status=archived", "api/inbox", "api/overview", "api/events")
         paths = (*lists, "api/search?q=goal")
-        seen = "".join(dash.ask(path, token=BOB).text for path in paths)
-        assert [session_id for session_id in (begun["session_id"], archived) if session_id in seen] == []
+        texts = "".join(dash.ask(path, token=BOB).text for path in paths)
+        assert [session_id for session_id in (first_step["session_id"], archived) if session_id in texts] == []
         assert dash.get("api/overview", token=BOB)["counts"]["sessions"]["active"] == 1
-        own = f"api/sessions/{begun['session_id']}"
+        own = f"api/sessions/{first_step['session_id']}"
         for path in (own, f"{own}/history", f"{own}/preview?step=gather&path=gather.md"):
             assert (dash.ask(path, token=ALICE).status, dash.ask(path, token=BOB).status) == (200, 404), path
         [item] = dash.get("api/inbox", token=ALICE)["items"]
@@ -131,10 +131,10 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
         def preview(path, step="make"):
             return dash.ask(f"api/sessions/{reported}/preview?step={step}&path={path}")
 
-        shown = {
+        previews = {
             path: preview(path).json() for path in ("text.md", "long.txt", "changed.md", "latin.txt", "binary.bin")
         }
-        assert shown["text.md"] == {
+        assert previews["text.md"] == {
             "path": "text.md",
             "kind": "text",
             "size": 31,
@@ -143,10 +143,10 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
             "changed": False,
             "reason": None,
         }
-        assert shown["long.txt"]["truncated"]
-        assert shown["long.txt"]["text"] == "ü" * (MAX_TEXT // 2)
-        assert (shown["changed.md"]["text"], shown["changed.md"]["changed"]) == ("after", True)
-        assert {shown[name]["kind"] for name in ("binary.bin", "latin.txt")} == {"binary"}
+        assert previews["long.txt"]["truncated"]
+        assert previews["long.txt"]["text"] == "ü" * (MAX_TEXT // 2)
+        assert (previews["changed.md"]["text"], previews["changed.md"]["changed"]) == ("after", True)
+        assert {previews[name]["kind"] for name in ("binary.bin", "latin.txt")} == {"binary"}
         kinds = {name: preview(name).json() for name in ("large.txt", "gone.md", "link.md", "folder.md")}
         assert {name: answer["kind"] for name, answer in kinds.items()} == {
             "large.txt": "large",
@@ -172,18 +172,18 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
 async def test_the_file_of_a_report_that_failed_its_review_is_shown_as_it_is_now(project):
     """Whoever decides about it can read it, and sees whether it is still what was judged."""
     async with project.agent("core") as agent:
-        begun = await agent.start("report", "main")
+        first_step = await agent.start("report", "main")
         project.write("gather.md")
-        await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+        await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
         project.write("write.md", "bad\n")
-        await agent.finish({"write.md": "write.md"}, session_id=begun["session_id"])
+        await agent.finish({"write.md": "write.md"}, session_id=first_step["session_id"])
     with project.dashboard() as dash:
-        of_write = f"api/sessions/{begun['session_id']}/preview?step=write&path="
-        judged = dash.get(f"{of_write}write.md")
-        assert (judged["text"], judged["changed"]) == ("bad\n", False)
+        of_write = f"api/sessions/{first_step['session_id']}/preview?step=write&path="
+        preview_before = dash.get(f"{of_write}write.md")
+        assert (preview_before["text"], preview_before["changed"]) == ("bad\n", False)
         project.write("write.md", "better\n")
-        edited = dash.get(f"{of_write}write.md")
-        assert (edited["text"], edited["changed"]) == ("better\n", True)
+        preview_after = dash.get(f"{of_write}write.md")
+        assert (preview_after["text"], preview_after["changed"]) == ("better\n", True)
         assert dash.ask(f"{of_write}gather.md").status == 404
 
 
@@ -191,8 +191,8 @@ async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, li
     """Each is sent as a browser would send it for a foreign page, with the cookie of a user who is logged in."""
     hostile = '<script>fetch("/api/inbox/answer",{method:"POST"})</script>'
     async with project.agent("core") as agent:
-        begun = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
-        session_id = begun["begin_step"]["session_id"]
+        started = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
+        session_id = started["begin_step"]["session_id"]
         project.write("gather.md")
         await agent.finish({"gather.md": "gather.md"}, session_id=session_id, notes=hostile)
         project.write("write.md", "bad\n")
@@ -237,7 +237,7 @@ async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, li
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert (answer.json()["goal"], answer.json()["steps"][0]["notes"]) == (hostile, hostile)
         assert answer.json()["status"] == "active"
-        assert [one["id"] for one in dash.get("api/inbox")["items"]] == [item["id"]]
+        assert [row["id"] for row in dash.get("api/inbox")["items"]] == [item["id"]]
 
 
 async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrides_nothing(project, listen):
@@ -262,8 +262,8 @@ async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrid
             assert dash.ask("api/inbox/answer", "POST", body={**body, "state": "old"}, **action).status == 409
             async with dash.live() as socket:
                 await socket.recv()
-                done = dash.ask("api/inbox/answer", "POST", body=body, **action)
-                assert (done.status, "write" in done.json()["done"]) == (200, True), done.text
+                answer = dash.ask("api/inbox/answer", "POST", body=body, **action)
+                assert (answer.status, "write" in answer.json()["done"]) == (200, True), answer.text
                 await listen(socket, "inbox", f"session:{session_id}")
             assert dash.get("api/inbox")["items"] == []
             assert dash.ask("api/inbox/answer", "POST", body=body, **action).status == 404

@@ -31,9 +31,9 @@ class Played:
 
     def run(self, *words):
         """Run the job with Claude, and return the exit code and the id of its session."""
-        done = self.project.run("run", "plain", "--goal", "a goal", "--with", "claude", "--no-wait", *words)
+        process = self.project.run("run", "plain", "--goal", "a goal", "--with", "claude", "--no-wait", *words)
         [file] = self.project.state.glob("session_*.json")
-        return done.returncode, json.loads(file.read_text())["session_id"]
+        return process.returncode, json.loads(file.read_text())["session_id"]
 
 
 @pytest.fixture
@@ -56,16 +56,17 @@ def test_a_person_has_another_agent_go_on_after_a_limit(project, played):
     assert code == 7
     with project.dashboard() as dash:
         path = f"api/sessions/{session_id}"
-        shown = dash.get(path)
-        assert shown["limit"]["cause"] == "usage limit of claude"
-        assert (shown["run"]["state"], shown["run"]["agent"], shown["run"]["cost_usd"]) == ("ended", "claude", 0.25)
-        assert shown["run"]["last_end"].startswith("usage limit: ")
-        assert shown["run"]["can_continue_with"] == ["claude", "codex"]
-        assert [(step["id"], step["agent"]) for step in shown["steps"]] == [("a", "claude"), ("b", None)]
+        session = dash.get(path)
+        assert session["limit"]["cause"] == "usage limit of claude"
+        run = session["run"]
+        assert (run["state"], run["agent"], run["cost_usd"]) == ("ended", "claude", 0.25)
+        assert run["last_end"].startswith("usage limit: ")
+        assert run["can_continue_with"] == ["claude", "codex"]
+        assert [(step["id"], step["agent"]) for step in session["steps"]] == [("a", "claude"), ("b", None)]
         [row] = dash.get("api/sessions")["items"]
-        assert (row["limit"], row["run"]["agent"]) == (shown["limit"], "claude")
+        assert (row["limit"], row["run"]["agent"]) == (session["limit"], "claude")
         [item] = [item for item in dash.get("api/inbox")["items"] if item["kind"] == "limit"]
-        assert item["thing"] == shown["thing"]
+        assert item["thing"] == session["thing"]
 
         body = {"action": "continue", "agent": "codex"}
         assert dash.ask(f"{path}/run", "POST", body=body).status == 403, "a program is no person"
@@ -144,8 +145,8 @@ def test_a_record_that_cannot_be_read_hides_no_session(project, played):
     with project.dashboard() as dash:
         assert dash.get(f"api/sessions/{session_id}")["run"] is None
         assert [row["run"] for row in dash.get("api/sessions")["items"]] == [None]
-    shown = project.run("runs")
-    assert (shown.returncode, "cannot be read" in shown.stderr, "Traceback" in shown.stderr) == (1, True, False)
+    listing = project.run("runs")
+    assert (listing.returncode, "cannot be read" in listing.stderr, "Traceback" in listing.stderr) == (1, True, False)
 
 
 def test_the_sessions_of_others_have_no_run(project, played, tokens):

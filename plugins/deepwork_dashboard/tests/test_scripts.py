@@ -39,10 +39,10 @@ def run(programs):
     """Run one of the programs in the plugin's folder, and return its exit code and its lines."""
 
     def run(name, *arguments):
-        done = subprocess.run(
+        process = subprocess.run(
             [programs / name, *arguments], cwd=PLUGIN, capture_output=True, text=True, timeout=120, check=False
         )
-        return done.returncode, (done.stdout + done.stderr).splitlines()
+        return process.returncode, (process.stdout + process.stderr).splitlines()
 
     return run
 

@@ -28,12 +28,12 @@ async def begin(project):
 def test_the_list_the_page_and_the_inbox_say_the_same_of_every_history(project):
     anyio.run(begin, project)
     [file] = project.state.glob("session_*.json")
-    begun = Session.model_validate_json(file.read_text())
+    first_state = Session.model_validate_json(file.read_text())
     moments = (f"2026-01-01T00:00:00.{number:06}+00:00" for number in count())  # every save has another one
     with project.dashboard() as dash:
 
         @settings(max_examples=50)
-        @given(continuations(begun), st.booleans())
+        @given(continuations(first_state), st.booleans())
         def check(session, says_so):
             session = session.model_copy(update={"updated_at": next(moments), "standing": None})
             expected = standing_of(session)
@@ -43,9 +43,9 @@ def test_the_list_the_page_and_the_inbox_say_the_same_of_every_history(project):
             beside.write_text(session.model_dump_json(indent=2) + "\n")
             os.replace(beside, file)
             [row] = dash.get("api/sessions")["items"]
-            for shown in (row, dash.get(f"api/sessions/{session.session_id}")):
-                assert (shown["waits"], shown["position"]) == (bool(expected.waits), [*expected.place])
-                assert expected.last_call_at.startswith(shown["last_call_at"].removesuffix("Z"))
+            for view in (row, dash.get(f"api/sessions/{session.session_id}")):
+                assert (view["waits"], view["position"]) == (bool(expected.waits), [*expected.place])
+                assert expected.last_call_at.startswith(view["last_call_at"].removesuffix("Z"))
             items = dash.get("api/inbox?limit=500")["items"]
             waits = {(item["reference"]["step_id"], item["kind"]) for item in items}
             assert waits == {(wait.step_id, wait.kind) for wait in expected.waits}

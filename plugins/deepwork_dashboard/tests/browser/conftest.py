@@ -142,8 +142,8 @@ class Dashboard:
 
     @staticmethod
     def shows(page, address):
-        shown = re.sub(r'[ "<>`]', lambda match: f"%{ord(match[0]):02X}", address)  # as browsers write it
-        page.locator(f'main[data-address="{shown}"][aria-busy=false]').wait_for()
+        written_address = re.sub(r'[ "<>`]', lambda match: f"%{ord(match[0]):02X}", address)  # as browsers write it
+        page.locator(f'main[data-address="{written_address}"][aria-busy=false]').wait_for()
 
 
 @pytest.fixture(scope="module")

@@ -113,9 +113,9 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
     team, plan_id, task_id, workflow, stuck = hostile
     dashboard = serve(team.root)
     page = new_page()
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("dialog", lambda dialog: asked.append("dialog"))
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("dialog", lambda dialog: requests.append("dialog"))
     dashboard.enter(page)
     views = [
         "#/inbox",
@@ -151,7 +151,7 @@ def test_markup_of_agents_stays_text_on_every_view(hostile, serve, new_page):
         assert [address for address in addresses if not address.startswith("#/")] == [], view
         assert page.evaluate(HANDLERS) == [], view
         assert page.evaluate(WIDER) == [], view
-    assert [url for url in asked if not url.startswith(dashboard.url)] == []
+    assert [url for url in requests if not url.startswith(dashboard.url)] == []
     page.get_by_text(MARKUP[1], exact=False).first.wait_for()
 
 

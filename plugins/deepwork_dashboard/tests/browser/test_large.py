@@ -128,7 +128,7 @@ def test_a_new_event_comes_to_the_head_of_a_long_log(large, dashboard, page):
 
 def test_the_layout_puts_every_task_right_of_what_it_needs_and_none_upon_another(large, dashboard, page):
     dashboard.enter(page)
-    wrong = page.evaluate(
+    problems = page.evaluate(
         """async () => {
         const {layout, NODE} = await import('./static/js/graph/layout.js');
         const random = (() => { let seed = 7; return () => (seed = (seed * 16807) % 2147483647) / 2147483647; })();
@@ -155,4 +155,4 @@ def test_the_layout_puts_every_task_right_of_what_it_needs_and_none_upon_another
         return wrong.slice(0, 5);
     }"""
     )
-    assert wrong == []
+    assert problems == []

@@ -117,21 +117,21 @@ def test_a_person_reviews_two_attempts_with_the_keys_alone(shop, agent, session,
     page.get_by_text("not sent yet").first.wait_for(state="detached")
     page.evaluate(DROPPED, session)
 
-    told = shop.report(agent, session, stories.files())["comments"]
-    assert [(comment["file"], comment["line"], comment["must"]) for comment in told] == [
+    comments = shop.report(agent, session, stories.files())["comments"]
+    assert [(comment["file"], comment["line"], comment["must"]) for comment in comments] == [
         ("plan.md", 9, True),
         ("src/cart.py", 16, True),
     ]
-    assert "+        return PRICES.delivery(country)" in told[1]["suggestion"]
+    assert "+        return PRICES.delivery(country)" in comments[1]["suggestion"]
     shop.report(agent, session, stories.files(**stories.SECOND), "c1: It shows the highest price.")
 
     page.locator(".attempt-tabs").get_by_text("Attempt 2").wait_for()
     card(page, "plan.md").get_by_text("It shows the highest price.").wait_for()
     assert card(page, "plan.md").get_by_text("changed since").count() == 1
     resolve = page.get_by_role("button", name="Resolve")
-    for left in (1, 0):
+    for open_threads in (1, 0):
         resolve.first.press("Enter")
-        expect(resolve).to_have_count(left)
+        expect(resolve).to_have_count(open_threads)
     page.get_by_role("button", name="Pass", exact=True).press("Enter")
     page.get_by_role("status").filter(has_text="passes").first.wait_for()
     assert shop.report(agent, session, stories.files(**stories.SECOND))["status"] == "next_step"
@@ -303,9 +303,9 @@ def test_contents_and_comments_have_no_effect_and_what_is_unseen_is_shown(shop, 
         "\n".join(f"c{n}: {line}" for n, line in enumerate(PAYLOADS, 1)),
     )
     page = new_page()
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("dialog", lambda dialog: asked.append("dialog"))
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("dialog", lambda dialog: requests.append("dialog"))
     dashboard.enter(page)
     for query in ("", "?attempt=1&against=none", "?against=none"):
         dashboard.open(page, address(session, query))
@@ -321,7 +321,7 @@ def test_contents_and_comments_have_no_effect_and_what_is_unseen_is_shown(shop, 
                 page.evaluate("[...document.images].filter((image) => !image.src.startsWith('data:image/')).length")
                 == 0
             )
-    assert [url for url in asked if not url.startswith((dashboard.url, "data:image/png"))] == []
+    assert [url for url in requests if not url.startswith((dashboard.url, "data:image/png"))] == []
     dashboard.open(page, address(session, "?against=none"))
     page.locator(".unseen", has_text="U+202E").first.wait_for()
     assert page.locator(".file-name .unseen").count() == 1
@@ -337,7 +337,7 @@ def test_axe_finds_nothing_on_a_piece_of_work(shop, agent, session, dashboard, n
         pytest.skip(f"AXE IS NOT HERE: {error}")
     shop.decide(session, "changes", "Close.", stories.COMMENTS)
     shop.report(agent, session, stories.files(**stories.SECOND), "c1: Done.\nc2: Done.\nc3: No.")
-    found = {}
+    violations_by_view = {}
     for width in (1280, SMALL):
         page = new_page(scheme=scheme, width=width, bypass_csp=True)
         dashboard.enter(page)
@@ -347,17 +347,17 @@ def test_axe_finds_nothing_on_a_piece_of_work(shop, agent, session, dashboard, n
             page.locator(".line").first.wait_for()
             browsing.settle(page)
             if violations := browsing.violations(page):
-                found[query, width] = violations
+                violations_by_view[query, width] = violations
         page.locator(".line[data-line='6'] .new").first.click()
         page.get_by_role("button", name="Suggest a replacement").click()
         page.get_by_role("textbox", name="Replacement").wait_for()
         browsing.settle(page)
         if violations := browsing.violations(page):
-            found["writing", width] = violations
+            violations_by_view["writing", width] = violations
         page.get_by_role("button", name="Cancel").click()
         saved_or_none = page.get_by_text("No comments yet")
         saved_or_none.wait_for()
-    assert found == {}
+    assert violations_by_view == {}
 
 
 def test_a_piece_is_no_wider_than_a_small_screen(shop, agent, dashboard, new_page):

@@ -83,7 +83,7 @@ def test_axe_finds_nothing_on_any_view(dashboard, addresses, new_page, scheme):
         axe = browsing.axe()
     except URLError as error:
         pytest.skip(f"AXE IS NOT HERE: {error}")
-    found = {}
+    violations_by_view = {}
     for width in (1280, SMALL):
         page = new_page(scheme=scheme, width=width, bypass_csp=True)
         dashboard.enter(page)
@@ -92,8 +92,8 @@ def test_axe_finds_nothing_on_any_view(dashboard, addresses, new_page, scheme):
             dashboard.open(page, address)
             browsing.settle(page)
             if violations := browsing.violations(page):
-                found[name, width] = violations
-    assert found == {}
+                violations_by_view[name, width] = violations
+    assert violations_by_view == {}
 
 
 @pytest.mark.external
@@ -264,11 +264,11 @@ def test_a_time_shows_the_exact_one_when_it_has_the_focus(dashboard, addresses, 
     from playwright.sync_api import expect
 
     expect(when).to_be_focused()
-    shown = when.evaluate(
+    style = when.evaluate(
         "(element) => [getComputedStyle(element, '::after').display, getComputedStyle(element, '::after').content]"
     )
-    assert shown[0] == "block"
-    assert "2" in shown[1]
+    assert style[0] == "block"
+    assert "2" in style[1]
 
 
 def test_the_theme_that_is_chosen_outlives_a_reload(dashboard, new_page):
