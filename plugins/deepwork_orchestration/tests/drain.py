@@ -63,10 +63,10 @@ class Drain:
                     claimed[event.data["id"]] += event.event == "task:claimed"
                     completed[event.data["id"]] += event.event == "task:updated" and event.data["status"] == "completed"
         problems = [*self.errors]
-        for what, counts in (("claimed", claimed), ("completed", completed)):
+        for outcome, counts in (("claimed", claimed), ("completed", completed)):
             once = sum(count == 1 for count in counts.values())
             if once != self.task_count or max(counts.values()) != 1:
-                problems.append(f"{once} of {self.task_count} tasks were {what} exactly once")
+                problems.append(f"{once} of {self.task_count} tasks were {outcome} exactly once")
         return problems
 
     def _server(self) -> Client[Any]:
@@ -79,7 +79,7 @@ class Drain:
         for number in range(self.task_count):
             before = range(max(0, number - WINDOW), number)
             needed = self.chance.sample(before, min(len(before), self.chance.randint(0, 3)))
-            names = [f"t{other}" for other in needed]
+            names = [f"t{number}" for number in needed]
             tasks.append({"name": f"t{number}", "description": "Do it.", "sequence": 1 + number, "depends_on": names})
         source = {"name": "drain", "source_type": "prompt", "source_content": "Drain it."}
         created = await client.call_tool("workflow_create", source)

@@ -32,9 +32,9 @@ async def test_what_a_person_must_do_is_done_by_no_tool_whatever_an_agent_says_o
     robot, able = await agent.worker(), await agent.worker(capabilities=["human"])
     liar = await agent.worker(metadata={"human": True})
     coordinator = await agent.worker(role="coordinator", metadata={"human": True})
-    for other in (robot, able, liar, coordinator):
-        assert (await agent.call("task_get_available", agent_id=other))["tasks"] == []
-        refusal = await agent.refusal("task_claim", task_id=tasks["sign"], agent_id=other)
+    for agent_id in (robot, able, liar, coordinator):
+        assert (await agent.call("task_get_available", agent_id=agent_id))["tasks"] == []
+        refusal = await agent.refusal("task_claim", task_id=tasks["sign"], agent_id=agent_id)
         assert (refusal["code"], "is for a person" in refusal["message"]) == ("INVALID_STATE", True)
         assert "metadata" not in json.dumps(refusal)
     for caller in ({}, {"agent_id": liar}, {"agent_id": coordinator}):
@@ -109,6 +109,6 @@ async def test_a_heartbeat_says_when_the_next_is_due_and_what_it_works_on_is_no_
     worker = await agent.worker()
     answer = await agent.call("agent_heartbeat", agent_id=worker, current_task_id=plan["a"], status="busy")
     assert answer == {"success": True, "next_heartbeat_ms": 30_000}
-    shown = await agent.call("agent_get", id=worker)
-    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["a"])
+    worker_row = await agent.call("agent_get", id=worker)
+    assert (worker_row["status"], worker_row["current_task_id"]) == ("busy", plan["a"])
     assert (await agent.call("task_get", id=plan["a"]))["assigned_agent_id"] is None

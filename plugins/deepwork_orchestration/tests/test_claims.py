@@ -13,8 +13,8 @@ async def test_a_claim_has_a_fence_and_a_lease_and_makes_the_agent_busy(agent, p
     claim = await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
     assert claim.keys() == {"success", "fence", "lease_expires_at"}
     assert claim["success"] is True
-    shown = await agent.call("agent_get", id=worker)
-    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["a"])
+    row = await agent.call("agent_get", id=worker)
+    assert (row["status"], row["current_task_id"]) == ("busy", plan["a"])
     task = await agent.call("task_get", id=plan["a"])
     assert (task["assigned_agent_id"], task["status"]) == (worker, "pending")
 
@@ -51,8 +51,8 @@ async def test_without_a_binding_the_holder_is_recognised_by_its_id_or_its_fence
     elsewhere = await team.agent()
     await elsewhere.move(plan["a"], "planning", agent_id=worker)
     await elsewhere.move(plan["a"], "in_progress", fence=claim["fence"])
-    other = await elsewhere.worker("other")
-    refusal = await elsewhere.refusal("task_update_status", id=plan["a"], status="paused", agent_id=other)
+    bystander = await elsewhere.worker("other")
+    refusal = await elsewhere.refusal("task_update_status", id=plan["a"], status="paused", agent_id=bystander)
     assert refusal["code"] == "CLAIM_LOST"
 
 
@@ -82,9 +82,9 @@ async def test_a_coordinator_overrides_and_it_is_recorded(team, agent, plan):
 
 
 async def test_the_binding_does_not_stand_for_another_agent_that_a_call_names(agent, plan):
-    worker, other = await agent.worker(), await agent.worker("other")
+    worker, bystander = await agent.worker(), await agent.worker("other")
     await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    refusal = await agent.refusal("task_update_status", id=plan["a"], status="planning", agent_id=other)
+    refusal = await agent.refusal("task_update_status", id=plan["a"], status="planning", agent_id=bystander)
     assert refusal["code"] == "CLAIM_LOST"
 
 
@@ -104,8 +104,8 @@ async def test_finishing_ends_the_claim_and_the_binding(agent, plan):
     await agent.finish(plan["a"])
     task = await agent.call("task_get", id=plan["a"])
     assert (task["assigned_agent_id"], task["claimed_at"]) == (None, None)
-    shown = await agent.call("agent_get", id=worker)
-    assert (shown["status"], shown["current_task_id"]) == ("online", None)
+    row = await agent.call("agent_get", id=worker)
+    assert (row["status"], row["current_task_id"]) == ("online", None)
     await agent.call("checkpoint_add", task_id=plan["a"], type="complete", summary="afterwards")
 
 
@@ -129,8 +129,8 @@ async def test_a_release_makes_a_begun_task_pending_and_says_why(agent, plan):
     task = await agent.call("task_get", id=plan["a"], include_checkpoints=True)
     assert (task["status"], task["assigned_agent_id"]) == ("pending", None)
     assert [(point["type"], point["summary"]) for point in task["checkpoints"]] == [("recovery", "Released: too hard")]
-    shown = await agent.call("agent_get", id=worker)
-    assert (shown["status"], shown["current_task_id"]) == ("busy", plan["b"])
+    row = await agent.call("agent_get", id=worker)
+    assert (row["status"], row["current_task_id"]) == ("busy", plan["b"])
 
 
 async def test_after_a_release_the_task_claimed_last_is_the_current_one(agent, make_task):
@@ -143,11 +143,11 @@ async def test_after_a_release_the_task_claimed_last_is_the_current_one(agent, m
 
 
 async def test_only_what_is_held_can_be_released(agent, plan):
-    worker, other = await agent.worker(), await agent.worker()
+    worker, bystander = await agent.worker(), await agent.worker()
     refusal = await agent.refusal("task_release", task_id=plan["a"], agent_id=worker)
     assert refusal["code"] == "NOT_CLAIMED"
     await agent.call("task_claim", task_id=plan["a"], agent_id=worker)
-    refusal = await agent.refusal("task_release", task_id=plan["a"], agent_id=other)
+    refusal = await agent.refusal("task_release", task_id=plan["a"], agent_id=bystander)
     assert refusal["code"] == "NOT_ASSIGNED"
 
 

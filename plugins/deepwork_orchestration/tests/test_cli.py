@@ -119,10 +119,10 @@ async def test_what_is_exported_can_be_imported_without_loss(deepwork, plan, age
     content = json.loads(exported)
     assert "agents" not in content
     assert "assigned_agent_id" not in exported
-    shown = json.loads(deepwork("show", plan["workflow"], "--json", env=elsewhere).stdout)
-    assert shown["progress"]["blocked_tasks"] == [{"id": plan["c"], "name": "c", "blocked_by": ["b"]}]
-    one = json.loads(deepwork("export", plan["workflow"]).stdout)
-    assert (len(one["workflows"]), one["templates"]) == (1, [])
+    details = json.loads(deepwork("show", plan["workflow"], "--json", env=elsewhere).stdout)
+    assert details["progress"]["blocked_tasks"] == [{"id": plan["c"], "name": "c", "blocked_by": ["b"]}]
+    single_export = json.loads(deepwork("export", plan["workflow"]).stdout)
+    assert (len(single_export["workflows"]), single_export["templates"]) == (1, [])
 
 
 async def test_a_task_that_another_only_informs_does_not_wait_for_it(deepwork, plan, team, tmp_path, monkeypatch):
@@ -148,9 +148,9 @@ async def test_messages_of_one_moment_are_shown_in_the_order_of_sending_the_last
     """A broadcast is one transaction, so its messages have one time."""
     sender, *_ = [await agent.worker(name) for name in ("ann", "bob", "cy", "dee")]
     sent = await agent.call("message_broadcast", sender_id=sender, message_type="broadcast", body="all")
-    shown = json.loads(deepwork("messages", "--agent", sender, "--json").stdout)["messages"]
-    assert len({message["created_at"] for message in shown}) == 1
-    assert [message["id"] for message in shown] == sent["message_ids"][::-1]
+    messages = json.loads(deepwork("messages", "--agent", sender, "--json").stdout)["messages"]
+    assert len({message["created_at"] for message in messages}) == 1
+    assert [message["id"] for message in messages] == sent["message_ids"][::-1]
 
 
 def _turn_back(content):

@@ -132,7 +132,7 @@ def test_no_more_is_counted_than_the_budget_can_hold(counted):
     long = "a word and another. " * 50_000
     point = {"id": "cp", "type": "progress", "summary": "s" * 200, "detail": {"text": long}}
     entry = {"id": "tk", "name": "n", "outcome": long[:300], "status": "completed"}
-    whole = {
+    content = {
         "workflow": {"id": "wf", "name": "n", "source_summary": long, "plan_summary": long, "status": "ready"},
         "current_task": {
             "id": "tk",
@@ -146,7 +146,7 @@ def test_no_more_is_counted_than_the_budget_can_hold(counted):
         "prior_tasks": [dict(entry) for _ in range(3000)],
         "dependency_outcomes": [dict(entry, outcome=long) for _ in range(50)],
     }
-    answer = context_budget.fit(whole, 1000)
+    answer = context_budget.fit(content, 1000)
     assert tokens(answer) <= answer["token_estimate"] <= 1000
     assert max(counted) <= 8 * 1000 * 5
     assert sum(counted) < 2_000_000

@@ -11,8 +11,8 @@ async def test_an_update_merges_metadata_and_null_clears_the_task(agent, make_ta
     _, tasks = await agent.workflow(make_task("a"))
     worker = await agent.worker(metadata={"a": 1})
     await agent.call("agent_update", id=worker, current_task_id=tasks["a"], metadata={"b": 2}, status=None)
-    shown = await agent.call("agent_get", id=worker)
-    assert (shown["current_task_id"], shown["metadata"]) == (tasks["a"], {"a": 1, "b": 2})
+    row = await agent.call("agent_get", id=worker)
+    assert (row["current_task_id"], row["metadata"]) == (tasks["a"], {"a": 1, "b": 2})
     await agent.call("agent_update", id=worker, workspace_path="/w")
     assert (await agent.call("agent_get", id=worker))["current_task_id"] == tasks["a"]
     await agent.call("agent_update", id=worker, current_task_id=None)

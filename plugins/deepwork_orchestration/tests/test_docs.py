@@ -51,8 +51,8 @@ def test_every_error_is_listed_and_raised():
     assert {code: cells[0] == "yes" for code, cells in listed.items()} == RECOVERABLE
     source = "".join(path.read_text() for path in SOURCES.glob("*.py") if path.name != "errors.py")
     kinds = ("agent", "message", "recipient", "sender", "task", "template", "workflow", "workspace")
-    made = {f"{kind.upper()}_NOT_FOUND" for kind in kinds if f'"{kind}"' in source}
-    raised = set(re.findall(r'OrchestrationError\(\s*"([A-Z_]+)"', source)) | made | {"INVALID_INPUT"}
+    derived = {f"{kind.upper()}_NOT_FOUND" for kind in kinds if f'"{kind}"' in source}
+    raised = set(re.findall(r'OrchestrationError\(\s*"([A-Z_]+)"', source)) | derived | {"INVALID_INPUT"}
     assert raised == set(RECOVERABLE)
 
 
@@ -91,17 +91,17 @@ def test_the_subsets_are_listed_with_their_tools():
 def test_the_transitions_of_the_page_are_those_of_the_code():
     section = REFERENCE.partition("\n## Status\n")[2].partition("\n## ")[0]
     for part, table in zip(section.split("| Of a ")[1:], (WORKFLOW_TRANSITIONS, TASK_TRANSITIONS), strict=True):
-        shown = {}
+        targets_of = {}
         for line in part.splitlines()[2:]:
             if not line.startswith("| "):
                 break
             first, _, last = line[2:-2].partition(" | ")
             for status in re.findall(r"`(\w+)`", first):
-                shown[status] = set(re.findall(r"`(\w+)`", last)) - {"workflow_set_plan"}
+                targets_of[status] = set(re.findall(r"`(\w+)`", last)) - {"workflow_set_plan"}
         expected = {status: set(targets) for status, targets in table.items()}
-        if "planning" in shown and "ready" in shown:
+        if "planning" in targets_of and "ready" in targets_of:
             expected["planning"] |= {"ready"}  # by workflow_set_plan
-        assert shown == expected
+        assert targets_of == expected
 
 
 def test_the_limits_of_the_page_are_those_of_the_code():
@@ -123,7 +123,7 @@ def test_the_limits_of_the_page_are_those_of_the_code():
 @pytest.mark.slow
 def test_the_tutorial_does_what_it_shows(tmp_path):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    shown = ""
+    output = ""
     printed = []
     for kind, about, text in BLOCK.findall(TUTORIAL):
         if kind == "file":
@@ -136,11 +136,11 @@ def test_the_tutorial_does_what_it_shows(tmp_path):
                 timeout=240,
             )  # fmt: skip
             assert process.returncode == 0, process.stdout + process.stderr
-            shown = process.stdout
-            printed.append(shown)
+            output = process.stdout
+            printed.append(output)
         else:
             pattern = re.sub(r" +", " +", re.escape(text).replace("\\ ", " ").replace("…", ".*"))
-            assert re.fullmatch(pattern, shown), shown
+            assert re.fullmatch(pattern, output), output
     first, _, second, _ = printed
     assert "carol: the plan is done" in first
     names = ["api", "data", "page", "release"]

@@ -257,7 +257,7 @@ class Sequence:
 
     async def call(self, tool, **arguments):
         """Call a tool. A call that is refused has changed nothing."""
-        whole = branches(self.root), ours(self.root)
+        before = branches(self.root), ours(self.root)
         self.log.append((tool, arguments))
         try:
             reply = await self.agent.call(tool, **arguments)
@@ -266,13 +266,13 @@ class Sequence:
         self.log.append(reply or refusal)
         if reply is None:
             assert "internal error" not in refusal, self.log
-            assert (branches(self.root), ours(self.root)) == whole, self.log
+            assert (branches(self.root), ours(self.root)) == before, self.log
         return reply
 
     async def create(self):
         branch, base, place = (
-            self.rng.choice(values if self.rng.random() < 0.85 else others)
-            for values, others in (BRANCHES, BASES, PLACES)
+            self.rng.choice(values if self.rng.random() < 0.85 else rare_values)
+            for values, rare_values in (BRANCHES, BASES, PLACES)
         )
         existed = branch in branches(self.root)
         more = {"base_branch": base} if base else {}

@@ -18,10 +18,10 @@ graphs = st.dictionaries(st.sampled_from(NAMES), st.lists(st.sampled_from(NAMES)
 
 def finishable(dependencies):
     """True if all tasks get done when every task without open dependencies is done, again and again."""
-    done = set()
-    while ready := {name for name, needed in dependencies.items() if name not in done and set(needed) <= done}:
-        done |= ready
-    return done == set(dependencies)
+    finished = set()
+    while ready := {name for name, needed in dependencies.items() if name not in finished and set(needed) <= finished}:
+        finished |= ready
+    return finished == set(dependencies)
 
 
 @given(graphs)

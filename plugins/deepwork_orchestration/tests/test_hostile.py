@@ -141,12 +141,12 @@ async def test_no_link_of_the_repository_leads_what_is_written_elsewhere(team, a
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(outside / "new" if link.endswith("ignore") else outside)
     workflow_id, _ = await agent.workflow()
-    said = ""
+    message = ""
     try:
         await agent.call("workspace_create", workflow_id=workflow_id, branch="b", create_worktree=True)
     except Refused as error:
-        said = str(error)
-    assert "internal error" not in said
+        message = str(error)
+    assert "internal error" not in message
     assert [*outside.iterdir()] == []
 
 
@@ -157,7 +157,7 @@ async def test_only_a_worktree_is_ever_removed(team, agent, repository, path):
     team.project.write(".deepwork/kept.yml")
     workflow_id, _ = await agent.workflow()
     workspace = await agent.call("workspace_create", workflow_id=workflow_id, path=place, branch="b")
-    before = sorted(str(found) for found in repository.rglob("*") if "/data/" not in str(found))
+    before = sorted(str(path_below) for path_below in repository.rglob("*") if "/data/" not in str(path_below))
     error = await cleaned(agent, workspace["id"])
     assert error["code"] == "INVALID_STATE"
-    assert sorted(str(found) for found in repository.rglob("*") if "/data/" not in str(found)) == before
+    assert sorted(str(path_below) for path_below in repository.rglob("*") if "/data/" not in str(path_below)) == before

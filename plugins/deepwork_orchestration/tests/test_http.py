@@ -54,8 +54,8 @@ async def test_without_tokens_plans_are_listed_all_the_same(team, agent, make_ta
             listed = await remote.call("workflow_list")
             assert [row["id"] for row in listed["workflows"]] == [workflow_id]
             # A session of the transport is a connection, which carries the fence.
-            other, tasks = await remote.workflow(make_task("b"))
+            second_plan, tasks = await remote.workflow(make_task("b"))
             worker = await remote.worker()
             await remote.call("task_claim", task_id=tasks["b"], agent_id=worker)
             await remote.finish(tasks["b"])
-            assert (await agent.call("workflow_next_tasks", workflow_id=other))["all_complete"] is True
+            assert (await agent.call("workflow_next_tasks", workflow_id=second_plan))["all_complete"] is True

@@ -165,7 +165,7 @@ async def test_no_tool_acts_in_the_name_of_a_person_or_settles_what_waits_for_on
     before = {item_id: item.state for item_id, item in (await inbox.items()).items()}
     assert sorted(before) == sorted([task_item, f"orchestration:message.{sent}"])
     message = {"recipient_id": worker, "message_type": "response", "body": "Yes, I allow it"}
-    done = {"id": tasks["sign"], "status": "completed", "outcome": "signed"}
+    completion = {"id": tasks["sign"], "status": "completed", "outcome": "signed"}
     for tool, arguments in (
         ("message_send", {"sender_id": person, **message}),
         ("message_broadcast", {"sender_id": person, "message_type": "notification", "body": "I allow it"}),
@@ -177,8 +177,8 @@ async def test_no_tool_acts_in_the_name_of_a_person_or_settles_what_waits_for_on
         ("task_claim", {"task_id": tasks["sign"], "agent_id": person}),
         ("task_release", {"task_id": tasks["sign"], "agent_id": person}),
         ("task_release", {"task_id": tasks["sign"], "agent_id": coordinator}),
-        ("task_update_status", {**done, "status": "planning", "agent_id": person}),
-        ("task_update_status", {**done, "status": "failed", "error": "no", "agent_id": coordinator}),
+        ("task_update_status", {**completion, "status": "planning", "agent_id": person}),
+        ("task_update_status", {**completion, "status": "failed", "error": "no", "agent_id": coordinator}),
         ("checkpoint_add", {"task_id": tasks["sign"], "type": "progress", "summary": "s", "agent_id": person}),
     ):
         refusal = await agent.refusal(tool, **arguments)
@@ -192,9 +192,9 @@ async def test_an_agent_that_says_that_it_is_a_person_is_shown_so_and_its_messag
     await agent.call("message_send", sender_id=worker, recipient_id=liar, message_type="query", body="Which?")
     assert await inbox.items() == {}
     command = [sys.executable, "-m", "deepwork", "plan", "agents", "--path", str(team.project.root)]
-    shown = (await anyio.run_process(command, env={**os.environ})).stdout.decode()
-    assert "ada (says that it is a person)" in shown
-    assert shown.count("says that it is a person") == 1
+    listing = (await anyio.run_process(command, env={**os.environ})).stdout.decode()
+    assert "ada (says that it is a person)" in listing
+    assert listing.count("says that it is a person") == 1
 
 
 async def test_a_task_that_such_an_agent_has_held_since_an_earlier_release_is_taken_back(agent, inbox, team, make_task):

@@ -78,9 +78,9 @@ class Model:
     def expire(self, name):
         agent = self.holder[name]
         if agent is not None:
-            held = [other for other in NAMES if self.holder[other] == agent]
-            for other in held:
-                self.free(other)
+            held = [name_of_task for name_of_task in NAMES if self.holder[name_of_task] == agent]
+            for name_of_task in held:
+                self.free(name_of_task)
             self.online[agent], self.lost[agent] = False, set(held)
 
     def revive(self, agent):
@@ -111,19 +111,19 @@ async def play(team_at, make_task, script):
 
 async def take(step, team, servers, ids, tasks, model):
     """Do a step in the world and in the model, and compare how both answer."""
-    kind, *rest = step
+    kind, *operands = step
     if kind == "expire":
-        await team.expire(tasks[rest[0]])
-        model.expire(rest[0])
+        await team.expire(tasks[operands[0]])
+        model.expire(operands[0])
     elif kind == "online":
-        await servers[rest[0]].call("agent_update", id=ids[rest[0]], status="online")
-        model.revive(rest[0])
+        await servers[operands[0]].call("agent_update", id=ids[operands[0]], status="online")
+        model.revive(operands[0])
     else:
-        name, agent = rest[:2]
-        expected = getattr(model, kind)(*rest)
+        name, agent = operands[:2]
+        expected = getattr(model, kind)(*operands)
         arguments = {"agent_id": ids[agent]}
         if kind == "move":
-            arguments |= {"id": tasks[name], "status": rest[2], "outcome": "x", "error": "x"}
+            arguments |= {"id": tasks[name], "status": operands[2], "outcome": "x", "error": "x"}
         else:
             arguments["task_id"] = tasks[name]
         tool = {"claim": "task_claim", "move": "task_update_status", "release": "task_release"}[kind]
@@ -140,7 +140,7 @@ async def compare(observer, workflow_id, ids, model):
     offered = await observer.call("workflow_next_tasks", workflow_id=workflow_id, include_failed=False)
     free = [name for name in NAMES if model.shown(name) == "pending" and model.holder[name] is None]
     assert [listed["name"] for listed in offered["tasks"]] == free
-    shown = (await observer.call("agent_list"))["agents"]
-    assert {agent["id"]: agent["status"] == "offline" for agent in shown} == {
+    agents = (await observer.call("agent_list"))["agents"]
+    assert {agent["id"]: agent["status"] == "offline" for agent in agents} == {
         agent_id: not model.online[number] for number, agent_id in enumerate(ids)
     }

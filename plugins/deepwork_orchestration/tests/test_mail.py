@@ -153,8 +153,8 @@ async def test_a_window_that_goes_on_with_an_agent_is_known_by_its_calls(hook, p
 
 async def test_naming_another_agent_does_not_take_its_messages(hook, people, team):
     send, *_ = people
-    other = await (await team.agent()).worker("other")
-    hook("PostToolUse", **called("message_list", {"messages": []}, agent_id=other))
+    another_agent = await (await team.agent()).worker("other")
+    hook("PostToolUse", **called("message_list", {"messages": []}, agent_id=another_agent))
     await send("For the worker.")
     assert "| For the worker." in context_of(hook("PostToolUse", **called("task_get", id="task_1")))
 
@@ -177,10 +177,10 @@ async def test_a_flood_delays_neither_older_messages_nor_those_of_other_senders(
     """What is handed over first is the most urgent, then the oldest, with a share for each sender."""
     monkeypatch.setattr(mail, "LOADED", 5)
     send, _, worker = people
-    other = await (await team.agent()).worker("other")
+    another_sender = await (await team.agent()).worker("other")
     oldest = [await send("The oldest."), await send("Urgent, and old.", priority="urgent")]
     flood = [await send(f"Flood {number}.") for number in range(20)]
-    late = await send("Late.", sender_id=other)
+    late = await send("Late.", sender_id=another_sender)
     async with open_context("test", team.project.root) as context:
         messages = await mail.agent_mail(context).unread(worker)
     assert [message.id for message in messages] == [oldest[1], oldest[0], *flood[:2], late]
@@ -221,14 +221,14 @@ async def test_whoever_could_not_take_a_free_task_is_not_told_of_it_and_a_coordi
     agent, tasks = plan
     idle, coordinator = await agent.worker("idle"), await agent.coordinator()
     busy, unable = await agent.worker("busy"), await agent.worker("unable", capabilities=["docs"])
-    _, others = await agent.workflow(make_task("other"), name="another")
-    await agent.call("task_claim", task_id=others["other"], agent_id=busy)
+    _, tasks_of_another_plan = await agent.workflow(make_task("other"), name="another")
+    await agent.call("task_claim", task_id=tasks_of_another_plan["other"], agent_id=busy)
     await agent.finish(tasks["first"])
     late = await agent.worker("late")
     async with open_context("test", team.project.root) as context:
         unread = mail.agent_mail(context).unread
-        told = {agent_id: [text.answer for text in await unread(agent_id)] for agent_id in (busy, unable, late)}
-        assert told == {busy: [], unable: [], late: []}
+        answers = {agent_id: [text.answer for text in await unread(agent_id)] for agent_id in (busy, unable, late)}
+        assert answers == {busy: [], unable: [], late: []}
         assert [text.answer.partition("(")[0] for text in await unread(idle)] == ["task_claim"]
         assert [text.answer.partition("(")[0] for text in await unread(coordinator)] == ["workflow_next_tasks"]
         await agent.call("task_claim", task_id=tasks["second"], agent_id=idle)

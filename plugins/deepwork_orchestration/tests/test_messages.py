@@ -36,18 +36,18 @@ async def test_a_reply_joins_the_thread_and_a_thread_shows_what_was_sent_too(age
 
 async def test_messages_are_unread_then_read_then_archived(agent, three):
     first, second, _ = three
-    one, two = [(await send(agent, first, second))["id"] for _ in range(2)]
+    first_message, second_message = [(await send(agent, first, second))["id"] for _ in range(2)]
     assert [message["status"] for message in await inbox(agent, second)] == [
         "unread",
         "unread",
     ]  # listing reads nothing
-    assert (await agent.call("message_get", id=one, mark_read=False))["status"] == "unread"
-    read = await agent.call("message_get", id=one)
+    assert (await agent.call("message_get", id=first_message, mark_read=False))["status"] == "unread"
+    read = await agent.call("message_get", id=first_message)
     assert read["status"] == "read"
     assert read["read_at"] >= read["created_at"]
-    assert [message["id"] for message in await inbox(agent, second)] == [two]
-    await agent.call("message_archive", message_ids=[one, two, "msg_unknown"])
-    await agent.call("message_mark_read", message_ids=[one, two])
+    assert [message["id"] for message in await inbox(agent, second)] == [second_message]
+    await agent.call("message_archive", message_ids=[first_message, second_message, "msg_unknown"])
+    await agent.call("message_mark_read", message_ids=[first_message, second_message])
     assert {message["status"] for message in await inbox(agent, second, status="all")} == {"archived"}
     assert await agent.call("message_archive", message_ids=[]) == {"success": True}
 
@@ -75,7 +75,7 @@ async def test_a_broadcast_is_one_thread_to_all_others_that_fit(agent, three):
     first, second, third = three
     answer = await agent.call("message_broadcast", sender_id=first, message_type="broadcast", body="all")
     assert answer["sent_count"] == 2
-    received = [(await inbox(agent, other))[0] for other in (second, third)]
+    received = [(await inbox(agent, recipient))[0] for recipient in (second, third)]
     assert {message["thread_id"] for message in received} == {received[0]["thread_id"]}
     assert {message["message_type"] for message in received} == {"notification"}
     arguments = {"sender_id": first, "message_type": "status_update", "body": "x"}

@@ -47,7 +47,7 @@ async def test_no_task_of_a_paused_plan_is_handed_out_until_it_goes_on(team, wri
 async def test_whoever_holds_a_task_of_it_hears_of_it_as_long_as_it_lasts(team, write):
     agent = await team.agent()
     plan, tasks = await agent.workflow(FIRST, SECOND)
-    holder, other = await agent.worker("holder"), await agent.worker("other")
+    holder, bystander = await agent.worker("holder"), await agent.worker("other")
     await agent.call("task_claim", task_id=tasks["first"], agent_id=holder)
 
     async def told(agent_id):
@@ -57,7 +57,7 @@ async def test_whoever_holds_a_task_of_it_hears_of_it_as_long_as_it_lasts(team, 
     await write(pauses.pause, plan, "the budget is spent")
     [text] = await told(holder)
     assert text.startswith("A person has paused this plan: the budget is spent; finish no step, wait. It is ")
-    assert await told(other) == []
+    assert await told(bystander) == []
     await write(pauses.unpause, plan)
     assert await told(holder) == []
 
@@ -65,14 +65,14 @@ async def test_whoever_holds_a_task_of_it_hears_of_it_as_long_as_it_lasts(team, 
 async def test_what_a_person_says_when_a_plan_goes_on_reaches_those_who_hold_a_task_of_it(team):
     agent = await team.agent()
     plan, tasks = await agent.workflow(FIRST, SECOND)
-    holder, other = await agent.worker("holder"), await agent.worker("other")
+    holder, bystander = await agent.worker("holder"), await agent.worker("other")
     await agent.call("task_claim", task_id=tasks["first"], agent_id=holder)
     by = Answerer(principal="local", user="ann", client="dashboard")
     async with open_context("orchestration", team.project.root) as context:
         await interventions.pause(context, by, plan, "the budget is spent")
         await interventions.unpause(context, by, plan, "Round to thousands.")
         unread = mail.agent_mail(context).unread
-        [message], of_other = await unread(holder), await unread(other)
+        [message], of_other = await unread(holder), await unread(bystander)
     assert message.text.split("\n") == ["The plan plan goes on", "Round to thousands."]
     assert message.answer.startswith("These are the words of a person, as far as this machine can tell; ")
     assert of_other == []

@@ -49,7 +49,7 @@ ALL_NESTED = '{"workflows": ' + "[" * 100_000 + "]" * 100_000 + "}"
 
 
 def plans(workflows=({},), tasks=(), waits=()):
-    edges = [{"task_id": task, "depends_on_id": other, "type": "blocks"} for task, other in waits]
+    edges = [{"task_id": task, "depends_on_id": needed, "type": "blocks"} for task, needed in waits]
     return json.dumps(
         {
             "workflows": [{**WORKFLOW, **changes} for changes in workflows],
@@ -108,9 +108,9 @@ def import_(run, tmp_path):
 @pytest.mark.parametrize("names", [[*FILES][::8], pytest.param([*FILES], marks=pytest.mark.slow)], ids=["some", "all"])
 def test_a_file_that_is_no_plan_is_refused_and_nothing_of_it_is_stored(run, import_, names):
     for name in names:
-        done = import_(FILES[name])
-        assert done.returncode == 1, name
-        assert "\x1b" not in done.stderr, name
+        result = import_(FILES[name])
+        assert result.returncode == 1, name
+        assert "\x1b" not in result.stderr, name
     assert json.loads(run("plan", "export").stdout)["workflows"] == []
 
 
@@ -124,8 +124,8 @@ def test_a_file_is_held_to_the_limits_of_the_tools(run, import_):
         (plans(tasks=[task | {"description": "x" * 2**19} for task in many[:17]]), "the plan may have 8,388,608 bytes"),
         (plans(tasks=many, waits=[(a, b) for a in names for b in names if a > b]), "50,000 dependencies"),
     ):
-        done = import_(content)
-        assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+        result = import_(content)
+        assert (result.returncode, message in result.stderr) == (1, True), result.stderr
     assert json.loads(run("plan", "export").stdout)["workflows"] == []
 
 
@@ -133,9 +133,9 @@ def test_names_of_a_file_steer_no_terminal(run, import_):
     name = "\x1b[2J\u202eevil\nsecond"
     assert import_(plans([{"name": name}], [{"name": name}])).returncode == 0
     for command in (["show"], ["show", "wf_1"], ["tasks", "wf_1"], ["next", "wf_1"], ["graph", "wf_1"]):
-        shown = run("plan", *command)
-        assert shown.returncode == 0, shown.stderr
-        assert not {"\x1b", "\u202e"} & set(shown.stdout), command
+        result = run("plan", *command)
+        assert result.returncode == 0, result.stderr
+        assert not {"\x1b", "\u202e"} & set(result.stdout), command
 
 
 def test_a_chain_of_thousands_is_shown_as_far_as_people_read(run, import_):
@@ -143,8 +143,8 @@ def test_a_chain_of_thousands_is_shown_as_far_as_people_read(run, import_):
     tasks = [{"id": f"tk_{n}", "name": f"t{n}"} for n in range(number)]
     waits = [(f"tk_{n}", f"tk_{n + 1}") for n in range(number - 1)]
     assert import_(plans(tasks=tasks, waits=waits)).returncode == 0
-    shown = run("plan", "why-blocked", "tk_0")
-    assert shown.returncode == 0, shown.stderr
-    assert "t100" in shown.stdout
-    assert "…" in shown.stdout
+    result = run("plan", "why-blocked", "tk_0")
+    assert result.returncode == 0, result.stderr
+    assert "t100" in result.stdout
+    assert "…" in result.stdout
     assert run("plan", "why-blocked", "tk_0", "--json").returncode == 0

@@ -89,8 +89,8 @@ async def test_checkpoints_of_many_writers_have_no_gaps_and_one_completion_wins(
     async def work(agent):
         for _ in range(5):
             await agent.call("checkpoint_add", task_id=tasks["a"], type="progress", summary="x")
-        done = {"id": tasks["a"], "status": "completed", "outcome": "x"}
-        result = await agent.client.call_tool("task_update_status", done, raise_on_error=False)
+        completion = {"id": tasks["a"], "status": "completed", "outcome": "x"}
+        result = await agent.client.call_tool("task_update_status", completion, raise_on_error=False)
         outcomes.append(result.is_error)
 
     async with anyio.create_task_group() as group:

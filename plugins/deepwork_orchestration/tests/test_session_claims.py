@@ -18,8 +18,8 @@ async def claimed(team, make_task, monkeypatch):
     """Two tasks, one claimed by the agent of session `s1`, the other by an agent without a process."""
     alone = await team.agent()
     plan_id, tasks = await alone.workflow(make_task("build"), make_task("test"))
-    other = await alone.worker("other")
-    await alone.call("task_claim", task_id=tasks["test"], agent_id=other)
+    agent_of_others = await alone.worker("other")
+    await alone.call("task_claim", task_id=tasks["test"], agent_id=agent_of_others)
     monkeypatch.setenv(SESSION_VARIABLE, "s1")
     agent = await team.agent()
     agent_id = await agent.worker("of the run", metadata={"mine": 1})

@@ -97,18 +97,18 @@ async def test_a_failed_task_is_described_anew_and_pending_again(agent, inbox, s
 async def test_a_reassigned_task_is_for_the_named_agent_alone_for_one_lease(agent, inbox, team, stuck, by_name):
     """It is offered with any capabilities to that agent, which is told of it, and to no other; then to everybody."""
     chosen = await agent.worker("ann", capabilities=["css"])
-    other = await agent.worker("bob")
-    done = await inbox.answer(stuck.item, "reassign", "ann" if by_name else chosen)
-    assert done.startswith("'vat' is pending again; until ")
+    bystander = await agent.worker("bob")
+    reply = await inbox.answer(stuck.item, "reassign", "ann" if by_name else chosen)
+    assert reply.startswith("'vat' is pending again; until ")
     task_id = stuck.tasks["vat"]
 
     async def offered(agent_id):
         return [task["id"] for task in (await agent.call("task_get_available", agent_id=agent_id))["tasks"]]
 
-    assert (await offered(chosen), await offered(other), await inbox.items()) == ([task_id], [], {})
-    refusal = await agent.refusal("task_claim", task_id=task_id, agent_id=other)
+    assert (await offered(chosen), await offered(bystander), await inbox.items()) == ([task_id], [], {})
+    refusal = await agent.refusal("task_claim", task_id=task_id, agent_id=bystander)
     assert (refusal["code"], chosen in refusal["message"]) == ("INVALID_STATE", True)
-    for caller in ({"agent_id": other}, {}):
+    for caller in ({"agent_id": bystander}, {}):
         refusal = await agent.refusal("task_update_status", id=task_id, status="planning", **caller)
         assert refusal["code"] == "INVALID_STATE", caller
     [message] = (await agent.call("message_list", agent_id=chosen))["messages"]
@@ -116,10 +116,10 @@ async def test_a_reassigned_task_is_for_the_named_agent_alone_for_one_lease(agen
     [(_, reserved)] = await team.events("task:reserved")
     assert reserved["agent_id"] == chosen
     await agent.call("agent_heartbeat", agent_id=chosen)
-    assert done.split()[5] == reserved["until"] == await _end_reservation(team, task_id)
-    assert await offered(other) == [task_id]
+    assert reply.split()[5] == reserved["until"] == await _end_reservation(team, task_id)
+    assert await offered(bystander) == [task_id]
     assert (await agent.call("agent_get", id=chosen))["status"] == "online"
-    assert (await agent.call("task_claim", task_id=task_id, agent_id=other))["success"]
+    assert (await agent.call("task_claim", task_id=task_id, agent_id=bystander))["success"]
 
 
 async def _end_reservation(team, task_id):
@@ -171,17 +171,17 @@ async def test_an_answer_about_several_failed_tasks_names_one(agent, inbox, make
 
 async def test_an_answer_to_a_plan_that_has_moved_on_changes_nothing(agent, inbox, team, stuck):
     """Also if it moves on between the look of the inbox and the answer of the plugin."""
-    seen = (await inbox.items())[stuck.item]
+    item = (await inbox.items())[stuck.item]
     async with open_context("test", team.project.root) as context:
         source = PlanInbox(context)
         await agent.move(stuck.tasks["vat"], "pending", "planning")
         with pytest.raises(UnknownItem, match="has changed"):
             await source.answer_task(f"plan.{stuck.id}", "skip", stuck.tasks["vat"], None, PERSON)
     with pytest.raises(UnknownItem):
-        await inbox.answer(stuck.item, "skip", state=seen.state)
+        await inbox.answer(stuck.item, "skip", state=item.state)
     await agent.move(stuck.tasks["vat"], "in_progress", "failed")
     with pytest.raises(ArgumentError, match="has changed"):
-        await inbox.answer(stuck.item, "skip", state=seen.state)
+        await inbox.answer(stuck.item, "skip", state=item.state)
     assert await agent.status(stuck.tasks["vat"]) == "failed"
 
 

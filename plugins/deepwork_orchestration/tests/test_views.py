@@ -43,8 +43,8 @@ async def test_why_a_task_waits_is_told_as_a_tree_that_opens_each_task_once(agen
     )
     [d] = (await look("task", ids["e"]))["waits_for"]
     assert [node["name"] for node in d["waits_for"]] == ["b", "c"]
-    below = [[node["name"] for node in one["waits_for"]] for one in d["waits_for"]]
-    assert below == [["a"], ["a"]]
+    names = [[below["name"] for below in node["waits_for"]] for node in d["waits_for"]]
+    assert names == [["a"], ["a"]]
     await agent.finish(ids["a"])
     [d] = (await look("task", ids["e"]))["waits_for"]
     assert [node["waits_for"] for node in d["waits_for"]] == [[], []]
@@ -64,13 +64,13 @@ async def test_words_are_searched_as_they_are(agent, make_task, look):
     assert [row["name"] for row in tasks.rows] == ["50% of_it"]
     assert [row["name"] for row in (await look("plans", None, ListQuery(["PLAN_"]))).rows] == ["Plan_A"]
     assert (await look("plans", None, ListQuery(["plan-"]))).rows == []
-    found = await look("find_tasks", ListQuery(["OFTEN"], limit=5))
-    assert [(row["name"], row["plan_name"]) for row in found.rows] == [("500 often", "Plan_A")]
+    page = await look("find_tasks", ListQuery(["OFTEN"], limit=5))
+    assert [(row["name"], row["plan_name"]) for row in page.rows] == [("500 often", "Plan_A")]
 
 
 async def test_lists_are_given_in_pages_with_their_length(agent, make_task, look):
     workflow_id, _ = await agent.workflow(*(make_task(f"t{number}") for number in range(5)))
-    first = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(limit=2))
-    rest = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(limit=5, offset=2))
-    assert [row["name"] for row in first.rows + rest.rows] == [f"t{number}" for number in range(5)]
-    assert (first.total, rest.total) == (5, 5)
+    first_page = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(limit=2))
+    second_page = await look("tasks", workflow_id, views.TaskFilter(), ListQuery(limit=5, offset=2))
+    assert [row["name"] for row in first_page.rows + second_page.rows] == [f"t{number}" for number in range(5)]
+    assert (first_page.total, second_page.total) == (5, 5)

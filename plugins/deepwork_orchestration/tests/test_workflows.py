@@ -145,8 +145,8 @@ async def test_lists_are_newest_first_and_filtered(agent):
     assert listed["workflows"][0].keys() == {"id", "name", "status", "created_at", "updated_at"}
     page = await agent.call("workflow_list", limit=1, offset=1)
     assert ([row["id"] for row in page["workflows"]], page["total"]) == ([second], 3)
-    there = await agent.call("workflow_list", repository_path="/x/z")
-    assert [row["id"] for row in there["workflows"]] == [elsewhere["id"]]
+    of_repository = await agent.call("workflow_list", repository_path="/x/z")
+    assert [row["id"] for row in of_repository["workflows"]] == [elsewhere["id"]]
     assert await agent.call("workflow_list", repository_path="/nowhere") == {"workflows": [], "total": 0}
     assert (await agent.call("workflow_list", status=["ready"]))["total"] == 0
     assert "status" in await agent.refused("workflow_list", status=["nonsense"])

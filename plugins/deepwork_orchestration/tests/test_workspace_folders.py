@@ -67,7 +67,7 @@ async def test_a_name_that_is_not_a_branch_is_refused(team, agent, repository, b
 
 async def test_nothing_is_left_of_an_attempt_that_fails(team, agent, repository, make_task):
     workflow_id, _ = await agent.workflow()
-    _, others = await agent.workflow(make_task("a"))
+    _, foreign_tasks = await agent.workflow(make_task("a"))
     for arguments, code in (
         ({"base_branch": "nowhere"}, "INVALID_INPUT"),
         ({"base_branch": "--force"}, "INVALID_INPUT"),
@@ -77,7 +77,7 @@ async def test_nothing_is_left_of_an_attempt_that_fails(team, agent, repository,
         ({"path": "/tmp/outside"}, "INVALID_INPUT"),
         ({"path": "relative"}, "INVALID_INPUT"),
         ({"path": str(repository / "README.md")}, "INVALID_INPUT"),
-        ({"task_ids": [others["a"]]}, "WORKFLOW_MISMATCH"),
+        ({"task_ids": [foreign_tasks["a"]]}, "WORKFLOW_MISMATCH"),
     ):
         refusal = await agent.refusal(
             "workspace_create", workflow_id=workflow_id, branch="b", create_worktree=True, **arguments
@@ -108,15 +108,15 @@ async def test_a_claim_brings_a_worktree_which_the_next_holder_takes_over(team, 
     workflow_id, tasks = await agent.workflow(
         make_task("a", parallel_group="g"), make_task("b"), auto_create_workspaces=True
     )
-    worker, other = await agent.worker(), await agent.worker()
+    worker, next_holder = await agent.worker(), await agent.worker()
     claim = await agent.call("task_claim", task_id=tasks["a"], agent_id=worker)
     assert claim["path"] == str(repository / ".deepwork" / "worktrees" / tasks["a"])
     assert branches(team) == [f"deepwork/{workflow_id}/{tasks['a']}", "main"]
     assert (await agent.call("task_get", id=tasks["a"]))["workspace_id"] == claim["workspace_id"]
     await agent.call("task_release", task_id=tasks["a"], agent_id=worker)
-    again = await agent.call("task_claim", task_id=tasks["a"], agent_id=other)
+    again = await agent.call("task_claim", task_id=tasks["a"], agent_id=next_holder)
     assert (again["workspace_id"], again["path"]) == (claim["workspace_id"], claim["path"])
-    plain = await agent.call("task_claim", task_id=tasks["b"], agent_id=other)
+    plain = await agent.call("task_claim", task_id=tasks["b"], agent_id=next_holder)
     assert plain.keys() == {"success", "fence", "lease_expires_at"}
     assert len((await agent.call("workspace_list", workflow_id=workflow_id))["workspaces"]) == 1
 

@@ -24,8 +24,8 @@ async def test_a_workspace_is_registered_as_it_is_said(agent, make_task):
 
 async def test_it_is_stored_whole_or_not_at_all(agent, make_task):
     workflow_id, _ = await agent.workflow(make_task("a"))
-    _, others = await agent.workflow(make_task("b"))
-    for task_ids, code in (([others["b"]], "WORKFLOW_MISMATCH"), (["tk_x"], "TASK_NOT_FOUND")):
+    _, foreign_tasks = await agent.workflow(make_task("b"))
+    for task_ids, code in (([foreign_tasks["b"]], "WORKFLOW_MISMATCH"), (["tk_x"], "TASK_NOT_FOUND")):
         arguments = {"workflow_id": workflow_id, "path": "/w", "branch": "b", "task_ids": task_ids}
         assert (await agent.refusal("workspace_create", **arguments))["code"] == code
     assert (await agent.call("workspace_list", workflow_id=workflow_id))["workspaces"] == []
@@ -46,6 +46,6 @@ async def test_a_merged_workspace_has_a_commit_and_is_final(agent, make_task):
     await agent.call("workspace_update", id=workspace_id, status="merged")
     refusal = await agent.refusal("workspace_update", id=workspace_id, status="active")
     assert refusal["code"] == "INVALID_TRANSITION"
-    _, others = await agent.workflow(make_task("b"))
-    refusal = await agent.refusal("task_assign_workspace", task_id=others["b"], workspace_id=workspace_id)
+    _, foreign_tasks = await agent.workflow(make_task("b"))
+    refusal = await agent.refusal("task_assign_workspace", task_id=foreign_tasks["b"], workspace_id=workspace_id)
     assert refusal["code"] == "WORKFLOW_MISMATCH"

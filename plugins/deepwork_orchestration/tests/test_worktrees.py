@@ -27,7 +27,7 @@ async def repository(team):
 
 
 @pytest.fixture
-async def made(agent):
+async def make_worktree(agent):
     """Make a worktree of the plugin's own, and return its workspace and its folder."""
 
     async def make(branch="b", **more):
@@ -211,8 +211,8 @@ async def test_a_worktree_without_a_mark_is_only_moved_aside(team, agent, reposi
     assert team.git("status", "--porcelain", "--branch", cwd=moved).strip() == "## old"
 
 
-async def test_only_its_own_workspace_removes_a_worktree(team, agent, made, repository):
-    _, place = await made()
+async def test_only_its_own_workspace_removes_a_worktree(team, agent, make_worktree, repository):
+    _, place = await make_worktree()
     workflow_id, _ = await agent.workflow()
     another = await agent.call("workspace_create", workflow_id=workflow_id, path=str(place), branch="b")
     refusal = await agent.refusal("workspace_update", id=another["id"], cleanup_worktree=True)
@@ -220,8 +220,8 @@ async def test_only_its_own_workspace_removes_a_worktree(team, agent, made, repo
     assert place.exists()
 
 
-async def test_a_locked_worktree_stays(team, agent, made, repository):
-    workspace_id, place = await made()
+async def test_a_locked_worktree_stays(team, agent, make_worktree, repository):
+    workspace_id, place = await make_worktree()
     team.git("worktree", "lock", "--reason", "on a stick", str(place))
     refusal = await agent.refusal("workspace_update", id=workspace_id, cleanup_worktree=True)
     assert "on a stick" in refusal["message"]
@@ -303,9 +303,9 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("change", LOSSES, ids=lambda change: change.__name__)
-async def test_what_would_be_lost_is_moved_aside_and_stays_a_worktree(team, agent, made, repository, change):
+async def test_what_would_be_lost_is_moved_aside_and_stays_a_worktree(team, agent, make_worktree, repository, change):
     (repository / ".git" / "info" / "exclude").write_text("prod.env\nvendor\n")
-    workspace_id, place = await made()
+    workspace_id, place = await make_worktree()
     change(team, place)
     head = team.git("rev-parse", "HEAD", cwd=place)
     before = names_below(place)
@@ -318,7 +318,7 @@ async def test_what_would_be_lost_is_moved_aside_and_stays_a_worktree(team, agen
     (workspace,) = (await agent.call("workspace_list", workflow_id=await workflow_of(agent)))["workspaces"]
     assert workspace["status"] == "abandoned"
     # The place is free for a worktree of another branch.
-    await made("another", path=str(place))
+    await make_worktree("another", path=str(place))
 
 
 def names_below(folder):
@@ -329,27 +329,29 @@ async def workflow_of(agent):
     return (await agent.call("workflow_list"))["workflows"][0]["id"]
 
 
-async def test_a_sparse_checkout_and_a_merged_branch_lose_nothing(team, agent, made, repository):
+async def test_a_sparse_checkout_and_a_merged_branch_lose_nothing(team, agent, make_worktree, repository):
     commit(team, repository, "left-out")
-    workspace_id, place = await made()
+    workspace_id, place = await make_worktree()
     team.git("sparse-checkout", "set", "--no-cone", "README.md", cwd=place)
     assert not (place / "left-out").exists()
     team.git("commit", "-q", "--allow-empty", "-m", "done", cwd=place)
     team.git("merge", "-q", "--ff-only", "b")
-    done = team.git("rev-parse", "b").strip()
-    assert await cleanup(agent, workspace_id, status="merged", merge_commit=done) == {"success": True, "removed": True}
+    tip = team.git("rev-parse", "b").strip()
+    assert await cleanup(agent, workspace_id, status="merged", merge_commit=tip) == {"success": True, "removed": True}
 
 
-async def test_a_commit_that_a_branch_holds_is_not_lost_when_head_is_detached(team, agent, made, repository):
-    workspace_id, place = await made()
+async def test_a_commit_that_a_branch_holds_is_not_lost_when_head_is_detached(team, agent, make_worktree, repository):
+    workspace_id, place = await make_worktree()
     detached(team, place)
     team.git("branch", "kept", "HEAD", cwd=place)
     assert (await cleanup(agent, workspace_id))["removed"] is True
 
 
 @pytest.mark.parametrize("merge_commit", [None, "HEAD", "main", 40 * "b", "@{-1}"])
-async def test_without_the_commit_of_the_merge_no_folder_is_removed(team, agent, made, repository, merge_commit):
-    workspace_id, place = await made()
+async def test_without_the_commit_of_the_merge_no_folder_is_removed(
+    team, agent, make_worktree, repository, merge_commit
+):
+    workspace_id, place = await make_worktree()
     arguments = {} if merge_commit is None else {"merge_commit": merge_commit}
     refusal = await agent.refusal(
         "workspace_update", id=workspace_id, status="merged", cleanup_worktree=True, **arguments
@@ -417,8 +419,8 @@ async def test_folders_that_the_user_allows_take_worktrees(team, repository, tmp
 
 
 @pytest.fixture
-async def moved(team, agent, made, repository):
-    workspace_id, place = await made()
+async def moved(team, agent, make_worktree, repository):
+    workspace_id, place = await make_worktree()
     (place / "draft").write_text("text\n")
     return Path((await cleanup(agent, workspace_id))["moved_to"])
 
@@ -442,8 +444,8 @@ async def test_people_remove_it_for_good_after_they_were_asked(team, moved, monk
     assert (await run()).exit_code == 2
     assert "not a terminal" in str((await run("--removed")).exception)
     monkeypatch.setattr(cli, "_is_terminal", lambda: True)
-    kept = await run("--removed", stdin="n\n")
-    assert "draft" in kept.output
+    refused = await run("--removed", stdin="n\n")
+    assert "draft" in refused.output
     assert moved.exists()
     assert "removed" in (await run("--removed", stdin="y\n")).output
     assert (moved.exists(), str(moved) in listed(team)) == (False, False)
