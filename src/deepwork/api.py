@@ -145,7 +145,7 @@ _MOVED_NAMES = {
     "ports.agent_call": "AgentCall",
     "ports.call": "Caller caller_of ClientInfo",
     "ports.context": "ReviewCommand",
-    "ports.inbox": "Inbox InboxContents InboxFailure",
+    "ports.inbox": "Answer Inbox InboxContents InboxFailure",
     "ports.records": "ClaimKeeper InitialProject PageAddress ServedApp Serving UnlistedTool",
     "ports.state_store": "SessionReader",
     "programs.marked": "end_marked",

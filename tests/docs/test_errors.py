@@ -37,6 +37,7 @@ from deepwork.errors import (
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.paths.user_folders import user_config_file
+from deepwork.ports.inbox import Answer
 from deepwork.server.frames import refusal_of
 from deepwork.testing import Agent, Refused, review, step
 from deepwork.testing.fakes import answered
@@ -247,7 +248,7 @@ async def _(project):
 async def _(project):
     async with api.open_context("acme", project.root) as context:
         with pytest.raises(PersonNeeded) as error:
-            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer(principal="ada"))
+            await context.inbox().answer("sessions:1", Answer("override", "It is fine."), api.Answerer(principal="ada"))
     return str(error.value)
 
 
@@ -255,7 +256,7 @@ async def _(project):
 async def _(project):
     async with api.open_context("acme", project.root) as context:
         with pytest.raises(UnknownItem) as error:
-            await context.inbox().answer("sessions:1", "override", "It is fine.", api.Answerer(client="acme"))
+            await context.inbox().answer("sessions:1", Answer("override", "It is fine."), api.Answerer(client="acme"))
     return str(error.value)
 
 
@@ -267,7 +268,7 @@ async def _(project):
     async with api.open_context("acme", project.root) as context:
         [item] = (await context.inbox().items(person)).items
         with pytest.raises(ItemChanged) as error:
-            await context.inbox().answer(item.id, "retry", "Try it.", person, state="as it was before")
+            await context.inbox().answer(item.id, Answer("retry", "Try it.", state="as it was before"), person)
     return str(error.value)
 
 

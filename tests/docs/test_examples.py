@@ -17,6 +17,7 @@ from fastmcp import Client
 from deepwork import __version__, api
 from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
+from deepwork.ports.inbox import Answer
 from deepwork.project.project import Project
 from deepwork.testing import Agent, review, step
 
@@ -158,7 +159,7 @@ async def test_the_question_in_the_inbox_is_answered(project, plugins):
     [item] = (await inbox.items(api.Answerer())).items
     assert (item.source, item.what, [action.name for action in item.actions]) == ("acme", "Which colour?", ["reply"])
     assert (
-        await inbox.answer(item.id, "reply", "Green", api.Answerer(terminal="/dev/pts/1"))
+        await inbox.answer(item.id, Answer("reply", "Green"), api.Answerer(terminal="/dev/pts/1"))
         == "The agent finds the reply in acme-reply.txt"
     )
     assert (project.root / "acme-reply.txt").read_text() == "Green\n"

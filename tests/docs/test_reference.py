@@ -33,7 +33,7 @@ from deepwork.ports import records
 from deepwork.ports.agent import Agent, AgentSpec, AgentTask, Called, Ended, Failed, Limited, Said, Spent
 from deepwork.ports.agent_call import AgentCall
 from deepwork.ports.call import ClientInfo
-from deepwork.ports.inbox import Inbox, InboxContents, InboxFailure
+from deepwork.ports.inbox import Answer, Inbox, InboxContents, InboxFailure
 from deepwork.ports.proofs import Proven, Prover, Trial
 from deepwork.project.config import CommandSection, Config, RouteSection
 from deepwork.project.project import Project
@@ -87,6 +87,7 @@ RECORDS = [
     api.Answerer,
     api.InboxItem,
     api.InboxAction,
+    Answer,
     InboxContents,
     InboxFailure,
     api.Check,

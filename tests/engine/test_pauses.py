@@ -9,7 +9,7 @@ import pytest
 from deepwork import hookimpl
 from deepwork.api import CriterionResult, Passed, ReviewRunner, ReviewRunnerSpec, project_at
 from deepwork.errors import PersonNeeded, StateError
-from deepwork.ports.inbox import Answerer
+from deepwork.ports.inbox import Answer, Answerer
 from deepwork.sessions import transitions
 from deepwork.testing import a_session, review, step
 
@@ -162,7 +162,7 @@ async def test_a_paused_session_stands_in_the_inbox_where_a_person_lets_it_go_on
         [item] = (await access.inbox().items(PERSON)).items
         assert (item.kind, [action.name for action in item.actions]) == ("paused", ["unpause", "abort"])
         assert "the plan changes" in item.what
-        await access.inbox().answer(item.id, "unpause", "Leave b short", PERSON)
+        await access.inbox().answer(item.id, Answer("unpause", "Leave b short"), PERSON)
         assert (await access.inbox().items(PERSON)).items == ()
     finally:
         await access.close()

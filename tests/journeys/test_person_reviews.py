@@ -10,7 +10,7 @@ import pytest
 from deepwork.api import NeedsWork, Passed, project_at
 from deepwork.errors import ArgumentError, ConfigError, ItemChanged, PersonNeeded
 from deepwork.models.reviews import Waiting
-from deepwork.ports.inbox import Answerer
+from deepwork.ports.inbox import Answer, Answerer
 from deepwork.testing import review, step
 from deepwork.text import tokens_of
 
@@ -56,7 +56,7 @@ async def test_a_step_waits_for_a_person_and_passes_when_they_say_so(agent, desk
     assert await agent.finish(DONE) == reply
     assert stored() == before  # no second question is asked, and nothing is written
     assert before["step_progress"]["a"]["quality_attempts"] == 0
-    await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("pass"), ADA)
     assert (await agent.finish(DONE, notes="Other notes"))["status"] == "next_step"
     [decision, said_again] = [entry["detail"] for entry in stored()["history"] if entry["kind"] == "verdict"]
     assert (decision["runner"], decision["by"], decision["user"]) == ("person", "person", "ada")
@@ -69,7 +69,7 @@ async def test_comments_reach_the_agent_and_stay_with_it(agent, desk, by_person)
         {"file": "a.md", "line": 3, "text": "Shorter", "must": True},
         {"file": "a.md", "line": 7, "end_line": 8, "text": "One line?", "suggestion": "Line 7 and 8"},
     ]
-    await desk.pieces().decide(agent.session_id, "a", "changes", "Not yet", comments, ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("changes", "Not yet", comments=comments), ADA)
     reply = await agent.finish(DONE)
     assert "Not yet" in reply["feedback"]
     first, second = reply["comments"]
@@ -111,11 +111,11 @@ async def test_of_two_people_the_first_decides_and_the_other_is_told(agent, desk
     [item] = (await desk.inbox().items(ADA)).items
     assert [action.name for action in item.actions] == ["pass", "changes", "retry", "abort"]
     comment = {"file": "a.md", "line": 1, "text": "No"}
-    await desk.inbox().answer(item.id, "changes", None, ADA, state=item.state, comments=[comment])
+    await desk.inbox().answer(item.id, Answer("changes", state=item.state, comments=[comment]), ADA)
     with pytest.raises(ItemChanged):
-        await desk.inbox().answer(item.id, "pass", None, BOB, state=item.state)
+        await desk.inbox().answer(item.id, Answer("pass", state=item.state), BOB)
     with pytest.raises(ItemChanged):
-        await desk.pieces().decide(agent.session_id, "a", "pass", None, [], BOB)
+        await desk.pieces().decide(agent.session_id, "a", Answer("pass"), BOB)
 
 
 async def test_only_a_person_decides_and_only_about_lines_that_there_are(agent, desk, stored):
@@ -123,12 +123,12 @@ async def test_only_a_person_decides_and_only_about_lines_that_there_are(agent, 
     before = stored()
     pieces = desk.pieces()
     with pytest.raises(PersonNeeded):
-        await pieces.decide(agent.session_id, "a", "pass", None, [], Answerer(user="ada"))
+        await pieces.decide(agent.session_id, "a", Answer("pass"), Answerer(user="ada"))
     for comment in ({"file": "a.md", "line": 11}, {"file": "b.md", "line": 1}, {"file": "a.md", "line": True}):
         with pytest.raises(ArgumentError):
-            await pieces.decide(agent.session_id, "a", "changes", None, [{"text": "No", **comment}], ADA)
+            await pieces.decide(agent.session_id, "a", Answer("changes", comments=[{"text": "No", **comment}]), ADA)
     with pytest.raises(ArgumentError):
-        await pieces.decide(agent.session_id, "a", "changes", " ", [], ADA)
+        await pieces.decide(agent.session_id, "a", Answer("changes", " "), ADA)
     assert stored() == before
 
 
@@ -149,13 +149,13 @@ async def test_an_agent_that_remembers_nothing_is_told_the_open_comments_and_a_p
         {"file": "a.md", "line": 3, "text": "Shorter"},
         {"file": "a.md", "line": 4, "text": "Longer", "must": True},
     ]
-    await desk.pieces().decide(agent.session_id, "a", "changes", None, comments, ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("changes", comments=comments), ADA)
     where = await agent.finish({}, step_id="?")
     assert "| c2 (a.md:4, must): Longer\n| c1 (a.md:3): Shorter" in where["feedback"]
     await agent.finish(DONE, notes="c1: It cannot be\nc2: It is")
     where = await agent.finish({}, step_id="?")
     assert "Shorter" not in where["feedback"]
-    await desk.pieces().decide(agent.session_id, "a", "pass", None, [], BOB)
+    await desk.pieces().decide(agent.session_id, "a", Answer("pass"), BOB)
     piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
     assert [comment["state"] for comment in piece["comments"]] == ["resolved", "resolved"]
     assert piece["attempts"][0]["result"] == "passed"
@@ -167,7 +167,7 @@ async def test_what_a_person_asks_for_counts_as_no_attempt_and_waiting_as_no_fai
     for number in range(5):
         by_person.write("a.md", f"{TEXT}{number}\n")
         assert (await agent.finish(DONE))["waits_for"]
-        await desk.pieces().decide(agent.session_id, "a", "changes", "Again", [], ADA)
+        await desk.pieces().decide(agent.session_id, "a", Answer("changes", "Again"), ADA)
         assert "counts as no attempt" in (await agent.finish(DONE))["feedback"]
     progress = stored()["step_progress"]["a"]
     assert (progress["quality_attempts"], progress["runner_failures"]) == (0, 0)
@@ -204,7 +204,7 @@ async def test_a_strict_gate_takes_a_person_for_a_reviewer(by_person, desk):
     async with by_person.agent(external_runner="person") as agent:
         session_id = (await agent.start())["session_id"]
         assert (await agent.finish(DONE))["waits_for"]
-        await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
+        await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)
         assert (await agent.finish(DONE))["status"] == "next_step"
 
 
@@ -230,7 +230,7 @@ async def test_a_review_that_nobody_makes_is_overdue_and_stays_one(by_person, ag
 async def test_more_comments_than_a_reply_has_room_for_are_in_a_file(agent, desk, by_person):
     await agent.finish(DONE)
     comments = [{"file": "a.md", "line": 1 + number % 10, "text": f"Text {number}"} for number in range(60)]
-    await desk.pieces().decide(agent.session_id, "a", "changes", None, comments, ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("changes", comments=comments), ADA)
     reply = await agent.finish(DONE)
     assert [comment["text"] for comment in reply["comments"]] == [f"Text {number}" for number in range(50)]
     [notice] = [notice for notice in reply["notices"] if "60 comments" in notice]
@@ -241,7 +241,7 @@ async def test_more_comments_than_a_reply_has_room_for_are_in_a_file(agent, desk
 async def test_the_same_files_with_an_answer_to_each_must_ask_the_person_again(agent, desk, stored):
     await agent.finish(DONE)
     comments = [{"file": "a.md", "line": line, "text": "Why?", "must": True} for line in (1, 2)]
-    await desk.pieces().decide(agent.session_id, "a", "changes", None, comments, ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("changes", comments=comments), ADA)
     await agent.finish(DONE)
     refused = await agent.finish(DONE, notes="c1: Because")
     assert "a must: c2. Nobody was asked again" in refused["feedback"]
@@ -257,7 +257,7 @@ async def test_the_same_files_with_an_answer_to_each_must_ask_the_person_again(a
 async def test_a_step_that_was_begun_again_is_reviewed_again_and_keeps_its_comments(agent, desk, by_person):
     await agent.finish(DONE)
     comment = {"file": "a.md", "line": 2, "text": "Why?"}
-    await desk.pieces().decide(agent.session_id, "a", "changes", None, [comment], ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("changes", comments=[comment]), ADA)
     await agent.finish(DONE, notes="c1: So")
     changes = desk.interventions()
     await changes.go_back(await changes.named(agent.session_id), "a", "Once more", ADA)
@@ -282,7 +282,7 @@ async def test_any_runner_may_have_the_step_wait(by_person, judge, plugins_with,
         reply = await agent.finish(DONE)
         assert (reply["feedback"], reply["waits_for"]["where"]) == ("Desk 7 has it.", "desk 7")
         assert await agent.finish(DONE) == reply
-        await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
+        await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)
         assert (await agent.finish(DONE))["status"] == "next_step"
         assert len(runner.requests) == 1
 
@@ -318,12 +318,12 @@ async def test_what_was_seen_before_the_agent_reported_again_is_not_decided(agen
     await agent.finish(DONE)
     comment = {"file": "a.md", "line": 1, "text": "No"}
     with pytest.raises(ItemChanged):
-        await desk.inbox().answer(seen.id, "changes", None, ADA, state=seen.state, comments=[comment])
+        await desk.inbox().answer(seen.id, Answer("changes", state=seen.state, comments=[comment]), ADA)
     with pytest.raises(ItemChanged):
-        await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA, state=seen.state)
+        await desk.pieces().decide(agent.session_id, "a", Answer("pass", state=seen.state), ADA)
     [now] = (await desk.inbox().items(ADA)).items
     assert now.state != seen.state
-    await desk.pieces().decide(agent.session_id, "a", "pass", None, [], ADA, state=now.state)
+    await desk.pieces().decide(agent.session_id, "a", Answer("pass", state=now.state), ADA)
 
 
 async def test_what_goes_back_to_the_agent_waits_until_the_person_has_passed(by_person, desk):
@@ -336,14 +336,14 @@ async def test_what_goes_back_to_the_agent_waits_until_the_person_has_passed(by_
         asked = await agent.finish(done)
         assert asked["waits_for"]
         assert [*by_person.state.glob("quality_review_*")] == []
-        await desk.pieces().decide(session_id, "a", "pass", None, [], ADA)
+        await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)
         assert "subagent" in (await agent.finish(done))["feedback"]
 
 
 async def test_comments_that_other_files_were_answered_with_are_not_told_again(agent, desk, by_person):
     await agent.finish(DONE)
     comment = {"file": "a.md", "line": 3, "text": "Shorter", "must": True}
-    await desk.pieces().decide(agent.session_id, "a", "changes", None, [comment], ADA)
+    await desk.pieces().decide(agent.session_id, "a", Answer("changes", comments=[comment]), ADA)
     by_person.write("a.md", f"New\n{TEXT}")  # the agent has not heard of it yet
     named = await agent.finish(DONE)
     assert "a must: c1" in named["feedback"]

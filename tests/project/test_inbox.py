@@ -17,7 +17,7 @@ from deepwork.api import Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.cli.main import main
 from deepwork.commands.person import at_terminal as terminal_user
 from deepwork.errors import ArgumentError, ItemChanged, PersonNeeded, UnknownItem
-from deepwork.ports.inbox import InboxContents
+from deepwork.ports.inbox import Answer, InboxContents
 from deepwork.project.project import Project
 
 pytestmark = pytest.mark.anyio
@@ -80,12 +80,12 @@ async def test_an_answer_is_about_one_of_the_tasks_of_an_action(inbox_of):
     several, single = Source([about_tasks(t1="a", t2="b")]), Source([about_tasks(t1="a")])
     plain = Source([question()])
     inbox = inbox_of(several=several, single=single, plain=plain)
-    assert await inbox.answer("several:1", "retry", None, PERSON, task="t2") == "retry of t2 done"
-    assert await inbox.answer("single:1", "retry", None, PERSON) == "retry of t1 done"
+    assert await inbox.answer("several:1", Answer("retry", task="t2"), PERSON) == "retry of t2 done"
+    assert await inbox.answer("single:1", Answer("retry"), PERSON) == "retry of t1 done"
     refusals = {("several", "retry", None): "can be about 2 tasks.*t2 \\(b\\)", ("single", "retry", "t9"): "'t9'"}
     for (name, action, task), text in (refusals | {("plain", "reply", "t1"): "takes no task"}).items():
         with pytest.raises(ArgumentError, match=text):
-            await inbox.answer(f"{name}:1", action, "text", PERSON, task=task)
+            await inbox.answer(f"{name}:1", Answer(action, "text", task=task), PERSON)
     assert (len(several.answers), len(single.answers), plain.answers) == (1, 1, [])
 
 
@@ -141,7 +141,7 @@ async def test_a_source_that_fails_hides_no_other(inbox_of, monkeypatch):
     assert sorted(errors) == ["broken", "declared", "hanging", "textless", "twice", "urgent", "wrong"]
     assert "no database" in errors["broken"]
     assert "did not answer within 0.2 s" in errors["hanging"]
-    assert await inbox.answer("good:1", "reply", "Green", PERSON) == "reply done"
+    assert await inbox.answer("good:1", Answer("reply", "Green"), PERSON) == "reply done"
 
 
 async def test_a_long_list_is_cut_after_what_is_urgent_and_what_is_old_and_the_rest_is_counted(inbox_of):
@@ -176,9 +176,9 @@ async def test_what_is_not_listed_yet_can_be_answered_and_is_counted_by_its_sour
     inbox = inbox_of(acme=source, beta=Source(InboxContents(items=(question(),), more=7)))
     contents = await inbox.items(Answerer())
     assert (contents.total, contents.more) == (1009, 8)
-    assert await inbox.answer("acme:1000", "reply", "Green", PERSON) == "reply done"
+    assert await inbox.answer("acme:1000", Answer("reply", "Green"), PERSON) == "reply done"
     with pytest.raises(UnknownItem) as error:
-        await inbox.answer("beta:2", "reply", "Green", PERSON)
+        await inbox.answer("beta:2", Answer("reply", "Green"), PERSON)
     assert "7 more wait that are not listed yet" in error.value.hint
 
 
@@ -245,8 +245,8 @@ async def test_a_session_is_seen_and_answered_by_its_principal_alone(inbox_of):
     assert [item.id for item in (await inbox.items(ada)).items] == ["acme:1", "acme:2"]
     assert [item.id for item in (await inbox.items(bob)).items] == ["acme:2"]
     with pytest.raises(UnknownItem):
-        await inbox.answer("acme:1", "reply", "Green", bob)
-    await inbox.answer("acme:1", "reply", "Green", ada)
+        await inbox.answer("acme:1", Answer("reply", "Green"), bob)
+    await inbox.answer("acme:1", Answer("reply", "Green"), ada)
     assert source.answers == [("1", "reply", "Green", "ada")]
 
 
@@ -254,15 +254,15 @@ async def test_an_item_that_has_changed_since_it_was_seen_is_not_answered(inbox_
     source = Source([question(state="second")])
     inbox = inbox_of(acme=source)
     with pytest.raises(ItemChanged, match="has changed since"):
-        await inbox.answer("acme:1", "reply", "Green", PERSON, state="first")
-    await inbox.answer("acme:1", "reply", "Green", PERSON, state="second")
+        await inbox.answer("acme:1", Answer("reply", "Green", state="first"), PERSON)
+    await inbox.answer("acme:1", Answer("reply", "Green", state="second"), PERSON)
     assert len(source.answers) == 1
 
 
 async def test_an_answer_to_a_source_of_a_plugin_needs_a_person_too(inbox_of):
     source = Source([question()])
     with pytest.raises(PersonNeeded, match="nothing was changed"):
-        await inbox_of(acme=source).answer("acme:1", "reply", "Green", Answerer(principal="ada", user="ada"))
+        await inbox_of(acme=source).answer("acme:1", Answer("reply", "Green"), Answerer(principal="ada", user="ada"))
     assert source.answers == []
 
 
@@ -286,7 +286,7 @@ async def test_an_action_that_an_item_does_not_have_is_refused_with_those_that_i
         ("acme:2", "retry", "'acme:2' has no action 'retry'; it has none; nothing was changed"),
     ):
         with pytest.raises(ArgumentError) as refusal:
-            await inbox.answer(item_id, action, None, PERSON)
+            await inbox.answer(item_id, Answer(action), PERSON)
         assert refusal.value.message == message
 
 

@@ -23,7 +23,7 @@ from servers import Restarted
 
 from deepwork.api import project_at
 from deepwork.errors import ItemChanged
-from deepwork.ports.inbox import Answerer
+from deepwork.ports.inbox import Answer, Answerer
 from deepwork.testing import DeepworkProject, review, step
 
 PERSON = Answerer(user="torture", terminal="/dev/pts/0")
@@ -166,7 +166,7 @@ async def _piece(root: Path, session: str) -> Any:
 async def _decide(root: Path, session: str, action: str, comments: list[dict[str, Any]]) -> None:
     desk = project_at(root)
     try:
-        await desk.pieces().decide(session, "a", action, None, comments, PERSON)
+        await desk.pieces().decide(session, "a", Answer(action, comments=comments), PERSON)
     finally:
         await desk.close()
 
@@ -276,7 +276,7 @@ def _race(root: Path, session: str) -> dict[str, Exception | None]:
             if item is None:
                 raise LookupError(f"the item is not listed: {contents.as_json()}")
             await anyio.to_thread.run_sync(start.wait)
-            await desk.inbox().answer(item.id, action, "Both at once", PERSON, state=item.state)
+            await desk.inbox().answer(item.id, Answer(action, "Both at once", state=item.state), PERSON)
         finally:
             await desk.close()
 

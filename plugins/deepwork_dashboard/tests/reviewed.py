@@ -19,6 +19,7 @@ import anyio
 import yaml
 
 from deepwork.api import Answerer, project_at
+from deepwork.ports.inbox import Answer
 from deepwork.testing import DeepworkProject, StdioWire, output, start_server, step
 
 Mapped = dict[str, Any]
@@ -190,7 +191,7 @@ class Reviewed:
         by = Answerer(principal="local", user=who, client="dashboard")
 
         async def decide() -> None:
-            await project_at(self.root).pieces().decide(session_id, "plan", action, text, comments, by)
+            await project_at(self.root).pieces().decide(session_id, "plan", Answer(action, text, comments=comments), by)
 
         with ThreadPoolExecutor(1) as thread:  # the tests of pages have a loop in their own
             thread.submit(anyio.run, decide).result()

@@ -11,6 +11,7 @@ import pytest
 
 import deepwork_sql
 from deepwork.api import Answerer, open_context
+from deepwork.ports.inbox import Answer
 from deepwork.testing import Agent, DeepworkProject
 from deepwork_sql.testing import database_url, postgres_server, project_on_database  # noqa: F401 - fixtures
 
@@ -164,7 +165,7 @@ def inbox(team):
 
         async def answer(self, item_id, action, text=None, by=person, **more):
             async with open_context("test", team.project.root) as context:
-                return await context.inbox().answer(item_id, action, text, by, **more)
+                return await context.inbox().answer(item_id, Answer(action, text, **more), by)
 
     return Inbox()
 

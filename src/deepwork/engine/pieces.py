@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,10 +19,10 @@ from deepwork.models.history import KeptFile, NoVerdict, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.models.standing import PERSON, WaitKind
 from deepwork.paths.contents import MAX_DAYS, MAX_DRAFT
-from deepwork.ports.inbox import Answerer
+from deepwork.ports.inbox import Answer, Answerer
 from deepwork.sessions.attempts import Reported, attempts_of, begun_with
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments
-from deepwork.sessions.decisions import Decision, decided, read_comments, resolved, state_of
+from deepwork.sessions.decisions import PersonDecision, decided, resolved, state_of
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
@@ -69,38 +69,14 @@ class Pieces:
     async def contents(self, session_id: str, step_id: str, keys: Iterable[FileKey]) -> dict[FileKey, bytes]:
         """Return what files held, as far as that is kept here.
 
-        Args:
-            session_id: The session.
-            step_id: Its step.
-            keys: The files.
-
         Raises:
             StateError: There is no such session, or no such step in it.
         """
         session = await self._session(session_id, step_id)
         return await to_thread.run_sync(self._contents, session, step_id, keys)
 
-    async def decide(
-        self,
-        session_id: str,
-        step_id: str,
-        action: str,
-        text: str | None,
-        comments: Sequence[Mapping[str, Any]],
-        by: Answerer,
-        *,
-        state: str | None = None,
-    ) -> Session:
+    async def decide(self, session_id: str, step_id: str, answer: Answer, by: Answerer) -> Session:
         """Write down what a person has decided of the attempt that waits: `pass` or `changes`.
-
-        Args:
-            session_id: The session.
-            step_id: The step.
-            action: What they have decided.
-            text: What they say of the whole.
-            comments: What they say of lines: `{file, line, end_line?, text, must?, suggestion?}`.
-            by: Who decides.
-            state: The state of the inbox's item as they have seen it.
 
         Raises:
             PersonNeeded: No person does it.
@@ -108,10 +84,10 @@ class Pieces:
             ArgumentError: The action or a comment is not valid, or nothing says what has to change.
         """
         by.check_person("review what an agent has made")
-        if action not in ACTIONS:
+        if answer.action not in ACTIONS:
             actions = ", ".join(ACTIONS)
-            raise ArgumentError(f"{action!r} is no decision; nothing was changed", hint=f"Choose: {actions}.")
-        decision = Decision(action == "pass", text or "", read_comments(comments), state, by.recorded())
+            raise ArgumentError(f"{answer.action!r} is no decision; nothing was changed", hint=f"Choose: {actions}.")
+        decision = PersonDecision.of(answer, by)
         session = await self._session(session_id, step_id)
         if by.principal not in (None, session.principal):
             raise UnknownSession(f"Session {session_id!r} not found")

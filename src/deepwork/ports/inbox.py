@@ -134,6 +134,26 @@ class Answerer:
         return known | {name: value for name in ("user", "principal", "asked_by") if (value := getattr(self, name))}
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What somebody answers to an item.
+
+    Attributes:
+        action: The name of one of its actions.
+        text: The text, if the action needs one.
+        task: The id of the task, if the action has `tasks`; it may be left out if there is only one.
+        comments: What they say of lines of its files, if the action takes comments:
+            `{file, line, end_line?, text, must?, suggestion?}`, not checked yet.
+        state: The state in which they have seen the item; one that has changed since is not answered.
+    """
+
+    action: str
+    text: str | None = None
+    task: str | None = None
+    comments: Sequence[Mapping[str, Any]] = ()
+    state: str | None = None
+
+
 class InboxSource(ABC):
     """What a plugin has for the inbox of one project.
 
@@ -181,25 +201,8 @@ class InboxSource(ABC):
         """
         raise NotImplementedError
 
-    async def answer_comments(
-        self,
-        item_id: str,
-        action: str,
-        text: str | None,
-        comments: Sequence[Mapping[str, Any]],
-        by: Answerer,
-        *,
-        state: str,
-    ) -> str:
+    async def answer_comments(self, item_id: str, answer: Answer, by: Answerer) -> str:
         """Carry out an action that takes comments. All else is as for `answer`.
-
-        Args:
-            item_id: The item.
-            action: The action.
-            text: What is said of the whole; None if nothing is.
-            comments: What is said of lines: `{file, line, end_line?, text, must?, suggestion?}`, not checked yet.
-            by: Who answers.
-            state: The state of the item as they have seen it.
 
         Raises:
             NotImplementedError: The source offers actions with `comments`, and does not carry them out.
@@ -252,28 +255,8 @@ class Inbox(ABC):
         """Return what waits and is theirs to see. It never raises: a failing source hides none of the others."""
 
     @abstractmethod
-    async def answer(
-        self,
-        item_id: str,
-        action: str,
-        text: str | None,
-        by: Answerer,
-        *,
-        state: str | None = None,
-        task: str | None = None,
-        comments: Sequence[Mapping[str, Any]] = (),
-    ) -> str:
-        """Answer an item, and say in a line what was done.
-
-        Args:
-            item_id: The whole id, as `items` gives it.
-            action: The name of one of its actions.
-            text: The text, if the action needs one.
-            by: Who answers.
-            state: The state in which they have seen it; an item that has changed since is not answered.
-            task: The id of the task, if the action has `tasks`; it may be left out if there is only one.
-            comments: What they say of lines of its files, if the action takes comments:
-                `{file, line, end_line?, text, must?, suggestion?}`.
+    async def answer(self, item_id: str, answer: Answer, by: Answerer) -> str:
+        """Answer an item by its whole id, as `items` gives it, and say in a line what was done.
 
         Raises:
             PersonNeeded: They are not seen to be a person.

@@ -15,6 +15,7 @@ from deepwork.loading.discovery import Candidate
 from deepwork.loading.faults import fault, hint_to_block, told_as_fault
 from deepwork.loading.manager import Answers, Provided
 from deepwork.ports.inbox import (
+    Answer,
     Answerer,
     Inbox,
     InboxAction,
@@ -84,38 +85,26 @@ class ProjectInbox(Inbox):
             more=more,
         )
 
-    async def answer(
-        self,
-        item_id: str,
-        action: str,
-        text: str | None,
-        by: Answerer,
-        *,
-        state: str | None = None,
-        task: str | None = None,
-        comments: Sequence[Mapping[str, Any]] = (),
-    ) -> str:
+    async def answer(self, item_id: str, answer: Answer, by: Answerer) -> str:
         """Look at the item as it is now, then have its source carry the action out."""
         by.check_person("answer what waits in the inbox")
-        own_id = item_id.partition(":")[2]
-        source, item = await self._waiting(item_id, action, by)
-        if state is not None and state != item.state:
+        source, item = await self._waiting(item_id, answer.action, by)
+        if answer.state not in (None, item.state):
             raise _changed(item_id)
-        chosen = _chosen(item, action)
-        if comments and not chosen.comments:
-            raise ArgumentError(f"{action!r} takes no comments; nothing was changed")
-        if chosen.comments:
-            words = _bounded_text(chosen, text)
-            with told_as_fault(source.by, f"answer {action!r}"):
-                sentence = await source.item.answer_comments(own_id, chosen.name, words, comments, by, state=item.state)
-                return one_line(sentence, MAX_WHAT)
-        task_id, checked = _chosen_task(chosen, task), _checked_text(chosen, text)
-        with told_as_fault(source.by, f"answer {action!r}"):
-            sentence = (
-                await source.item.answer(own_id, chosen.name, checked, by)
-                if task_id is None
-                else await source.item.answer_task(own_id, chosen.name, task_id, checked, by)
-            )
+        action = _chosen(item, answer.action)
+        if answer.comments and not action.comments:
+            raise ArgumentError(f"{action.name!r} takes no comments; nothing was changed")
+        task = None if action.comments else _chosen_task(action, answer.task)
+        text = _bounded_text(action, answer.text) if action.comments else _checked_text(action, answer.text)
+        own_id, target = item_id.partition(":")[2], source.item
+        with told_as_fault(source.by, f"answer {action.name!r}"):
+            if action.comments:
+                checked = replace(answer, text=text, state=item.state)
+                sentence = await target.answer_comments(own_id, checked, by)
+            elif task is None:
+                sentence = await target.answer(own_id, action.name, text, by)
+            else:
+                sentence = await target.answer_task(own_id, action.name, task, text, by)
             return one_line(sentence, MAX_WHAT)
 
     async def _waiting(self, item_id: str, action: str, by: Answerer) -> tuple[Provided[InboxSource], InboxItem]:

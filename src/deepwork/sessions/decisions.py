@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from deepwork.errors import ArgumentError, ItemChanged
 from deepwork.models import history
@@ -12,6 +12,7 @@ from deepwork.models.history import KeptFile
 from deepwork.models.sessions import Session
 from deepwork.models.standing import PERSON, WaitingStep, WaitKind
 from deepwork.paths.paths import is_utf8
+from deepwork.ports.inbox import Answer, Answerer
 from deepwork.sessions.attempts import Reported, attempts_of
 from deepwork.sessions.comments import ContentOf
 from deepwork.sessions.lines import Place, held, lines_of
@@ -51,26 +52,22 @@ def read_comments(items: Sequence[Mapping[str, Any]]) -> list[NewComment]:
     return [_comment(number, item) for number, item in enumerate(items, 1)]
 
 
-_FIELDS: Mapping[str, tuple[type | tuple[type, ...], bool]] = {
-    "file": (str, True),
-    "line": (int, True),
-    "end_line": ((int, type(None)), False),
-    "text": (str, True),
-    "must": (bool, False),
-    "suggestion": ((str, type(None)), False),
+_FIELDS: Mapping[str, Any] = {
+    "file": str,
+    "line": int,
+    "end_line": int | None,
+    "text": str,
+    "must": bool,
+    "suggestion": str | None,
 }
 
 
 def _comment(number: int, item: Any) -> NewComment:
     if not isinstance(item, Mapping):
         raise ArgumentError(f"comment {number} is not an object; nothing was changed")
+    known = {"must": False, **item}
+    problems = [name for name, kind in _FIELDS.items() if not _is_of(kind, known.get(name))]
     unknown = [name for name in item if name not in _FIELDS]
-    problems = [
-        name
-        for name, (kind, needed) in _FIELDS.items()
-        if (name not in item and needed)
-        or (name in item and (not isinstance(item[name], kind) or (name != "must" and isinstance(item[name], bool))))
-    ]
     if unknown or problems:
         named = ", ".join([*problems, *unknown])[:200]
         raise ArgumentError(
@@ -82,6 +79,10 @@ def _comment(number: int, item: Any) -> NewComment:
             f"comment {number} has half of a surrogate pair, which is no character; nothing was changed"
         )
     return NewComment(**item)
+
+
+def _is_of(kind: Any, value: object) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def asked_about(session: Session, step_id: str) -> Reported | None:
@@ -97,7 +98,7 @@ def state_of(step: WaitingStep) -> str:
 
 
 @dataclass(frozen=True)
-class Decision:
+class PersonDecision:
     """What a person has decided on an attempt.
 
     Attributes:
@@ -113,6 +114,16 @@ class Decision:
     comments: Sequence[NewComment]
     state: str | None
     author: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, answer: Answer, by: Answerer) -> Self:
+        """Read what a person has answered.
+
+        Raises:
+            ArgumentError: A comment has another shape, or there are too many; nothing was changed.
+        """
+        comments = read_comments(answer.comments)
+        return cls(answer.action == "pass", answer.text or "", comments, answer.state, by.recorded())
 
     @property
     def summary(self) -> str:
@@ -137,7 +148,7 @@ class Decision:
         )
 
 
-def decided(session: Session, step_id: str, decision: Decision, content: ContentOf, *, now: str) -> Session:
+def decided(session: Session, step_id: str, decision: PersonDecision, content: ContentOf, *, now: str) -> Session:
     """Record the decision of a person on the attempt that waits for them, and their comments on it.
 
     Args:

@@ -11,7 +11,7 @@ import pytest
 from deepwork import hookimpl
 from deepwork.api import NeedsWork, ReviewRunnerSpec, ToolSet, ToolSpec, project_at
 from deepwork.errors import NameClash
-from deepwork.ports.inbox import Answerer
+from deepwork.ports.inbox import Answer, Answerer
 from deepwork.testing import Refused, ScriptedRunner, review, step
 
 pytestmark = pytest.mark.anyio
@@ -441,7 +441,7 @@ async def test_what_a_reviewing_person_decides_and_says_reaches_the_agent_once(p
         session_id = await window.start()
         await window.call("finished_step", outputs={"a.md": "a.md"})
         assert await window.hook("Stop") == {}  # nobody reminds an agent of a step that waits for a person
-        await desk.pieces().decide(session_id, "a", "changes", "Not yet", comments, PERSON)
+        await desk.pieces().decide(session_id, "a", Answer("changes", "Not yet", comments=comments), PERSON)
         told = await window.breathe()
         assert "asks for changes of step 'a'" in told
         assert "| Not yet" in told
@@ -463,7 +463,7 @@ async def test_comments_that_a_report_has_told_are_not_told_at_the_next_breath(p
         session_id = await window.start()
         await window.call("finished_step", outputs={"a.md": "a.md"})
         comment = {"file": "a.md", "line": 2, "text": "Why two?"}
-        await desk.pieces().decide(session_id, "a", "changes", "Not yet", [comment], PERSON)
+        await desk.pieces().decide(session_id, "a", Answer("changes", "Not yet", comments=[comment]), PERSON)
         told, reply = await window.call("finished_step", session_id=session_id, outputs={"a.md": "a.md"})
         assert [comment["text"] for comment in reply["comments"]] == ["Why two?"]
         assert (told, await window.breathe()) == ("", "")

@@ -12,6 +12,7 @@ import pytest
 
 from deepwork.api import Answerer, NeedsWork, Passed, open_context
 from deepwork.errors import RunnerError
+from deepwork.ports.inbox import Answer
 from deepwork.testing import review, step
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ def retry(project):
 
     async def answer(session_id, text, step_id="a"):
         async with open_context("test", project.root) as context:
-            await context.inbox().answer(f"sessions:{session_id}.{step_id}", "retry", text, PERSON)
+            await context.inbox().answer(f"sessions:{session_id}.{step_id}", Answer("retry", text), PERSON)
 
     return answer
 

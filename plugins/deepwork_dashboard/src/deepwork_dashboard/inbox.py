@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from deepwork.api import Answerer, InboxItem, things
 from deepwork.errors import ArgumentError, DeepWorkError, PersonNeeded, StorageError, UnknownItem
-from deepwork.ports.inbox import InboxContents
+from deepwork.ports.inbox import Answer, InboxContents
 from deepwork_dashboard.answers import (
     Conflict,
     Mapped,
@@ -52,15 +52,9 @@ class InboxPages:
         """Answer an item, in the name of who has logged in."""
         body = await _body(request)
         try:
-            sentence = await self._dashboard.context.inbox().answer(
-                body["id"],
-                body["action"],
-                body["text"],
-                request.state.answerer,
-                state=body["state"],
-                task=body["task"],
-                comments=body["comments"],
-            )
+            given = {name: body[name] for name in ("action", "text", "task", "comments", "state")}
+            inbox = self._dashboard.context.inbox()
+            sentence = await inbox.answer(body["id"], Answer(**given), request.state.answerer)
         except UnknownItem as error:
             raise NotThere(error.message, hint=error.hint) from None
         except (ArgumentError, PersonNeeded, StorageError):

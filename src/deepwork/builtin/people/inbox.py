@@ -28,7 +28,7 @@ from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import Styled, redraw, say, say_json, say_json_line, say_notices, say_text
 from deepwork.errors import ConfigError
 from deepwork.paths.user_folders import user_config_file
-from deepwork.ports.inbox import InboxAction, InboxContents, InboxFailure, InboxItem
+from deepwork.ports.inbox import Answer, InboxAction, InboxContents, InboxFailure, InboxItem
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.text import age, visible
 
@@ -193,11 +193,9 @@ def answer(
         answer_text = remarks.text or None if text is None and comments_file else text
         if answer_text is None and offered and not comments_file:
             answer_text = _asked(offered)
+        given = Answer(action, answer_text, task=task, comments=remarks.comments, state=item.state)
         with stdout_on_stderr():
-            result = await project.inbox().answer(
-                item.id, action, answer_text, by, state=item.state, task=task, comments=remarks.comments
-            )
-            return item, result
+            return item, await project.inbox().answer(item.id, given, by)
 
     item, result = run(project, carry_out)
     if as_json:

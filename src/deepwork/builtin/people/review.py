@@ -15,7 +15,7 @@ from deepwork.commands.options import path_option
 from deepwork.commands.person import at_terminal
 from deepwork.commands.terminal import say
 from deepwork.errors import ArgumentError, DeepWorkError
-from deepwork.ports.inbox import InboxItem
+from deepwork.ports.inbox import Answer, InboxItem
 from deepwork.text import visible
 
 CHANGES = "changes"
@@ -71,9 +71,8 @@ async def _work(project: Project, item: InboxItem) -> tuple[dict[str, Any], list
 
 
 async def _ask(project: Project, item: InboxItem, remarks: Said) -> str:
-    return await project.inbox().answer(
-        item.id, CHANGES, remarks.text or None, at_terminal(), state=item.state, comments=remarks.comments
-    )
+    answer = Answer(CHANGES, remarks.text or None, comments=remarks.comments, state=item.state)
+    return await project.inbox().answer(item.id, answer, at_terminal())
 
 
 def _page(item: InboxItem, piece: dict[str, Any], contents: list[tuple[str, bytes | None]]) -> Iterator[str]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from deepwork.api import Project, standing_in, waiting_steps
 from deepwork.errors import CorruptSession, UnknownItem
 from deepwork.models.sessions import Session, SessionStatus, SessionSummary
 from deepwork.models.standing import Pause, WaitingStep, WaitKind
 from deepwork.ports.call import LOCAL
-from deepwork.ports.inbox import Answerer, InboxAction, InboxItem, InboxSource
+from deepwork.ports.inbox import Answer, Answerer, InboxAction, InboxItem, InboxSource
 from deepwork.ports.state_store import StateStore
 from deepwork.text import is_overdue, is_past, one_line
 
@@ -71,20 +70,11 @@ class SessionInbox(InboxSource):
         self._known = known
         return [item for _, items in known.values() for item in items]
 
-    async def answer_comments(
-        self,
-        item_id: str,
-        action: str,
-        text: str | None,
-        comments: Sequence[Mapping[str, Any]],
-        by: Answerer,
-        *,
-        state: str,
-    ) -> str:
+    async def answer_comments(self, item_id: str, answer: Answer, by: Answerer) -> str:
         """Write down what a person who reviews a step has decided."""
         session_id, _, step_id = item_id.partition(".")
-        session = await self._project.pieces().decide(session_id, step_id, action, text, comments, by, state=state)
-        what = "passes" if action == PASS.name else "needs the changes that you ask for"
+        session = await self._project.pieces().decide(session_id, step_id, answer, by)
+        what = "passes" if answer.action == PASS.name else "needs the changes that you ask for"
         return f"Step {step_id!r} of {session.workflow} {what}; its agent is told when it reports the step again"
 
     async def answer(self, item_id: str, action: str, text: str | None, by: Answerer) -> str:
