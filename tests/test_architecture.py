@@ -190,10 +190,10 @@ READERS_OF_HISTORY = {
     "deepwork_dashboard/spending.py",
     "deepwork_run/limits.py",
     "engine/engine.py",
+    "engine/keeping.py",
     "engine/pieces.py",
     "engine/verification.py",
     "gate/history.py",
-    "gate/keeping.py",
     "ports/proofs.py",
     "sessions/attempts.py",  # what was reported, and what came of it, for people who review it
     "sessions/comments.py",

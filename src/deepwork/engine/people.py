@@ -12,10 +12,10 @@ from typing import Any
 from anyio import to_thread
 
 from deepwork.engine.item_pages import ItemPages
+from deepwork.engine.keeping import Keeper
 from deepwork.engine.pieces import pruned
 from deepwork.errors import StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind
-from deepwork.gate.keeping import Keeper
 from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.work import Work, evaluations
 from deepwork.models.history import EventKind
@@ -24,7 +24,7 @@ from deepwork.models.sessions import Session
 from deepwork.paths.contents import MAX_FILE
 from deepwork.paths.folder import Folder
 from deepwork.paths.served_pages import ServedPages
-from deepwork.sessions.attempts import Reported, attempts_of
+from deepwork.sessions.attempts import Reported, attempts_of, kept_files
 from deepwork.sessions.comments import Comment, CommentState, ContentOf, Placing, answers_in, comments_of
 from deepwork.sessions.decisions import answered
 from deepwork.sessions.lines import replaced
@@ -126,7 +126,7 @@ class PersonReviews:
         last, digest = attempts[-1], work.key(copied.originals)[2]
         is_same = last.asked is not None and last.asked.work == digest and _is_asked(session, last, work, copied)
         number = last.number if is_same else last.number + 1
-        placing = Placing(self._content(attempts, number, copied))
+        placing = Placing(self._content(session, work.step.id, number, copied))
         numbers = [*range(1, number + 1)]
         comments = [placing.placed(comment, numbers) for comment in comments_of(session, work.step.id)]
         open_ids = [comment.id for comment in comments if not comment.is_resolved]
@@ -165,17 +165,16 @@ class PersonReviews:
             raise StorageError(f"The comments could not be written: {error.strerror}", hint="Call again.") from error
         return workspace.shown(path)
 
-    def _content(self, attempts: Sequence[Reported], number: int, copied: Snapshot) -> ContentOf:
-        by_number = {reported.number: reported for reported in attempts}
+    def _content(self, session: Session, step_id: str, number: int, copied: Snapshot) -> ContentOf:
+        kept_file = kept_files(session, step_id)
 
         def content(attempt: int, path: str) -> bytes | None:
-            if attempt == number:
-                if path not in copied.originals:
-                    return None
-                file = copied.root / copy_name(path)
-                return file.read_bytes() if file.is_file() and file.stat().st_size <= MAX_FILE else None
-            kept = by_number[attempt].file(path) if attempt in by_number else None
-            return self._keeper.contents.read(kept.digest) if kept and kept.kept and self._keeper else None
+            if attempt != number:
+                return self._keeper.content(kept_file(attempt, path)) if self._keeper else None
+            if path not in copied.originals:
+                return None
+            file = copied.root / copy_name(path)
+            return file.read_bytes() if file.is_file() and file.stat().st_size <= MAX_FILE else None
 
         return content
 

@@ -13,16 +13,16 @@ from typing import Any
 from anyio import to_thread
 
 from deepwork.engine.item_pages import item_of
+from deepwork.engine.keeping import Keeper
 from deepwork.errors import ArgumentError, CorruptSession, StateError, StorageError, UnknownSession
-from deepwork.gate.keeping import Keeper
-from deepwork.models.history import KeptFile, NoVerdict, Verdict
+from deepwork.models.history import Conclusion, KeptFile, Verdict
 from deepwork.models.sessions import Session, SessionStatus
 from deepwork.models.standing import PERSON, WaitKind
 from deepwork.paths.contents import MAX_DAYS, MAX_DRAFT
 from deepwork.ports.inbox import Answer, Answerer
-from deepwork.sessions.attempts import Reported, attempts_of, begun_with
+from deepwork.sessions.attempts import Reported, attempts_of, begun_with, kept_files
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments
-from deepwork.sessions.decisions import PersonDecision, decided, resolved, state_of
+from deepwork.sessions.decisions import PersonDecision, decided, resolved
 from deepwork.sessions.manager import StateManager
 from deepwork.sessions.standing import open_steps, waiting_steps
 from deepwork.text import is_overdue
@@ -160,15 +160,8 @@ class Pieces:
         return {key: held for key, held in found if held is not None}
 
     def _content(self, session: Session, step_id: str) -> ContentOf:
-        by_number = {reported.number: reported for reported in attempts_of(session, step_id)}
-        begun = begun_with(session, step_id)
-
-        def content(attempt: int, path: str) -> bytes | None:
-            reported = by_number.get(attempt)
-            kept = reported.file(path) if reported else begun.get(path) if attempt == 0 else None
-            return self._keeper.contents.read(kept.digest) if kept and kept.kept else None
-
-        return content
+        kept_file = kept_files(session, step_id)
+        return lambda attempt, path: self._keeper.content(kept_file(attempt, path))
 
     def _piece(self, session: Session, step_id: str) -> Piece:
         step = next((step for step in waiting_steps(session) if step.step_id == step_id), None)
@@ -185,7 +178,7 @@ class Pieces:
                 "job": session.job_name,
                 "goal": session.goal,
                 "item": item_of(session, step_id) if step else None,
-                "state": state_of(step) if step else None,
+                "state": step.state if step else None,
                 "waiting": waits
                 and {
                     "since": waits.since,
@@ -217,8 +210,7 @@ class Pieces:
             "files": [self._file(file, reported.attempt.machine) for file in reported.outputs],
             "criteria": dict(criteria),
             "reviewers": [
-                *(_reviewer(verdict) for verdict in (*reported.verdicts, *reported.decided)),
-                *(_failed(failure) for failure in reported.failures),
+                _reviewer(conclusion) for conclusion in (*reported.verdicts, *reported.decided, *reported.failures)
             ],
         }
 
@@ -289,27 +281,17 @@ def _comment(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _reviewer(verdict: Verdict) -> dict[str, Any]:
+def _reviewer(conclusion: Conclusion) -> dict[str, Any]:
+    verdict = conclusion if isinstance(conclusion, Verdict) else None
+    findings = verdict.findings if verdict else ()
     return {
-        "runner": verdict.runner,
-        "run_each": verdict.run_each,
-        "file": verdict.file,
-        "passed": verdict.passed,
-        "feedback": verdict.feedback,
-        "by": _name(verdict) if verdict.by else None,
-        "findings": [finding.model_dump(mode="json", exclude_none=True) for finding in verdict.findings],
-    }
-
-
-def _failed(failure: NoVerdict) -> dict[str, Any]:
-    return {
-        "runner": failure.runner,
-        "run_each": failure.run_each,
-        "file": failure.file,
-        "passed": None,
-        "feedback": failure.error,
-        "by": None,
-        "findings": [],
+        "runner": conclusion.runner,
+        "run_each": conclusion.run_each,
+        "file": conclusion.file,
+        "passed": verdict.passed if verdict else None,
+        "feedback": verdict.feedback if verdict else getattr(conclusion, "error", ""),
+        "by": _name(verdict) if verdict and verdict.by else None,
+        "findings": [finding.model_dump(mode="json", exclude_none=True) for finding in findings],
     }
 
 

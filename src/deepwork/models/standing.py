@@ -66,6 +66,11 @@ class WaitingStep:
     text: str
     files: tuple[str, ...] = ()
 
+    @property
+    def state(self) -> str:
+        """A text that differs once something else waits."""
+        return f"{self.kind} {self.since}"
+
 
 @dataclass(frozen=True)
 class Wait:

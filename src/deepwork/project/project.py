@@ -45,9 +45,9 @@ from deepwork.text import nearest
 if TYPE_CHECKING:
     from deepwork.engine.engine import Engine
     from deepwork.engine.interventions import Interventions
+    from deepwork.engine.keeping import Keeper
     from deepwork.engine.pieces import Pieces
     from deepwork.gate.gate import QualityGate
-    from deepwork.gate.keeping import Keeper
     from deepwork.models.sessions import Session
     from deepwork.project.inbox import ProjectInbox
     from deepwork.sessions.manager import StateManager
@@ -336,7 +336,7 @@ class Project:
 
     def keeper(self) -> Keeper:
         """Return who keeps what is reported of steps that people review."""
-        from deepwork.gate.keeping import Keeper
+        from deepwork.engine.keeping import Keeper
         from deepwork.paths.contents import Contents, Drafts
 
         place = user_state_dir(os.environ), self.workspace.root

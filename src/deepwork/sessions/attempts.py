@@ -6,7 +6,7 @@ given back is one, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from deepwork.models.history import (
@@ -122,6 +122,17 @@ def begun_with(session: Session, step_id: str) -> dict[str, KeptFile]:
         if isinstance(entry.detail, Attempt):
             files.update({file.path: file for file in entry.detail.contents if file.path in paths})
     return files
+
+
+def kept_files(session: Session, step_id: str) -> Callable[[int, str], KeptFile | None]:
+    """Return what finds a file of an attempt by its path; attempt 0 is what the step began with."""
+    attempts = {reported.number: reported for reported in attempts_of(session, step_id)}
+    begun = begun_with(session, step_id)
+
+    def kept_file(attempt: int, path: str) -> KeptFile | None:
+        return attempts[attempt].file(path) if attempt in attempts else begun.get(path) if attempt == 0 else None
+
+    return kept_file
 
 
 def _is_attempt_at(entry: HistoryEntry, step_id: str) -> bool:

@@ -10,7 +10,7 @@ from deepwork.errors import ArgumentError, ItemChanged
 from deepwork.models import history
 from deepwork.models.history import KeptFile
 from deepwork.models.sessions import Session
-from deepwork.models.standing import PERSON, WaitingStep, WaitKind
+from deepwork.models.standing import PERSON, WaitKind
 from deepwork.paths.paths import is_utf8
 from deepwork.ports.inbox import Answer, Answerer
 from deepwork.sessions.attempts import Reported, attempts_of
@@ -92,11 +92,6 @@ def asked_about(session: Session, step_id: str) -> Reported | None:
     return attempts_of(session, step_id)[-1]
 
 
-def state_of(step: WaitingStep) -> str:
-    """Return what differs once something else waits."""
-    return f"{step.kind} {step.since}"
-
-
 @dataclass(frozen=True)
 class PersonDecision:
     """What a person has decided on an attempt.
@@ -164,7 +159,7 @@ def decided(session: Session, step_id: str, decision: PersonDecision, content: C
     """
     waiting = next((step for step in waiting_steps(session) if step.step_id == step_id), None)
     reported = asked_about(session, step_id)
-    if waiting is None or reported is None or reported.asked is None or decision.state not in (None, state_of(waiting)):
+    if waiting is None or reported is None or reported.asked is None or decision.state not in (None, waiting.state):
         raise ItemChanged(
             f"Step {step_id!r} of session {session.session_id!r} no longer waits as you saw it: it was decided, or "
             "reported again; nothing was changed",

@@ -176,7 +176,7 @@ def _item(session: Session, step: WaitingStep) -> InboxItem:
             for name, question in review.quality_criteria.items()
         ),
         since=step.since,
-        state=f"{step.kind} {step.since}",
+        state=step.state,
         reference={"kind": "session", "id": session.session_id, "step_id": step.step_id},
         principal=session.principal,
         actions=(PASS, CHANGES, RETRY, ABORT) if step.kind is WaitKind.PERSON else (OVERRIDE, RETRY, ABORT),

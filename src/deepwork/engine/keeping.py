@@ -63,6 +63,10 @@ class Keeper:
         self._written, self._pruned_at = 0, now
         return True
 
+    def content(self, file: KeptFile | None) -> bytes | None:
+        """Return what a file held; None if it is not kept here."""
+        return self.contents.read(file.digest) if file and file.kept else None
+
     def keep(self, work: Work, copied: Snapshot) -> list[KeptFile]:
         """Keep the copies, and return what is known of each. It reads and writes files.
 
