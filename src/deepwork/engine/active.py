@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from anyio import from_thread
 
@@ -25,6 +27,8 @@ UNKNOWN = (
     'finished_step(step_id="?", outputs={}) tells where it is.'
 )
 
+T = TypeVar("T")
+
 log = logging.getLogger("deepwork.engine")
 
 
@@ -33,7 +37,7 @@ class ActiveSessions:
 
     def __init__(self, sessions: StateManager) -> None:
         self._sessions = sessions
-        self._lookups: set[asyncio.Task[list[SessionSummary]]] = set()
+        self._lookups: set[asyncio.Task[Any]] = set()
 
     def list_from_thread(self, call: ToolCall) -> tuple[list[ActiveSession], list[str]]:
         """List the caller's active sessions, for a sync tool: its thread waits for the event loop."""
@@ -51,23 +55,27 @@ class ActiveSessions:
 
     async def others_of(self, call: ToolCall, session: Session) -> list[str]:
         """Return the notice that a workflow that is started is active already, with both ways on; else nothing."""
-        for summary in await self._summaries(call) or []:
-            if summary.workflow == session.workflow and summary.session_id != session.session_id:
-                return [
-                    f"{session.workflow} is active already: session {summary.session_id!r}, step {summary.step_id!r}: "
-                    f"{one_line(summary.goal, GOAL_LENGTH)!r}. To go on with that one, call "
-                    f"{resume_call(summary.session_id)}, and abort_workflow(session_id={session.session_id!r}, "
-                    "explanation=...) for this new one. Otherwise go on with this one."
-                ]
-        return []
+        other = await self._looked_up(call, self._find_other(session))
+        if other is None:
+            return []
+        return [
+            f"{session.workflow} is active already: session {other.session_id!r}, step {other.step_id!r}: "
+            f"{one_line(other.goal, GOAL_LENGTH)!r}. To go on with that one, call {resume_call(other.session_id)}, "
+            f"and abort_workflow(session_id={session.session_id!r}, explanation=...) for this new one. Otherwise go on "
+            "with this one."
+        ]
 
     async def _summaries(self, call: ToolCall) -> list[SessionSummary] | None:
         """List the caller's active sessions, the newest first; None if the store fails or takes too long."""
-        if not call.may_list:
-            return []
-        if len(self._lookups) >= MAX_LOOKUPS:  # they wait for a slow store, and this one would wait too
+        return await self._looked_up(call, self._find(call)) if call.may_list else []
+
+    async def _looked_up(self, call: ToolCall, question: Coroutine[Any, Any, T]) -> T | None:
+        """Ask the store; None if it fails or takes too long."""
+        if not call.may_list or len(self._lookups) >= MAX_LOOKUPS:
+            # Those lookups wait for a slow store, and this one would wait too.
+            question.close()
             return None
-        lookup = asyncio.create_task(self._find(call))
+        lookup = asyncio.create_task(question)
         self._lookups.add(lookup)
         lookup.add_done_callback(self._forget)
         finished, _ = await asyncio.wait({lookup}, timeout=SECONDS)
@@ -79,7 +87,7 @@ class ActiveSessions:
             return None
         return lookup.result()
 
-    def _forget(self, lookup: asyncio.Task[list[SessionSummary]]) -> None:
+    def _forget(self, lookup: asyncio.Task[Any]) -> None:
         self._lookups.discard(lookup)
         if not lookup.cancelled():
             lookup.exception()  # asyncio complains of an error that is never retrieved
@@ -88,6 +96,9 @@ class ActiveSessions:
         store = await self._sessions.store()
         summaries = await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
         return [summary for summary in summaries if summary.principal == call.principal]
+
+    async def _find_other(self, session: Session) -> SessionSummary | None:
+        return await (await self._sessions.store()).other_active(session)
 
 
 def _tell(error: BaseException) -> None:

@@ -258,6 +258,14 @@ class Session(StoredModel):
         """`job/workflow`, as stacks name it."""
         return f"{self.job_name}/{self.workflow_name}"
 
+    def shares_workflow_with(self, summary: SessionSummary) -> bool:
+        """True if a summary is that of another session of the same workflow and principal."""
+        return (
+            summary.workflow == self.workflow
+            and summary.principal == self.principal
+            and summary.session_id != self.session_id
+        )
+
     def contradictions(self) -> Iterator[str]:
         """Yield what is contradictory in this session: its file may have been written by hand."""
         definition = self.definition

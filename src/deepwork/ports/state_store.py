@@ -103,6 +103,18 @@ class StateStore(ABC):
             limit: At most this many.
         """
 
+    async def other_active(self, session: Session) -> SessionSummary | None:
+        """Find the active session that was changed last of the same workflow and principal as another one.
+
+        It is called whenever a workflow has been started, with the new session. So a store should not read all
+        sessions for it if it can avoid it.
+
+        Raises:
+            StorageError: The store did not answer.
+        """
+        active = await self.find(status=SessionStatus.ACTIVE, limit=sys.maxsize)
+        return next(filter(session.shares_workflow_with, active), None)
+
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the summaries of some sessions, in the order of their ids.
 

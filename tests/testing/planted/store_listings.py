@@ -82,6 +82,13 @@ class CutsBeforeItFilters(GoodStore):
         return super().choose(super().choose(summaries, None, None, limit), status, before, limit)
 
 
+class FindsItself(GoodStore):
+    breaks = "test_another_active_session_of_a_workflow_is_the_last_changed"
+
+    async def other_active(self, session):
+        return session.summary()
+
+
 class ArchivesNothing(GoodStore):
     breaks = "test_an_archived_session_is_neither_loaded_nor_found"
 

@@ -33,6 +33,13 @@ _PEEK = Statement(
         for dialect, one_of in _ONE_OF.items()
     }
 )
+# A summary is written as JSON in one way, in which a quotation mark of a value is never a bare one.
+_OTHER = (
+    f"SELECT summary FROM deepwork_sessions WHERE {_LISTED} AND status = 'active' AND NOT damaged "
+    "AND session_id <> :session_id AND {position}(summary, :workflow) > 0 AND {position}(summary, :principal) > 0 "
+    "ORDER BY updated_at DESC LIMIT 10"
+)
+_OTHER_ACTIVE = Statement({"sqlite": _OTHER.format(position="instr"), "postgresql": _OTHER.format(position="strpos")})
 _REVISIONS = f"SELECT session_id, revision, history_length FROM deepwork_sessions WHERE {_LISTED}"
 _STORED = Statement(
     {
@@ -148,6 +155,18 @@ class SessionRows:
             for row in rows
             for summary in _readable([row.summary])
         ]
+
+    def other_active(self, transaction: Transaction, session: Session) -> SessionSummary | None:
+        """Find another active session of a workflow among the last changed whose summaries say so."""
+        summary = session.summary()
+        rows = transaction.rows(
+            _OTHER_ACTIVE,
+            **self._project_key,
+            session_id=session.session_id,
+            workflow=summary.model_dump_json(include={"job_name", "workflow_name"})[1:-1],
+            principal=summary.model_dump_json(include={"principal"})[1:-1],
+        )
+        return next(filter(session.shares_workflow_with, _readable(row.summary for row in rows)), None)
 
     def peek(self, transaction: Transaction, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read summaries, in the order of the ids."""

@@ -66,6 +66,10 @@ class SqlStore(StateStore):
         """List sessions; damaged ones are left out."""
         return await self._database.read(lambda transaction: self._rows.find(transaction, status, before, limit))
 
+    async def other_active(self, session: Session) -> SessionSummary | None:
+        """Find another active session of a workflow in one query."""
+        return await self._database.read(lambda transaction: self._rows.other_active(transaction, session))
+
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the summaries of some sessions in one query."""
         ids = [session_id for session_id in session_ids if is_storable(session_id)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
 from deepwork import hookimpl
-from deepwork.api import Session, SessionStatus, SessionSummary, StateStore, StateStoreSpec, Workspace
+from deepwork.api import Folder, Session, SessionStatus, SessionSummary, StateStore, StateStoreSpec, Workspace
+from deepwork.builtin.json_store.active import ActiveFiles
 from deepwork.builtin.json_store.files import (
     FileReader,
     damaged_files,
@@ -23,6 +24,8 @@ from deepwork.paths.locks import LockHeld
 from deepwork.paths.state_folder import StateFolder
 from deepwork.ports.state_store import SessionCache, SessionReader
 from deepwork.programs.work_queue import Batches, WorkQueue
+
+T = TypeVar("T")
 
 _CACHED_SESSIONS = 32
 
@@ -39,6 +42,7 @@ class JsonStore(StateStore):
         self._state = StateFolder(workspace)
         self._cache = SessionCache(_CACHED_SESSIONS)
         self._files = FileReader(self._state, self._cache)
+        self._active = ActiveFiles(self._cache)
         self._work = WorkQueue("deepwork-sessions")
         self._listings = WorkQueue("deepwork-listings")  # which take longer the more sessions there are
         self._saves = Batches(self._work, partial(save_together, state=self._state, cache=self._cache))
@@ -60,7 +64,11 @@ class JsonStore(StateStore):
         self, *, status: SessionStatus | None = None, before: str | None = None, limit: int = 10
     ) -> list[SessionSummary]:
         """List sessions by reading their files; unreadable ones are left out."""
-        return await self._listings.run(partial(self._files.find, status, before, limit))
+        return await self._listings.run(partial(self._find, status, before, limit))
+
+    async def other_active(self, session: Session) -> SessionSummary | None:
+        """Look at the files that were saved since the last look, and at more only if more has happened."""
+        return await self._listings.run(partial(self._other_active, session))
 
     async def peek(self, session_ids: Sequence[str]) -> list[SessionSummary | CorruptSession]:
         """Read the beginnings of the files whose sessions are not cached."""
@@ -96,12 +104,28 @@ class JsonStore(StateStore):
         """Let go of the folder."""
         self._state.close()
 
+    def _find(self, status: SessionStatus | None, before: str | None, limit: int) -> list[SessionSummary]:
+        list_summaries = self._active.summaries if status is SessionStatus.ACTIVE else summaries_in
+        summaries = [
+            summary
+            for summary in self._listed(lambda folder: [*list_summaries(folder)]) or ()
+            if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
+        ]
+        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
+
+    def _other_active(self, session: Session) -> SessionSummary | None:
+        return self._listed(partial(self._active.other_than, session))
+
     def _names(self) -> list[str]:
+        return self._listed(Folder.names) or []
+
+    def _listed(self, look: Callable[[Folder], T]) -> T | None:
+        """Look at what is in the folder; None if there is no folder."""
         try:
             with self._state.open() as folder:
-                return folder.names()
+                return look(folder)
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
             raise unlisted(error) from error
 
@@ -123,22 +147,18 @@ class JsonStore(StateStore):
             raise StorageError(f"The session could not be archived: {error.strerror or error}") from error
 
     def _archived(self) -> list[SessionSummary]:
-        try:
-            with self._state.open() as folder:
-                if ARCHIVE not in folder.names():  # opening it would make it
-                    return []
-                archive = folder.subfolder(ARCHIVE)
-            with archive:
-                summaries = [*summaries_in(archive)]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise unlisted(error) from error
-        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
+        return sorted(self._listed(_archived_in) or (), key=lambda summary: summary.updated_at, reverse=True)
 
     def _remove_leftovers(self) -> None:
         with suppress(OSError), self._state.open() as folder:
             folder.remove_leftovers()
+
+
+def _archived_in(folder: Folder) -> list[SessionSummary]:
+    if ARCHIVE not in folder.names():  # opening it would make it
+        return []
+    with folder.subfolder(ARCHIVE) as archive:
+        return [*summaries_in(archive)]
 
 
 @hookimpl

@@ -6,14 +6,14 @@ import errno
 import os
 import re
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from deepwork.api import Folder, Session, SessionStatus, SessionSummary
+from deepwork.api import Folder, Session, SessionSummary
 from deepwork.errors import CorruptSession, StorageError
 from deepwork.models.sessions import SCHEMA_VERSION
 from deepwork.models.standing import MAX_HEAD, read_head
@@ -38,7 +38,6 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _FILE = re.compile(rf"session_({_ID.pattern})\.json")
 _DAMAGED_FILE = re.compile(rf"session_{_ID.pattern}\.json\.(\w{{1,32}}){re.escape(DAMAGED)}")
 _LOCKS = 16
-_REOPENED = "sessions.reopened"
 _FILE_END = b"\n}\n"
 # Longer than any clock of a file system takes from one time to the next.
 _TICK_NS = 2_500_000_000
@@ -50,7 +49,6 @@ class _Head(BaseModel):
     schema_version: int = 0
     revision: Any = 0
     session_id: Any = None
-    status: Any = None
 
 
 class FileReader:
@@ -59,9 +57,6 @@ class FileReader:
     def __init__(self, state: StateFolder, cache: SessionCache) -> None:
         self._state = state
         self._cache = cache
-        self._active: dict[str, tuple[Stamp, SessionSummary]] = {}
-        self._over: set[str] = set()
-        self._reopened: Stamp | None = None
         self._seen_stamps: Mapping[str, Hashable] = {}
         self._seen_mtime: int | None = None
 
@@ -101,21 +96,6 @@ class FileReader:
             raise _unreadable(error) from error
         return summaries
 
-    def find(self, status: SessionStatus | None, before: str | None, limit: int) -> list[SessionSummary]:
-        """List sessions; see `StateStore.find`."""
-        summaries: list[SessionSummary] = []
-        try:
-            with suppress(FileNotFoundError), self._state.open() as folder:
-                found = self._active_ones(folder) if status is SessionStatus.ACTIVE else summaries_in(folder)
-                summaries = [
-                    summary
-                    for summary in found
-                    if (status is None or summary.status == status) and (before is None or summary.updated_at < before)
-                ]
-        except OSError as error:
-            raise unlisted(error) from error
-        return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)[:limit]
-
     def stamps(self) -> Mapping[str, Hashable]:
         """Return stamps that differ after every change of a session; see `StateStore.stamps`."""
         try:
@@ -135,29 +115,6 @@ class FileReader:
             return {}
         except OSError as error:
             raise unlisted(error) from error
-
-    def _active_ones(self, folder: Folder) -> Iterator[SessionSummary]:
-        """Yield the active sessions, and remember which are over: most are, and only a person reopens one."""
-        reopened = reopened_stamp(folder)
-        if reopened != self._reopened:
-            self._over, self._reopened = set(), reopened
-        over = self._over  # of this stamp: another thread may replace the set meanwhile
-        names = set(os.listdir(folder.descriptor)) - over
-        active: dict[str, tuple[Stamp, SessionSummary]] = {}
-        for session_id in ids_of(sorted(names))[:MAX_LISTED]:
-            with suppress(CorruptSession, OSError):
-                stamp = stamp_of(folder, file_name(session_id))
-                known_stamp, summary = self._active.get(session_id, (None, None))
-                if summary is None or known_stamp != stamp:
-                    summary, _ = read_for_listing(folder, session_id, limit=MAX_SESSION)
-                    if summary is None:
-                        continue
-                if not summary.is_active:
-                    over.add(file_name(session_id))
-                    continue
-                active[session_id] = stamp, summary
-                yield summary
-        self._active = active
 
     def _summary(self, folder: Folder, session_id: str) -> SessionSummary:
         cached = self._cache.get(session_id, stamp_of(folder, file_name(session_id)))
@@ -200,19 +157,6 @@ def stamp_or_none(folder: Folder, name: str) -> Stamp | None:
         return stamp_of(folder, name)
     except FileNotFoundError:
         return None
-
-
-def note_reopening(folder: Folder) -> None:
-    """Tell every server that a session which is over will be active: they remember which are over.
-
-    Nothing of this has to survive a power cut, as no server does.
-    """
-    folder.replace(_REOPENED, b"", synced=False)
-
-
-def reopened_stamp(folder: Folder) -> Stamp | None:
-    """Return a stamp that changes whenever a session is reopened."""
-    return stamp_or_none(folder, _REOPENED)
 
 
 def lock_name(session_id: str) -> str:
@@ -261,17 +205,14 @@ def read_for_listing(folder: Folder, session_id: str, *, limit: int) -> tuple[Se
     return session.summary() if session else None, size
 
 
-def read_revision(folder: Folder, session_id: str) -> tuple[int, bool] | None:
-    """Read the revision of a session's file, and whether the session is active; None if it has none.
+def read_revision(folder: Folder, session_id: str) -> Any:
+    """Read the revision of a session's file; None if it has none.
 
     Raises:
         CorruptSession: The file cannot be read.
     """
     content = _read(folder, session_id)
-    if content is None:
-        return None
-    head = _read_versions(folder, session_id, content)
-    return head.revision, head.status == SessionStatus.ACTIVE
+    return None if content is None else _read_versions(folder, session_id, content).revision
 
 
 def _read(folder: Folder, session_id: str) -> bytes | None:

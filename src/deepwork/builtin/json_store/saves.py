@@ -24,16 +24,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from io import FileIO
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from deepwork.api import Folder, Session
+from deepwork.builtin.json_store.changes import Note
 from deepwork.builtin.json_store.files import (
     MAX_SESSION,
     Stamp,
     file_name,
     is_id,
     lock_name,
-    note_reopening,
     read_revision,
     stamp_or_none,
 )
@@ -52,6 +52,7 @@ class Save:
     """A session that is to be saved, and what has become of it.
 
     Attributes:
+        session_id: That of the session.
         error: Why it was not saved; `LockHeld` if another process holds the lock.
     """
 
@@ -60,10 +61,9 @@ class Save:
         self._expected = expected
         self._revision = (expected or 0) + 1
         self._session = session.model_copy(update={"revision": self._revision})
-        self._session_id = session.session_id
-        self._name = file_name(self._session_id)
+        self.session_id = session.session_id
+        self._name = file_name(self.session_id)
         self._stamp: Stamp | None = None
-        self._is_reopened = False
         self._new_stamp: Stamp | None = None
         self._beside: FileBeside | None = None
         self._previous: FileIO | None = None
@@ -94,14 +94,14 @@ class Save:
 
     def write(self, folder: Folder, cache: SessionCache, ended: ExitStack) -> None:
         """Write the new content beside the file of the session."""
-        if not is_id(self._session_id):
-            raise StorageError(f"Session id {self._session_id!r} cannot stand in a file name; nothing was changed")
+        if not is_id(self.session_id):
+            raise StorageError(f"Session id {self.session_id!r} cannot stand in a file name; nothing was changed")
         self._stamp = stamp_or_none(folder, self._name)
         self._check_revision(folder, cache)
         content = self._session.model_dump_json(indent=2).encode() + b"\n"
         if len(content) > MAX_SESSION:
             raise StorageError(
-                f"Session {self._session_id!r} would have {len(content):,} bytes; the limit is {MAX_SESSION:,}; "
+                f"Session {self.session_id!r} would have {len(content):,} bytes; the limit is {MAX_SESSION:,}; "
                 "nothing was changed",
                 hint="Shorten the instructions of its job, or abort_workflow and start again.",
             )
@@ -114,7 +114,7 @@ class Save:
 
     def put_in_place(self, folder: Folder, cache: SessionCache, ended: ExitStack, *, waits: bool) -> None:
         """Rename the new content to the session's file, unless that was changed meanwhile."""
-        name, subject = lock_name(self._session_id), "the session folder"
+        name, subject = lock_name(self.session_id), "the session folder"
         with folder.locked(name, subject=subject) if waits else folder.locked(name, subject=subject, seconds=0):
             stamp = stamp_or_none(folder, self._name)
             if stamp != self._stamp:
@@ -122,34 +122,30 @@ class Save:
                 self._check_revision(folder, cache)
             if stamp:  # an open file can be read when it has lost its name
                 self._previous = ended.enter_context(folder.open_file(self._name))
-            if self._is_reopened:
-                note_reopening(folder)
             if self._beside:
                 self._beside.put_in_place()
             self._new_stamp = stamp_or_none(folder, self._name)
             if self._new_stamp and self._new_stamp != stamp:
-                cache.put(self._session_id, self._new_stamp, self._session)
+                cache.put(self.session_id, self._new_stamp, self._session)
 
     def put_back(self, folder: Folder, error: OSError) -> None:
         """Take a new content back whose name could not be synced; another process may have replaced it since."""
-        with folder.locked(lock_name(self._session_id), subject="the session folder"):
+        with folder.locked(lock_name(self.session_id), subject="the session folder"):
             if stamp_or_none(folder, self._name) == self._new_stamp:
                 folder.put_back(self._name, self._previous.readall() if self._previous else None, error)
         raise error
 
     def _check_revision(self, folder: Folder, cache: SessionCache) -> None:
-        revision, was_active = self._stored(folder, cache)
+        revision = self._stored(folder, cache)
         if revision != self._expected or (self._expected is None and _is_archived(folder, self._name)):
-            raise StaleSession(f"Session {self._session_id!r} was changed meanwhile")
-        self._is_reopened = revision is not None and not was_active and self._session.is_active
+            raise StaleSession(f"Session {self.session_id!r} was changed meanwhile")
 
-    def _stored(self, folder: Folder, cache: SessionCache) -> tuple[int | None, bool]:
-        """Return the stored revision (None if nothing is stored), and whether the session is active."""
+    def _stored(self, folder: Folder, cache: SessionCache) -> Any:
+        """Return the stored revision; None if nothing is stored."""
         if self._stamp is None:
-            return None, False
-        if cached := cache.get(self._session_id, self._stamp):
-            return cached.revision, cached.is_active
-        return read_revision(folder, self._session_id) or (None, False)
+            return None
+        cached = cache.get(self.session_id, self._stamp)
+        return cached.revision if cached else read_revision(folder, self.session_id)
 
 
 def save_together(saves: Sequence[Save], state: StateFolder, cache: SessionCache, *, waits: bool = False) -> None:
@@ -168,14 +164,17 @@ def save_together(saves: Sequence[Save], state: StateFolder, cache: SessionCache
             for save in saves:
                 save.attempt(partial(_raise, error))
             return
+        note = Note(folder)
         written = [save for save in saves if save.attempt(partial(save.write, folder, cache, ended))]
+        note.pause()
+        synced = _synced(written)
+        note.go_on()
         in_place = [
-            save
-            for save in _synced(written)
-            if save.attempt(partial(save.put_in_place, folder, cache, ended, waits=waits))
+            save for save in synced if save.attempt(partial(save.put_in_place, folder, cache, ended, waits=waits))
         ]
         try:
             if in_place:
+                note.write(save.session_id for save in in_place)
                 folder.sync()
         except OSError as error:
             # Syncing again would prove nothing: the kernel may already have dropped the page.

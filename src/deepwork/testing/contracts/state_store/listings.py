@@ -83,6 +83,31 @@ class ListingContract(StoreContract):
             await store.save(a_session(f"s{minute}", status=status, updated_at=at(minute)), expected=None)
         assert await list_ids(store, status=SessionStatus.COMPLETED, before=at(6), limit=2) == ["s3", "s0"]
 
+    async def test_another_active_session_of_a_workflow_is_the_last_changed(self, store: StateStore) -> None:
+        new = a_session("new", updated_at=at(9), principal="ada", job_name="Größe", workflow_name="a_b")
+        others = {
+            "last": {"updated_at": at(4)},
+            "first": {"updated_at": at(3)},
+            "of_another_workflow": {"updated_at": at(5), "workflow_name": "a_bc"},
+            "of_another_job": {"updated_at": at(6), "job_name": "demo"},
+            "of_another_principal": {"updated_at": at(7), "principal": "adam"},
+            "over": {"updated_at": at(8), "status": SessionStatus.COMPLETED},
+        }
+        await store.save(new, expected=None)
+        assert await store.other_active(new) is None
+        for session_id, fields in others.items():
+            await store.save(new.model_copy(update={"session_id": session_id, **fields}), expected=None)
+        last = await store.other_active(new)
+        assert last
+        assert (last.session_id, last.updated_at) == ("last", at(4))
+        await store.save(
+            new.model_copy(update={"session_id": "last", "status": SessionStatus.ABORTED, "updated_at": at(9)}),
+            expected=1,
+        )
+        first = await store.other_active(new)
+        assert first
+        assert first.session_id == "first"
+
     async def test_the_event_loop_is_not_blocked(self, store: StateStore) -> None:
         """A store that waits for a disk or a network does so in a thread, or all agents wait with it.
 
