@@ -30,6 +30,7 @@ from deepwork_orchestration import (
     views,
     workflows,
 )
+from deepwork_orchestration.graph import grouped
 from deepwork_orchestration.limits import omitted
 from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
 from deepwork_orchestration.names import SYSTEM, body_text, shown_agent
@@ -267,11 +268,7 @@ def unpause_plan(workflow_id: str, text: str | None, root: str, *, as_json: bool
 def _intervene(
     word: str, root: str, act: Callable[[PluginContext, Answerer], Awaitable[Workflow]], *, as_json: bool
 ) -> None:
-    async def run() -> Workflow:
-        async with open_context("orchestration", root) as context:
-            return await act(context, at_terminal())
-
-    workflow = anyio.run(run)
+    workflow = _within(root, lambda context: act(context, at_terminal()))
     if as_json:
         say_json(workflow.summary())
     else:
@@ -292,9 +289,7 @@ def graph(workflow_id: str, root: str, *, as_mermaid: bool, as_json: bool) -> No
         click.echo(mermaid.flowchart(nodes["tasks"], nodes["dependencies"]))
     else:
         names = {task["id"]: task["name"] for task in nodes["tasks"]}
-        needed: dict[str, list[str]] = {}
-        for edge in nodes["dependencies"]:
-            needed.setdefault(edge["task_id"], []).append(names[edge["depends_on_id"]])
+        needed = grouped((edge["task_id"], names[edge["depends_on_id"]]) for edge in nodes["dependencies"])
         rows = [(task["status"], task["name"], ", ".join(needed.get(task["id"], ()))) for task in nodes["tasks"]]
         _table(("status", "task", "waits for"), rows, "No tasks.")
 
@@ -328,7 +323,11 @@ def import_plans(file: Any, root: str) -> None:
     They keep their ids; `-` reads stdin. If one of them is there already, nothing is stored.
     """
     plans = plan_file.read_plans(file.read())
-    counts = _write(root, lambda transaction: plan_file.import_plans(transaction, plans))
+
+    def change(transaction: PlanTransaction) -> Mapped:
+        return plan_file.import_plans(transaction, plans)
+
+    counts = _within(root, lambda context: open_database(context).write(ToolCall(), change))
     say(f"{counts['workflows']} plans with {counts['tasks']} tasks and {counts['templates']} templates stored.")
     under_way = sum(task.status in ("planning", "in_progress", "paused") for task in plans.tasks)
     if under_way:
@@ -349,42 +348,37 @@ def clean(root: str, *, is_removed: bool, yes: bool) -> None:
         raise click.UsageError("nothing is chosen: add --removed")
     if not yes and not _is_terminal():
         raise ConfigError("nothing was removed: stdin is not a terminal", hint="Add --yes to remove them unasked.")
-    anyio.run(_clean, root, yes)
+    _within(root, lambda context: _clean(context, yes=yes))
 
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-async def _clean(root: str, yes: bool) -> None:  # noqa: FBT001 - anyio.run passes no names
-    async with open_context("orchestration", root) as context:
-        places = removed.places(context.project_root)
-        git = await open_database(context).git() if places else None
-        if git is None:
-            say("No worktree was moved aside.", err=True)
-            return
-        for place in places:
-            say(Styled(str(place), bold=True))
-            worktree = await removed.look(git, place)
-            for line in worktree.reasons or ["everything in it is committed"]:
-                say(f"    {worktree.obstacle or line}")
-            if worktree.obstacle is None and (yes or click.confirm("Remove it for good?")):
-                await removed.remove(git, place)
-                say("    removed")
+async def _clean(context: PluginContext, *, yes: bool) -> None:
+    places = removed.places(context.project_root)
+    git = await open_database(context).git() if places else None
+    if git is None:
+        say("No worktree was moved aside.", err=True)
+        return
+    for place in places:
+        say(Styled(str(place), bold=True))
+        worktree = await removed.look(git, place)
+        for line in worktree.reasons or ["everything in it is committed"]:
+            say(f"    {worktree.obstacle or line}")
+        if worktree.obstacle is None and (yes or click.confirm("Remove it for good?")):
+            await removed.remove(git, place)
+            say("    removed")
 
 
 def _read(root: str, query: Callable[[PlanTransaction], ResultT]) -> ResultT:
+    return _within(root, lambda context: open_database(context).read(ToolCall(), query))
+
+
+def _within(root: str, work: Callable[[PluginContext], Awaitable[ResultT]]) -> ResultT:
     async def run() -> ResultT:
         async with open_context("orchestration", root) as context:
-            return await open_database(context).read(ToolCall(), query)
-
-    return anyio.run(run)
-
-
-def _write(root: str, work: Callable[[PlanTransaction], ResultT]) -> ResultT:
-    async def run() -> ResultT:
-        async with open_context("orchestration", root) as context:
-            return await open_database(context).write(ToolCall(), work)
+            return await work(context)
 
     return anyio.run(run)
 

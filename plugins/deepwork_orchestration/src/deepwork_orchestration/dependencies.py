@@ -8,6 +8,7 @@ from typing import Any
 from deepwork_orchestration import limits
 from deepwork_orchestration.agents import note_call_of_holder
 from deepwork_orchestration.arguments import Id
+from deepwork_orchestration.graph import grouped
 from deepwork_orchestration.limits import shortened
 from deepwork_orchestration.models import Mapped, Task, shown_status
 from deepwork_orchestration.sql import CUT, one_of, sql
@@ -78,12 +79,12 @@ def results(transaction: PlanTransaction, task_id: str, length: int) -> tuple[Se
 
 def done_names(transaction: PlanTransaction, workflow_id: str) -> dict[str, list[str]]:
     """Return, for each task of a workflow, the names of those it has waited for."""
-    return _grouped(transaction.rows(_DONE_NAMES, workflow_id=workflow_id))
+    return grouped(transaction.rows(_DONE_NAMES, workflow_id=workflow_id))
 
 
 def open_names(transaction: PlanTransaction, workflow_id: str) -> dict[str, list[str]]:
     """Return, for each task of a workflow, the names of those it still waits for."""
-    return _grouped(transaction.rows(_OPEN_NAMES, workflow_id=workflow_id))
+    return grouped(transaction.rows(_OPEN_NAMES, workflow_id=workflow_id))
 
 
 def edges(transaction: PlanTransaction, workflow_id: str) -> list[tuple[str, str]]:
@@ -100,10 +101,3 @@ def add(transaction: PlanTransaction, pairs: Iterable[tuple[str, str]]) -> None:
 def release_dependents(transaction: PlanTransaction, task_id: str) -> None:
     """Count a finished task as no longer open for its dependents."""
     transaction.run(_RELEASE, task_id=task_id, now=transaction.now)
-
-
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for task_id, name in pairs:
-        grouped.setdefault(task_id, []).append(name)
-    return grouped

@@ -1,11 +1,22 @@
-"""Checks the dependencies of a plan: names, and that some order of the tasks exists."""
+"""The dependencies of a plan: their names, and that some order of the tasks exists."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import TypeVar
 
 from deepwork_orchestration.errors import OrchestrationError
+
+ItemT = TypeVar("ItemT")
+
+
+def grouped(pairs: Iterable[tuple[str, ItemT]]) -> dict[str, list[ItemT]]:
+    """Return by its first half what pairs have as their second, such as the tasks that each task waits for."""
+    groups: dict[str, list[ItemT]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
 
 
 def check_graph(names: Sequence[str], dependencies: Mapping[str, Sequence[str]]) -> None:

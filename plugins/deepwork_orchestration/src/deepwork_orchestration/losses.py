@@ -10,7 +10,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from deepwork.api import Git
-from deepwork_orchestration.worktree_entries import MARK, Entry
+from deepwork_orchestration.worktree_entries import MARK, Entry, exists
 
 # Each of these settings can keep a change out of `git status`.
 _SHOWN = {
@@ -90,7 +90,7 @@ async def _hidden_files(tree: Git) -> list[str]:
     """List files that git was told not to look at, and that are there: those left out of a sparse checkout are not."""
     flagged = (line.partition(" ") for line in await tree.paths("ls-files", "-v", "-z"))
     hidden = [path for flag, _, path in flagged if flag.islower() or flag == "S"]
-    return [path for path in hidden if _exists(tree.top / path)]
+    return [path for path in hidden if exists(tree.top / path)]
 
 
 async def _unheld_commits(git: Git, entry: Entry, branch: str) -> list[str]:
@@ -107,10 +107,6 @@ async def _unheld_commits(git: Git, entry: Entry, branch: str) -> list[str]:
         stdin="\n".join(revisions).encode() + b"\n",
     )
     return unheld.decode().split()
-
-
-def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 def _text(file: Path) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from deepwork.errors import ConfigError
 from deepwork_orchestration import repositories, templates, workflows
 from deepwork_orchestration.arguments import Count, Parallel
-from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.graph import check_graph, grouped
 from deepwork_orchestration.limits import check_plan, check_values, size_of
 from deepwork_orchestration.models import Mapped, Workflow
 from deepwork_orchestration.sql import placeholders, sql
@@ -223,18 +223,17 @@ def import_plans(transaction: PlanTransaction, plans: PlanFile) -> Mapped:
 def _store(transaction: PlanTransaction, plans: PlanFile) -> None:
     repository_ids = _repository_ids(transaction, plans.repositories)
     finished = {task.id for task in plans.tasks if task.status in DONE}
-    open_counts: dict[str, int] = {}
+    open_counts = Counter(
+        edge.task_id for edge in plans.dependencies if edge.type == "blocks" and edge.depends_on_id not in finished
+    )
     numbers: dict[str, int] = {}
-    for edge in plans.dependencies:
-        if edge.type == "blocks" and edge.depends_on_id not in finished:
-            open_counts[edge.task_id] = open_counts.get(edge.task_id, 0) + 1
     for section in SECTIONS:
         rows = [entry.model_dump() for entry in getattr(plans, section)]
         for row in rows:
             if section == "workflows":
                 row |= {"repository_id": repository_ids.get(row["repository_id"]), "principal": transaction.principal}
             elif section == "tasks":
-                row["open_dependencies"] = open_counts.get(row["id"], 0)
+                row["open_dependencies"] = open_counts[row["id"]]
                 row["workflow_number"] = numbers[row["workflow_id"]]
         if section != "repositories":
             _insert(transaction, section, rows)
@@ -279,9 +278,7 @@ def _check_references(plans: PlanFile) -> None:
         if target is not None and target not in ids[section]:
             raise ConfigError(f"{source} refers to {target!r}, which is not in the {section} of the file")
     _check_sizes(plans)
-    needed: dict[str, list[str]] = {}
-    for edge in plans.dependencies:
-        needed.setdefault(edge.task_id, []).append(edge.depends_on_id)
+    needed = grouped((edge.task_id, edge.depends_on_id) for edge in plans.dependencies)
     check_graph([task.id for task in plans.tasks], needed)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from deepwork_orchestration import dependencies, tasks, workflows
 from deepwork_orchestration.arguments import Flag, Id
+from deepwork_orchestration.graph import grouped
 from deepwork_orchestration.limits import names_in, omitted, some
 from deepwork_orchestration.models import Mapped, Task, Workflow
 from deepwork_orchestration.sql import Filters, listing
@@ -23,10 +24,7 @@ def workflow_next_tasks(transaction: PlanTransaction, /, workflow_id: Id, *, inc
     startable, left_out = ([], 0) if workflow.status in CLOSED else _startable(transaction, workflow_id, statuses)
     needed = dependencies.done_names(transaction, workflow_id) if startable else {}
     lines = tasks.lines(transaction, workflow_id)
-    groups: dict[str, list[str]] = {}
-    for line in lines:
-        if line.parallel_group is not None:
-            groups.setdefault(line.parallel_group, []).append(line.id)
+    groups = grouped((line.parallel_group, line.id) for line in lines if line.parallel_group is not None)
     limit = names_in(len(startable))
     # A task takes up a place while it is claimed or begun.
     running = sum(line.status in ("planning", "in_progress") or line.assigned_agent_id is not None for line in lines)
@@ -75,10 +73,8 @@ def workflow_progress(transaction: PlanTransaction, /, workflow_id: Id) -> Mappe
     current = min((line.sequence for line in open_lines), default=0)
     sequences = sorted({line.sequence for line in lines})
     completed = list(takewhile(lambda sequence: not open_lines or sequence < current, sequences))
-    groups: dict[str, list[bool]] = {}
-    for line in lines:
-        if line.parallel_group is not None:
-            groups.setdefault(line.parallel_group, []).append(line.status in DONE)
+    in_groups = [line for line in lines if line.parallel_group is not None]
+    groups = grouped((line.parallel_group, line.status in DONE) for line in in_groups)
     return {
         "total_tasks": len(lines),
         "by_status": workflows.count_by_status(lines),

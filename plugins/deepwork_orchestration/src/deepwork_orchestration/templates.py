@@ -19,7 +19,7 @@ from deepwork_orchestration.arguments import (
     compact,
 )
 from deepwork_orchestration.errors import OrchestrationError, invalid_input, some
-from deepwork_orchestration.graph import check_graph
+from deepwork_orchestration.graph import check_graph, grouped
 from deepwork_orchestration.limits import check_plan, omitted, size_of
 from deepwork_orchestration.models import Mapped, Task, Template, Workflow
 from deepwork_orchestration.sql import listing, sql
@@ -110,9 +110,8 @@ def _of_workflow(transaction: PlanTransaction, workflow_id: str | None) -> Templ
             "INVALID_STATE", f"workflow {workflow.id} has no tasks to make a template of", "Set its plan first."
         )
     names = {task.id: task.name for task in stored}
-    needed: dict[str, list[str]] = {}
-    for task_id, needed_id in dependencies.edges(transaction, workflow.id):
-        needed.setdefault(task_id, []).append(names[needed_id])
+    edges = dependencies.edges(transaction, workflow.id)
+    needed = grouped((task_id, names[needed_id]) for task_id, needed_id in edges)
     planned = [_planned(task, needed.get(task.id, [])) for task in stored]
     return TemplateDefinition.model_validate({"tasks": planned})
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -44,68 +45,56 @@ INSTRUCTIONS = (
 )
 
 
-class Tool(NamedTuple):
-    """A tool and what clients are told of it."""
-
-    fn: Callable[..., Any]
-    title: str
-    read_only: bool = False
-    idempotent: bool = False
-    destructive: bool = False
-    repeatable: bool = True
-
-    @property
-    def name(self) -> str:
-        """What agents call it."""
-        return self.fn.__name__
+def _tool(fn: Callable[..., Any], title: str, **hints: Any) -> ToolSpec:
+    return ToolSpec(fn.__name__, fn, title, **{"nullable": True, "repeatable": True, **hints})
 
 
-reads = partial(Tool, read_only=True, idempotent=True, repeatable=False)
+_reads = partial(_tool, read_only=True, idempotent=True, repeatable=False)
 
 TOOLS = (
-    Tool(workflows.workflow_create, "Create a workflow"),
-    reads(workflows.workflow_get, "Get a workflow"),
-    reads(workflows.workflow_list, "List workflows"),
-    Tool(workflows.workflow_set_plan, "Set the plan"),
-    Tool(workflows.workflow_update_status, "Update a workflow's status"),
-    Tool(workflows.workflow_set_parallelism, "Set parallelism", idempotent=True),
-    reads(tasks.task_get, "Get a task"),
-    Tool(tasks.task_set_plan, "Plan a task", idempotent=True),
-    Tool(tasks.task_update_status, "Update a task's status"),
-    Tool(tasks.task_replan, "Replan a task"),
-    Tool(tasks.checkpoint_add, "Add a checkpoint"),
-    reads(checkpoints.checkpoint_list, "List checkpoints"),
-    reads(context.task_load_context, "Load a task's context"),
-    reads(workflows.workflow_get_summary, "Summarize a workflow"),
-    reads(progress.workflow_next_tasks, "List next tasks"),
-    reads(progress.workflow_progress, "Show progress"),
-    reads(dependencies.task_check_dependencies, "Check dependencies"),
-    Tool(workspace_folders.workspace_create, "Create a workspace"),
-    Tool(workspace_folders.workspace_update, "Update a workspace", destructive=True),
-    reads(workspaces.workspace_list, "List workspaces"),
-    Tool(workspaces.task_assign_workspace, "Assign a workspace", idempotent=True),
-    Tool(repositories.repository_register, "Register a repository", idempotent=True),
-    reads(repositories.repository_list, "List repositories"),
-    reads(repositories.repository_get, "Get a repository"),
-    Tool(templates.template_create, "Create a template"),
-    reads(templates.template_list, "List templates"),
-    Tool(templates.template_apply, "Apply a template"),
-    Tool(agents.agent_register, "Register an agent"),
-    Tool(agents.agent_heartbeat, "Send a heartbeat", idempotent=True),
-    Tool(departures.agent_update, "Update an agent", idempotent=True),
-    reads(agents.agent_get, "Get an agent"),
-    reads(agents.agent_list, "List agents"),
-    Tool(departures.agent_unregister, "Unregister an agent", idempotent=True),
-    Tool(claims.task_claim, "Claim a task", idempotent=True),
-    Tool(claims.task_release, "Release a task"),
-    reads(claims.task_get_available, "List available tasks"),
-    Tool(messages.message_send, "Send a message"),
-    Tool(messages.message_broadcast, "Broadcast a message"),
-    reads(messages.message_list, "List messages"),
-    Tool(messages.message_get, "Read a message", idempotent=True, repeatable=False),
-    Tool(messages.message_mark_read, "Mark messages as read", idempotent=True),
-    Tool(messages.message_archive, "Archive messages", idempotent=True),
-    reads(messages.message_count_unread, "Count unread messages"),
+    _tool(workflows.workflow_create, "Create a workflow"),
+    _reads(workflows.workflow_get, "Get a workflow"),
+    _reads(workflows.workflow_list, "List workflows"),
+    _tool(workflows.workflow_set_plan, "Set the plan"),
+    _tool(workflows.workflow_update_status, "Update a workflow's status"),
+    _tool(workflows.workflow_set_parallelism, "Set parallelism", idempotent=True),
+    _reads(tasks.task_get, "Get a task"),
+    _tool(tasks.task_set_plan, "Plan a task", idempotent=True),
+    _tool(tasks.task_update_status, "Update a task's status"),
+    _tool(tasks.task_replan, "Replan a task"),
+    _tool(tasks.checkpoint_add, "Add a checkpoint"),
+    _reads(checkpoints.checkpoint_list, "List checkpoints"),
+    _reads(context.task_load_context, "Load a task's context"),
+    _reads(workflows.workflow_get_summary, "Summarize a workflow"),
+    _reads(progress.workflow_next_tasks, "List next tasks"),
+    _reads(progress.workflow_progress, "Show progress"),
+    _reads(dependencies.task_check_dependencies, "Check dependencies"),
+    _tool(workspace_folders.workspace_create, "Create a workspace"),
+    _tool(workspace_folders.workspace_update, "Update a workspace", destructive=True),
+    _reads(workspaces.workspace_list, "List workspaces"),
+    _tool(workspaces.task_assign_workspace, "Assign a workspace", idempotent=True),
+    _tool(repositories.repository_register, "Register a repository", idempotent=True),
+    _reads(repositories.repository_list, "List repositories"),
+    _reads(repositories.repository_get, "Get a repository", output="json"),
+    _tool(templates.template_create, "Create a template"),
+    _reads(templates.template_list, "List templates"),
+    _tool(templates.template_apply, "Apply a template"),
+    _tool(agents.agent_register, "Register an agent"),
+    _tool(agents.agent_heartbeat, "Send a heartbeat", idempotent=True),
+    _tool(departures.agent_update, "Update an agent", idempotent=True),
+    _reads(agents.agent_get, "Get an agent"),
+    _reads(agents.agent_list, "List agents"),
+    _tool(departures.agent_unregister, "Unregister an agent", idempotent=True),
+    _tool(claims.task_claim, "Claim a task", idempotent=True),
+    _tool(claims.task_release, "Release a task"),
+    _reads(claims.task_get_available, "List available tasks"),
+    _tool(messages.message_send, "Send a message"),
+    _tool(messages.message_broadcast, "Broadcast a message"),
+    _reads(messages.message_list, "List messages"),
+    _tool(messages.message_get, "Read a message", idempotent=True, repeatable=False),
+    _tool(messages.message_mark_read, "Mark messages as read", idempotent=True),
+    _tool(messages.message_archive, "Archive messages", idempotent=True),
+    _reads(messages.message_count_unread, "Count unread messages"),
 )
 
 ALL = tuple(tool.name for tool in TOOLS)
@@ -139,25 +128,11 @@ def tool_set(context: PluginContext) -> ToolSet:
         name="orchestration",
         instructions=INSTRUCTIONS,
         subsets={"coordinator": ALL, "worker": WORKER, "observer": OBSERVER},
-        tools=[
-            ToolSpec(
-                tool.name,
-                tool.fn,
-                title=tool.title,
-                read_only=tool.read_only,
-                idempotent=tool.idempotent,
-                destructive=tool.destructive,
-                output="json" if tool.fn is repositories.repository_get else "object",
-                run=partial(_run, database, tool),
-                nullable=True,
-                repeatable=tool.repeatable,
-            )
-            for tool in TOOLS
-        ],
+        tools=[replace(tool, run=partial(_run, database, tool)) for tool in TOOLS],
     )
 
 
-async def _run(database: PlanDatabase, tool: Tool, call: ToolCall, arguments: Mapping[str, Any]) -> Any:
+async def _run(database: PlanDatabase, tool: ToolSpec, call: ToolCall, arguments: Mapping[str, Any]) -> Any:
     """Run the function of a tool in a transaction, or let it run several."""
     values = dict(arguments)
     request_id = values.pop("request_id", None)

@@ -61,7 +61,7 @@ def create(transaction: PlanTransaction, new: NewWorkspace, path: str, workspace
     """Store a workspace, perhaps with an id that was made before, and return what agents are told of it."""
     transaction.get(Workflow, new.workflow_id)
     tasks = tasks_of(transaction, new)
-    same_place = _active_at(transaction, path)
+    same_place = transaction.all(Workspace, _ACTIVE_AT, path=path)
     values = {"path": path, "branch": new.branch, "base_branch": new.base_branch, "status": "active"}
     chosen_id = {"id": workspace_id} if workspace_id else {}
     workspace = transaction.add(Workspace, workflow_id=new.workflow_id, **values, **chosen_id)
@@ -112,10 +112,6 @@ def check_update(workspace: Workspace, status: str | None, merge_commit: str | N
         raise OrchestrationError(
             "MISSING_MERGE_COMMIT", "a merged workspace needs a merge_commit", "Give the commit that merged it."
         )
-
-
-def _active_at(transaction: PlanTransaction, path: str) -> list[Workspace]:
-    return transaction.all(Workspace, _ACTIVE_AT, path=path)
 
 
 def _assign(transaction: PlanTransaction, task: Task, workspace_id: str) -> None:

@@ -37,6 +37,11 @@ class Entry(NamedTuple):
         return named_by(self.place / ".git") == self.git_folder
 
 
+def exists(path: Path) -> bool:
+    """True if there is something at a path, a broken link too."""
+    return os.path.lexists(path)
+
+
 async def find_entry(git: Git, place: Path) -> Entry | None:
     """Return what git keeps of the worktree at a place; None if the repository has no linked worktree there.
 

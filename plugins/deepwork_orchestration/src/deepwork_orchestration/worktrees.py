@@ -22,7 +22,7 @@ from deepwork.api import Folder, Git
 from deepwork.errors import DeepWorkError, GitError
 from deepwork_orchestration import git_names, losses, worktree_entries
 from deepwork_orchestration.errors import OrchestrationError
-from deepwork_orchestration.worktree_entries import Entry
+from deepwork_orchestration.worktree_entries import Entry, exists
 
 # Out of git's sight, by a .gitignore of its own.
 FOLDER = Path(".deepwork") / "worktrees"
@@ -127,7 +127,7 @@ async def _undo(git: Git, worktree: Worktree) -> list[str]:
     for folder in reversed(worktree.made_folders):
         with suppress(OSError):  # it may not be empty any more
             os.rmdir(folder)
-    if worktree.made_folders and not leftovers and _exists(worktree.path):
+    if worktree.made_folders and not leftovers and exists(worktree.path):
         leftovers.append(f"the folder {worktree.path}")
     if worktree.made_at is not None:
         try:
@@ -162,7 +162,7 @@ async def forget(git: Git, path: Path, branch: str, workspace_id: str) -> None:
     entry = await worktree_entries.find_entry(git, path)
     is_ours = entry is not None and entry.workspace_id == workspace_id and entry.lock is None
     # What lies elsewhere may only be on a drive that is not mounted.
-    is_gone = not _exists(path) and path.parent == git.root / FOLDER and path.parent.is_dir()
+    is_gone = not exists(path) and path.parent == git.root / FOLDER and path.parent.is_dir()
     if entry and is_ours and is_gone:
         would_be_lost = await _has_staged(git, entry) or await losses.unfinished(git, entry, branch)
         if not would_be_lost:
@@ -187,7 +187,7 @@ async def _removable(git: Git, path: Path, workspace_id: str) -> Entry | None:
     """
     entry = await worktree_entries.find_entry(git, path)
     name = f"the worktree {str(path)!r}"
-    if not _exists(path):
+    if not exists(path):
         return None
     if entry is None:
         raise _refused(f"{str(path)!r} is not a worktree of this repository", "Remove it by hand, if it is not needed.")
@@ -221,7 +221,7 @@ async def _remove(git: Git, entry: Entry, branch: str) -> Removal:
     try:
         await tree.run("-C", str(git.root), "worktree", "remove", *force, "--", str(entry.place))
     except GitError as error:
-        rest = f"What was not removed of it is in {entry.place}." if _exists(entry.place) else "Its folder was removed."
+        rest = f"What was not removed of it is in {entry.place}." if exists(entry.place) else "Its folder was removed."
         raise _refused(error.message, rest) from None
     return Removal()
 
@@ -330,10 +330,6 @@ def _make_folder(root: Path, place: Place) -> tuple[Path, ...]:
         except FileExistsError:
             raise GitError(f"{str(place.path)!r} exists already") from None
     return (*reversed(above), place.path)
-
-
-def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 def _ignore(root: Path) -> None:
