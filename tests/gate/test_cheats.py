@@ -48,7 +48,7 @@ async def test_a_verdict_does_not_hold_after_an_edit(project, judge, served):
         project.write("x.md", "bad\n")
         project.write("y.md", "GOOD\n")
         reply = await agent.finish({"x": "x.md", "y": "y.md"})
-    assert [one["target_file"] for one in reply["failed_reviews"]] == ["x.md"]
+    assert [failed["target_file"] for failed in reply["failed_reviews"]] == ["x.md"]
 
 
 async def test_a_file_that_is_swapped_while_it_is_judged_does_not_pass(reviewed, judge, served):
@@ -103,9 +103,9 @@ async def test_the_verdict_of_one_session_is_none_for_another(reviewed, judge, s
     answers = [Passed(), NeedsWork("Not this time")]
     runner = judge(lambda _: answers.pop(0))
     async with reviewed.agent(served(runner)) as agent:
-        one, two = await agent.start(), await agent.start()
-        assert (await agent.finish(DONE, session_id=one["session_id"]))["status"] == "next_step"
-        assert (await agent.finish(DONE, session_id=two["session_id"]))["status"] == "needs_work"
+        first_step, second_step = await agent.start(), await agent.start()
+        assert (await agent.finish(DONE, session_id=first_step["session_id"]))["status"] == "next_step"
+        assert (await agent.finish(DONE, session_id=second_step["session_id"]))["status"] == "needs_work"
 
 
 async def test_two_sessions_at_once_do_not_share_a_review(reviewed, judge, served):
@@ -141,7 +141,7 @@ async def test_a_renamed_file_is_another_one(project, many, judge, served):
         os.replace(project.root / "part0.md", project.root / "renamed.md")
         runner.requests.clear()
         await agent.finish({"parts": ["renamed.md"]})
-    assert [asked.files for asked in runner.requests] == [("renamed.md",)]
+    assert [request.files for request in runner.requests] == [("renamed.md",)]
 
 
 async def test_empty_outputs_are_judged_too(project, judge, served):

@@ -45,12 +45,12 @@ async def test_feedback_of_all_failed_reviews_is_joined_in_the_order_of_the_revi
     project.write_job(steps=[step("a", outputs={"x.md": output(), "y.md": output()}, reviews=reviews)])
     project.write("x.md")
     project.write("y.md")
-    runner = judge(lambda asked: NeedsWork(f"no {asked.tasks[0].run_each}"))
+    runner = judge(lambda request: NeedsWork(f"no {request.tasks[0].run_each}"))
     async with project.agent(served(runner)) as agent:
         await agent.start()
         reply = await agent.finish({"x.md": "x.md", "y.md": "y.md"})
     assert reply["feedback"] == "no x.md; no step; no y.md"
-    assert [one["target_file"] for one in reply["failed_reviews"]] == ["x.md", None, "y.md"]
+    assert [failed["target_file"] for failed in reply["failed_reviews"]] == ["x.md", None, "y.md"]
 
 
 async def test_at_the_maximum_the_error_has_all_feedback(reviewed, judge, served):
@@ -78,11 +78,11 @@ async def test_after_the_maximum_work_is_still_judged_and_a_pass_moves_on(review
 
 async def test_a_review_of_a_list_is_held_once_for_each_file_in_its_order(project, many, judge, served):
     files = many(7)
-    runner = judge(lambda asked: NeedsWork(f"mend {asked.files[0]}"))
+    runner = judge(lambda request: NeedsWork(f"mend {request.files[0]}"))
     async with project.agent(served(runner)) as agent:
         await agent.start()
         reply = await agent.finish({"parts": files})
-    assert [one["target_file"] for one in reply["failed_reviews"]] == files
+    assert [failed["target_file"] for failed in reply["failed_reviews"]] == files
     assert reply["feedback"] == "; ".join(f"mend {file}" for file in files)
 
 
@@ -168,7 +168,7 @@ async def test_a_failed_criterion_fails_a_review_that_claims_to_have_passed(revi
 async def test_one_review_without_a_verdict_does_not_hide_what_the_others_say(project, many, judge, served):
     files = many(3)
     answers = {"part0.md": NeedsWork("mend it"), "part1.md": RunnerUnavailable("gone"), "part2.md": Passed()}
-    runner = judge(lambda asked: answers[asked.files[0]])
+    runner = judge(lambda request: answers[request.files[0]])
     async with project.agent(served(runner)) as agent:
         await agent.start()
         reply = await agent.finish({"parts": files})
@@ -211,8 +211,8 @@ async def test_the_history_says_who_judged_what_by_which_criteria_and_at_what_co
     assert attempt == {"number": 1, "max_attempts": 3, "max_failures": 3, "strict": False, "files": ["a.md"]}
     assert verdict["digests"]["a.md"].startswith("sha256:")
     assert verdict.pop("seconds") >= 0
-    shown = {name: verdict[name] for name in verdict if name not in ("digests", "key", "subject")}
-    assert shown == {
+    fields = {name: verdict[name] for name in verdict if name not in ("digests", "key", "subject")}
+    assert fields == {
         "run_each": "step",
         "file": None,
         "runner": "judge",

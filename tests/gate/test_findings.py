@@ -22,7 +22,7 @@ def refused(*findings):
 
 
 @pytest.fixture
-def told(reviewed, judge, served):
+def report(reviewed, judge, served):
     """Have the work `a.md` judged with these findings, and return those of the agent's reply."""
 
     async def report(*findings, content="one\ntwo\nthree\n"):
@@ -35,19 +35,19 @@ def told(reviewed, judge, served):
     return report
 
 
-async def test_findings_reach_the_agent_and_the_history(told, history):
+async def test_findings_reach_the_agent_and_the_history(report, history):
     findings = [found(line=2, end_line=3), found(level="note", message="Nice")]
     expected = [
         {"file": "a.md", "line": 2, "end_line": 3, "criterion": "Good", "message": "Too thin", "level": "error"},
         {"file": "a.md", "line": 1, "criterion": "Good", "message": "Nice", "level": "note"},
     ]
-    assert await told(*findings) == expected
+    assert await report(*findings) == expected
     [verdict] = history("verdict")
-    assert [{key: value for key, value in one.items() if value} for one in verdict["findings"]] == expected
+    assert [{key: value for key, value in finding.items() if value} for finding in verdict["findings"]] == expected
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "values",
     [
         {"file": "b.md"},
         {"file": "../a.md"},
@@ -58,13 +58,13 @@ async def test_findings_reach_the_agent_and_the_history(told, history):
         {"criterion": "Unknown"},
     ],
 )
-async def test_a_finding_that_points_to_nothing_is_dropped_and_the_verdict_stands(told, history, wrong):
-    assert await told(found(**wrong), found()) == [found().model_dump()]
+async def test_a_finding_that_points_to_nothing_is_dropped_and_the_verdict_stands(report, history, values):
+    assert await report(found(**values), found()) == [found().model_dump()]
     assert [verdict["passed"] for verdict in history("verdict")] == [False]
 
 
-async def test_at_most_200_findings_are_kept(told):
-    assert len(await told(*[found()] * 300)) == MAX_FINDINGS == 200
+async def test_at_most_200_findings_are_kept(report):
+    assert len(await report(*[found()] * 300)) == MAX_FINDINGS == 200
 
 
 async def test_a_finding_may_name_its_file_absolutely(reviewed, judge, served):
@@ -78,8 +78,8 @@ async def test_a_finding_may_name_its_file_absolutely(reviewed, judge, served):
     assert [finding["file"] for finding in failed["findings"]] == ["a.md"] * 3
 
 
-async def test_invisible_characters_of_a_message_are_shown(told):
-    [finding] = await told(found(message="a\u202eb\x1b[2J"))
+async def test_invisible_characters_of_a_message_are_shown(report):
+    [finding] = await report(found(message="a\u202eb\x1b[2J"))
     assert "\u202e" not in finding["message"]
     assert "\x1b" not in finding["message"]
 

@@ -17,7 +17,7 @@ DONE = {"a.md": "a.md"}
 
 async def test_what_has_passed_is_not_judged_again_and_that_is_said(project, many, judge, served, history):
     files = many(3)
-    runner = judge(lambda asked: NeedsWork("mend") if asked.files == ("part1.md",) else Passed())
+    runner = judge(lambda request: NeedsWork("mend") if request.files == ("part1.md",) else Passed())
     async with project.agent(served(runner)) as agent:
         await agent.start()
         await agent.finish({"parts": files})
@@ -26,9 +26,9 @@ async def test_what_has_passed_is_not_judged_again_and_that_is_said(project, man
         runner.answer = lambda _: Passed()
         reply = await agent.finish({"parts": files})
     assert reply["status"] == "workflow_complete"
-    assert [asked.files for asked in runner.requests] == [("part1.md",)]
+    assert [request.files for request in runner.requests] == [("part1.md",)]
     assert "Passed before and unchanged, so not reviewed again: part0.md, part2.md." in reply.get("notices", [])
-    assert [(one["file"], one["reused"]) for one in history("verdict")][3:] == [
+    assert [(verdict["file"], verdict["reused"]) for verdict in history("verdict")][3:] == [
         ("part0.md", True),
         ("part1.md", False),
         ("part2.md", True),
@@ -51,7 +51,7 @@ async def test_what_has_failed_stays_failed_until_a_file_changes_whatever_is_not
         assert len(runner.requests) == 1
         reviewed.write("a.md", "Better\n")
         assert (await agent.finish(DONE))["status"] == "next_step"
-    assert [one["reused"] for one in history("verdict")] == [False, True, True, False]
+    assert [verdict["reused"] for verdict in history("verdict")] == [False, True, True, False]
 
 
 async def test_going_back_to_work_that_failed_does_not_draw_again(reviewed, judge, served):
@@ -91,7 +91,7 @@ def pair(project):
 async def test_a_passed_review_is_judged_again_only_if_its_files_or_inputs_changed(
     pair, judge, served, change, is_judged_again
 ):
-    runner = judge(lambda asked: Passed() if asked.files == ("x.md",) else RunnerUnavailable("away"))
+    runner = judge(lambda request: Passed() if request.files == ("x.md",) else RunnerUnavailable("away"))
     async with pair.agent(served(runner)) as agent:
         await agent.start()
         await agent.finish({"given": "given.md"})
@@ -99,17 +99,17 @@ async def test_a_passed_review_is_judged_again_only_if_its_files_or_inputs_chang
         change(pair)
         runner.requests.clear()
         await agent.finish({"x": "x.md", "y": "y.md"})
-    assert (("x.md",) in [asked.files for asked in runner.requests]) == is_judged_again
+    assert (("x.md",) in [request.files for request in runner.requests]) == is_judged_again
 
 
 async def test_other_notes_are_another_review(pair, judge, served):
-    runner = judge(lambda asked: Passed() if asked.files == ("x.md",) else RunnerUnavailable("away"))
+    runner = judge(lambda request: Passed() if request.files == ("x.md",) else RunnerUnavailable("away"))
     async with pair.agent(served(runner)) as agent:
         await agent.start()
         await agent.finish({"given": "given.md"})
         await agent.finish({"x": "x.md", "y": "y.md"}, notes="one")
         await agent.finish({"x": "x.md", "y": "y.md"}, notes="two")
-    assert [asked.notes for asked in runner.requests if asked.files == ("x.md",)] == ["one", "two"]
+    assert [request.notes for request in runner.requests if request.files == ("x.md",)] == ["one", "two"]
 
 
 async def test_a_file_that_changes_during_its_review_needs_work_and_that_is_said(reviewed, judge, served, history):
@@ -133,9 +133,9 @@ async def test_a_file_that_changes_during_its_review_needs_work_and_that_is_said
 
 async def test_a_file_that_is_swapped_and_put_back_during_its_review_is_noticed(reviewed, judge, served):
     def swap(_):
-        real, other = reviewed.root / "a.md", reviewed.root / "other.md"
+        real, beside = reviewed.root / "a.md", reviewed.root / "other.md"
         content = real.read_bytes()
-        os.rename(real, other)
+        os.rename(real, beside)
         real.write_text("good work\n")
         real.unlink()
         real.write_bytes(content)

@@ -24,13 +24,13 @@ async def test_a_client_hears_which_reviews_run_and_which_are_done(project, many
     runner = judge(lambda _: Passed())
     news = []
 
-    async def hear(done, total, text):
-        news.append((done, total, text))
+    async def hear(number, total, text):
+        news.append((number, total, text))
 
     async with project.agent(served(runner), mode=mode) as agent:
         await agent.start()
         await agent.client.call_tool("finished_step", {"outputs": {"parts": files}}, progress_handler=hear)
-    amounts = [done for done, _, _ in news]
+    amounts = [number for number, _, _ in news]
     assert amounts == sorted(set(amounts))
     assert {total for _, total, _ in news} == {3.0}
     assert "0 of 3 reviews done" in news[0][2]
@@ -74,26 +74,26 @@ async def test_a_call_that_nobody_has_made_tells_nobody():
 @pytest.fixture
 def slow(project):
     """A server with two tools that work until their caller has gone, one of them in a thread."""
-    seen = {"waits": anyio.Event(), "async": anyio.Event(), "thread": threading.Event(), "begun": threading.Event()}
+    events = {"waits": anyio.Event(), "async": anyio.Event(), "thread": threading.Event(), "begun": threading.Event()}
 
     async def wait(call: ToolCall) -> str:
         """Wait for ever."""
         await call.progress(1, 2, "waiting")
-        seen["waits"].set()
+        events["waits"].set()
         try:
             await anyio.sleep_forever()
         finally:
             assert call.cancelled
-            seen["async"].set()
+            events["async"].set()
 
     def work(call: ToolCall) -> str:
         """Work until the caller has gone."""
         deadline = time.monotonic() + 60
-        seen["begun"].set()
+        events["begun"].set()
         while not call.cancelled and time.monotonic() < deadline:
             time.sleep(0.01)
         if call.cancelled:
-            seen["thread"].set()
+            events["thread"].set()
         return "done"
 
     class Tools:
@@ -105,25 +105,25 @@ def slow(project):
             )
 
     plugins = PluginManager(candidates=[*installed(), Candidate("slow", "slow-dist", "1", Tools)])
-    return project.server(plugins=plugins), seen
+    return project.server(plugins=plugins), events
 
 
 async def test_a_tool_learns_that_its_caller_has_gone(project, slow):
-    server, seen = slow
+    server, events = slow
     async with project.agent(server) as agent:
         async with anyio.create_task_group() as leaving:
             leaving.start_soon(agent.client.call_tool, "wait")
-            await seen["waits"].wait()
+            await events["waits"].wait()
             leaving.cancel_scope.cancel()
         with anyio.fail_after(240):
-            await seen["async"].wait()
+            await events["async"].wait()
 
 
 async def test_a_tool_in_a_thread_can_look_whether_its_caller_has_gone(project, slow):
-    server, seen = slow
+    server, events = slow
     async with project.agent(server) as agent:
         async with anyio.create_task_group() as leaving:
             leaving.start_soon(agent.client.call_tool, "work")
-            await anyio.to_thread.run_sync(seen["begun"].wait)
+            await anyio.to_thread.run_sync(events["begun"].wait)
             leaving.cancel_scope.cancel()
-        assert await anyio.to_thread.run_sync(seen["thread"].wait, 60)
+        assert await anyio.to_thread.run_sync(events["thread"].wait, 60)

@@ -50,7 +50,9 @@ async def test_the_first_that_fails_ends_the_list_with_one_result(listed, histor
     async with agents as agent:
         await agent.start()
         reply = await agent.finish(files)
-    assert [(one["target_file"], one["feedback"]) for one in reply["failed_reviews"]] == [("part1.md", "Second")]
+    assert [(failed["target_file"], failed["feedback"]) for failed in reply["failed_reviews"]] == [
+        ("part1.md", "Second")
+    ]
     assert asked(runners) == {"one": 2, "two": 2, "three": 1}
     assert len(history("verdict")) == 5
 

@@ -186,7 +186,7 @@ async def test_an_abort_wins_and_the_verdict_is_only_recorded(reviewed, held, se
     assert "is over: aborted (enough)" in errors[0]
     session = stored()
     assert (session["status"], session["step_progress"]["a"]["completed_at"]) == ("aborted", None)
-    assert [one["passed"] for one in history("verdict")] == [True]
+    assert [verdict["passed"] for verdict in history("verdict")] == [True]
 
 
 async def test_no_lock_is_held_while_a_review_runs(reviewed, held, served):
@@ -196,8 +196,8 @@ async def test_no_lock_is_held_while_a_review_runs(reviewed, held, served):
         await held.asked.wait()
         with anyio.fail_after(240):
             await agent.call("get_workflows")
-            other = await agent.start()
-            await agent.call("abort_workflow", explanation="only a test", session_id=other["session_id"])
+            another_session = await agent.start()
+            await agent.call("abort_workflow", explanation="only a test", session_id=another_session["session_id"])
         held.release.set()
 
 
@@ -228,7 +228,7 @@ async def test_a_server_that_closes_ends_its_reviews_and_begins_no_other(reviewe
 
     plugins, probe = plugins_with(judge=held), Probe()
     both = PluginManager(
-        candidates=[*(one.plugin for one in plugins.statuses), Candidate("p", "p", "1", lambda: probe)]
+        candidates=[*(status.plugin for status in plugins.statuses), Candidate("p", "p", "1", lambda: probe)]
     )
     errors = []
     server = reviewed.server(external_runner="judge", plugins=both)

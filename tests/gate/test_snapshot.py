@@ -33,19 +33,19 @@ def exchanged(first, second):
 
 
 async def test_a_reviewer_gets_copies_that_nobody_else_can_open_and_that_are_gone_afterwards(reviewed, judge, served):
-    seen = {}
+    facts = {}
 
     def look(request):
         copy = request.snapshot / "a.md"
         modes = [stat.S_IMODE(os.stat(path).st_mode) for path in (request.snapshot, copy)]
-        seen.update(root=request.snapshot, text=copy.read_text(), modes=modes, names=os.listdir(request.snapshot))
+        facts.update(root=request.snapshot, text=copy.read_text(), modes=modes, names=os.listdir(request.snapshot))
         return Passed()
 
     async with reviewed.agent(served(judge(look))) as agent:
         await agent.start()
         await agent.finish(DONE)
-    assert not seen.pop("root").exists()
-    assert seen == {"text": "The work\n", "modes": [0o700, 0o400], "names": ["a.md"]}
+    assert not facts.pop("root").exists()
+    assert facts == {"text": "The work\n", "modes": [0o700, 0o400], "names": ["a.md"]}
 
 
 async def test_inputs_and_files_outside_of_the_project_are_copied_too(project, judge, served, tmp_path, monkeypatch):
@@ -53,21 +53,21 @@ async def test_inputs_and_files_outside_of_the_project_are_copied_too(project, j
     reports.mkdir()
     (reports / "r.md").write_text("GOOD report\n")
     monkeypatch.setenv("DEEPWORK_ALLOWED_OUTPUT_ROOTS", str(reports))
-    given = [{"file": "a.md", "from_step": "a"}]
-    last = step("b", outputs={"r": output()}, reviews=[review("r")], inputs=given, dependencies=["a"])
+    inputs = [{"file": "a.md", "from_step": "a"}]
+    last = step("b", outputs={"r": output()}, reviews=[review("r")], inputs=inputs, dependencies=["a"])
     project.write_job(steps=[step("a"), last])
     project.write("a.md", "what was given\n")
-    seen = []
+    texts = []
 
     def look(request):
-        seen.extend((request.snapshot / path).read_text() for path in ("a.md", *request.files))
+        texts.extend((request.snapshot / path).read_text() for path in ("a.md", *request.files))
         return strict(request)
 
     async with project.agent(served(judge(look))) as agent:
         await agent.start()
         await agent.finish(DONE)
         assert (await agent.finish({"r": str(reports / "r.md")}))["status"] == "workflow_complete"
-    assert seen == ["what was given\n", "GOOD report\n"]
+    assert texts == ["what was given\n", "GOOD report\n"]
 
 
 @pytest.mark.parametrize("is_self_review", [False, True])

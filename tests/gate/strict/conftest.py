@@ -49,7 +49,7 @@ def in_terminal():
         if pid == 0:
             os.chdir(root)
             os.execv(sys.executable, [sys.executable, "-m", "deepwork", *arguments, "--path", str(root)])
-        shown = b""
+        output = b""
         while True:
             try:
                 chunk = os.read(terminal, 4096)
@@ -57,8 +57,8 @@ def in_terminal():
                 break
             if not chunk:
                 break
-            shown += chunk
+            output += chunk
         os.close(terminal)
-        return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return output.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     return in_terminal

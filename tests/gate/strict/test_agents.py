@@ -231,13 +231,13 @@ async def test_cheat_16_a_restart_with_a_job_without_reviews(reviewed, judge, is
 
 
 async def test_cheat_17_two_servers_at_once(reviewed, judge, is_good, served, steps_done):
-    async with reviewed.agent(served(judge(is_good))) as one, reviewed.agent(served(judge(is_good))) as two:
-        begin = await one.start()
+    async with reviewed.agent(served(judge(is_good))) as first, reviewed.agent(served(judge(is_good))) as second:
+        begin = await first.start()
         named = {"session_id": begin["session_id"], "step_id": "a"}
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: one.finish(DONE, **named))
+            tasks.start_soon(lambda: first.finish(DONE, **named))
             tasks.start_soon(
-                lambda: two.refused("finished_step", outputs=DONE, quality_review_override_reason="x", **named)
+                lambda: second.refused("finished_step", outputs=DONE, quality_review_override_reason="x", **named)
             )
     assert steps_done() == []
 

@@ -81,16 +81,16 @@ async def test_a_person_at_a_terminal_lets_a_step_pass(
     async with reviewed.agent(served(runner)) as agent:
         begin = await agent.start()
         words = ["sessions", "override", begin["session_id"][:8], "a", "--reason", "I have read it"]
-        shown, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
-        assert (code, "step a: the agent may report it now" in shown) == (0, True)
+        output, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
+        assert (code, "step a: the agent may report it now" in output) == (0, True)
         assert (await agent.finish(DONE))["status"] == "next_step"
     assert runner.requests == []
     [override] = history("override")
     assert (override["reason"], override["by"], override["client"]) == ("I have read it", "person", None)
     assert override["terminal"].startswith("/dev/")
     assert len(override["process"]) > 1
-    shown = await deepwork("gate", "show", begin["session_id"])
-    assert "overridden by a person, as far as this machine can tell: I have read it" in shown
+    output = await deepwork("gate", "show", begin["session_id"])
+    assert "overridden by a person, as far as this machine can tell: I have read it" in output
 
 
 async def test_an_override_is_used_once_and_for_its_step_alone(reviewed, judge, is_good, served, in_terminal):
@@ -101,8 +101,8 @@ async def test_an_override_is_used_once_and_for_its_step_alone(reviewed, judge, 
         assert (await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words))[1] == 0
         assert (await agent.finish(DONE))["status"] == "next_step"
         assert (await agent.finish({"b.md": "b.md"}))["status"] == "needs_work"
-        shown, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
-    assert (code, "cannot be reported now" in shown) == (1, True)
+        output, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
+    assert (code, "cannot be reported now" in output) == (1, True)
 
 
 async def test_a_member_of_a_group_that_is_reported_again_needs_another_override(
@@ -123,6 +123,6 @@ async def test_a_member_of_a_group_that_is_reported_again_needs_another_override
 async def test_without_a_terminal_nobody_overrides(reviewed, judge, is_good, served, deepwork, history):
     async with reviewed.agent(served(judge(is_good))) as agent:
         begin = await agent.start()
-        shown = await deepwork("sessions", "override", begin["session_id"], "a", "--reason", "fine", code=1)
-    assert "Only a person may override a review" in shown
+        error = await deepwork("sessions", "override", begin["session_id"], "a", "--reason", "fine", code=1)
+    assert "Only a person may override a review" in error
     assert history("override") == []

@@ -32,9 +32,11 @@ async def test_cheat_21_reviews_that_are_taken_out_of_the_session_file(
         file = reviewed.state / f"session_{session_id}.json"
         file.write_text(without_reviews(stored()))
         refusals = [await agent.refused("finished_step", outputs=DONE)]
-        async with reviewed.agent(served(judge(is_good))) as other:
+        async with reviewed.agent(served(judge(is_good))) as second_agent:
             for outputs, more in ((DONE, {}), ({}, {"step_id": "?"})):
-                refusals.append(await other.refused("finished_step", outputs=outputs, session_id=session_id, **more))
+                refusals.append(
+                    await second_agent.refused("finished_step", outputs=outputs, session_id=session_id, **more)
+                )
         for refusal in refusals:
             assert "its workflow, steps or reviews are not those with which it was started" in refusal
             assert f"deepwork sessions reopen {session_id} a --reason TEXT --accept-definition" in refusal
@@ -141,8 +143,8 @@ async def test_a_person_at_a_terminal_goes_on_with_an_edited_session(
         words = ["sessions", "reopen", begin["session_id"], "a", "--reason", "I did it", "--accept-definition"]
         assert "Only a person may go on with a definition that was edited" in await deepwork(*words, code=1)
         assert stored() == edited
-        shown, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
-        assert (code, "reopened" in shown) == (0, True)
+        output, code = await anyio.to_thread.run_sync(in_terminal, reviewed.root, *words)
+        assert (code, "reopened" in output) == (0, True)
         reviewed.write("a.md", "GOOD\n")
         await agent.finish(DONE)
         assert (await agent.finish({"b.md": "b.md"}))["status"] == "workflow_complete"
