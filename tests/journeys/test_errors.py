@@ -82,8 +82,8 @@ def jobs(project):
 
 def insides(text, project):
     """Find what no agent should read; paths of the project itself are no such thing."""
-    told = text.replace(str(project.root), "")
-    return [word for word in INSIDES if word in told]
+    foreign = text.replace(str(project.root), "")
+    return [word for word in INSIDES if word in foreign]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "words"), [*WRONG_TYPES, *MISSING, *UNKNOWN, *TOOLS, *REFUSED])

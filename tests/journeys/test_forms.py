@@ -110,15 +110,15 @@ JSON = """{"name": "json_job", "version": "0.0.0", "summary": "JSON is YAML",
 @pytest.fixture
 def forms(project):
     """A project with a job for each form."""
-    one = "workflows: [{name: w, summary: s, steps: [a]}]"
+    workflows = "workflows: [{name: w, summary: s, steps: [a]}]"
     jobs = {
         "everything": EVERYTHING,
         "json_job": JSON,
         "none_at_all": SMALL.format(name="none_at_all", workflows=""),
         "empty_list": SMALL.format(name="empty_list", workflows="workflows: []"),
-        "with_mark": "\ufeff" + SMALL.format(name="with_mark", workflows=one),
-        "windows_ends": SMALL.format(name="windows_ends", workflows=one).replace("\n", "\r\n"),
-        "documents": "%YAML 1.1\n---\n" + SMALL.format(name="documents", workflows=one) + "...\n",
+        "with_mark": "\ufeff" + SMALL.format(name="with_mark", workflows=workflows),
+        "windows_ends": SMALL.format(name="windows_ends", workflows=workflows).replace("\n", "\r\n"),
+        "documents": "%YAML 1.1\n---\n" + SMALL.format(name="documents", workflows=workflows) + "...\n",
     }
     for name, text in jobs.items():
         project.write(f".deepwork/jobs/{name}/job.yml", text)
@@ -150,7 +150,7 @@ async def test_every_way_to_write_a_file_is_read(forms, work, job):
 @pytest.mark.parametrize("job", ["none_at_all", "empty_list"])
 async def test_a_job_without_workflows_is_listed_and_cannot_be_started(forms, job):
     async with forms.agent() as agent:
-        [listed] = [one for one in (await agent.call("get_workflows"))["jobs"] if one["name"] == job]
+        [listed] = [entry for entry in (await agent.call("get_workflows"))["jobs"] if entry["name"] == job]
         assert listed["workflows"] == []
         text = await agent.refused("start_workflow", goal="g", job_name=job, workflow_name="w")
     assert "it has no workflows" in text

@@ -197,9 +197,9 @@ MISTAKES = [
 class Stage:
     """Two servers of one project: the second one knows nothing of what the first has begun."""
 
-    def __init__(self, root: Any, wire: StdioWire, other: StdioWire) -> None:
+    def __init__(self, root: Any, wire: StdioWire, second_wire: StdioWire) -> None:
         self.wire = wire
-        self.other = other
+        self.other = second_wire
         self.names = {"root": str(root)}
 
     def set(self, scene: str) -> None:
@@ -273,7 +273,7 @@ def stage(project) -> Iterator[Stage]:
     flows = {"write_guide": ["outline", "draft", "polish"], "short_guide": ["outline"]}
     project.write_job("guide", [outline, draft, polish], flows)
     members = {"charts": "chart", "text": "prose", "table": "rows"}
-    steps = [step(name, outputs={made: output()}) for name, made in members.items()]
+    steps = [step(name, outputs={name_of_output: output()}) for name, name_of_output in members.items()]
     project.write_job("quarterly", steps, {"report": [[*members]]})
     project.write_job("outer", [step("prepare", outputs={"notes_file": output()}), step("publish")], {
         "release": ["prepare", "publish"]
@@ -319,5 +319,5 @@ def complaints(stage: Stage, row: Mistake) -> Iterator[str]:
 
 def test_each_of_forty_mistakes_leads_to_the_right_next_call(stage):
     assert {row.number for row in MISTAKES} == set(range(1, 41))
-    wrong = {f"{row.number}, {row.mistake}": found for row in MISTAKES if (found := [*complaints(stage, row)])}
-    assert wrong == {}
+    mistakes = {f"{row.number}, {row.mistake}": faults for row in MISTAKES if (faults := [*complaints(stage, row)])}
+    assert mistakes == {}

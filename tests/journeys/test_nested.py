@@ -33,10 +33,10 @@ async def test_a_nested_workflow_is_completed_and_the_parent_goes_on(jobs, conne
         assert entries(await agent.finish(A)) == ["outer/main@b"]
         assert entries(await start(agent, "inner")) == ["outer/main@b", "inner/main@a"]
         assert entries(await agent.finish(A)) == ["outer/main@b", "inner/main@b"]
-        done = await agent.finish(B)
-        assert (done["status"], entries(done)) == ("workflow_complete", ["outer/main@b"])
-        done = await agent.finish(B)
-        assert (done["status"], entries(done)) == ("workflow_complete", [])
+        reply = await agent.finish(B)
+        assert (reply["status"], entries(reply)) == ("workflow_complete", ["outer/main@b"])
+        reply = await agent.finish(B)
+        assert (reply["status"], entries(reply)) == ("workflow_complete", [])
         assert "No active workflow session" in await agent.refused("finished_step", outputs=B)
 
 
@@ -45,9 +45,9 @@ async def test_a_completed_nested_workflow_tells_the_way_back(jobs, mode):
         outer = (await start(agent, "outer"))["begin_step"]["session_id"]
         await start(agent, "inner")
         await agent.finish(A)
-        done = await agent.finish(B)
-    assert f"Back in outer/main: session_id='{outer}', step_id='a'." in done.get("notices", [])
-    assert done["all_outputs"] == A | B
+        reply = await agent.finish(B)
+    assert f"Back in outer/main: session_id='{outer}', step_id='a'." in reply.get("notices", [])
+    assert reply["all_outputs"] == A | B
 
 
 async def test_an_aborted_nested_workflow_resumes_its_parent(jobs, mode):
@@ -96,8 +96,8 @@ async def test_a_workflow_below_the_top_is_finished_by_its_id_and_the_top_stays(
         outer = (await start(agent, "outer"))["begin_step"]["session_id"]
         await start(agent, "inner")
         assert entries(await agent.finish(A, session_id=outer)) == ["outer/main@b", "inner/main@a"]
-        done = await agent.finish(B, session_id=outer)
-        assert (done["status"], entries(done)) == ("workflow_complete", ["inner/main@a"])
+        reply = await agent.finish(B, session_id=outer)
+        assert (reply["status"], entries(reply)) == ("workflow_complete", ["inner/main@a"])
         assert entries(await agent.finish(A)) == ["inner/main@b"]
 
 
@@ -146,6 +146,6 @@ async def test_a_packaged_workflow_nests_in_another_of_its_job(project, mode, wo
 
 async def test_all_connections_to_one_server_in_memory_share_a_stack(jobs, mode):
     server = jobs.server()
-    async with jobs.agent(server, mode=mode) as one, jobs.agent(server, mode=mode) as other:
-        await start(one, "outer")
-        assert entries(await start(other, "inner")) == ["outer/main@a", "inner/main@a"]
+    async with jobs.agent(server, mode=mode) as first, jobs.agent(server, mode=mode) as second:
+        await start(first, "outer")
+        assert entries(await start(second, "inner")) == ["outer/main@a", "inner/main@a"]

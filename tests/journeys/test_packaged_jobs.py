@@ -19,15 +19,15 @@ async def test_an_agent_completes_every_workflow_that_is_listed(connected, work)
     async with connected as agent:
         listing = await agent.call("get_workflows")
         assert listing["errors"] == []
-        done = {}
+        steps_of = {}
         for job in listing["jobs"]:
             for workflow in job["workflows"]:
                 begin = await agent.start(job["name"], workflow["name"])
                 steps, reply = await work.do(agent, begin)
                 assert reply["stack"] == []
                 assert reply["all_outputs"]
-                done[job["name"], workflow["name"]] = steps
-    assert done.items() >= STEPS.items()
+                steps_of[job["name"], workflow["name"]] = steps
+    assert steps_of.items() >= STEPS.items()
 
 
 async def test_every_review_of_the_packaged_jobs_shows_its_criteria_and_files(project, work):

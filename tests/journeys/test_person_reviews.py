@@ -91,11 +91,11 @@ async def test_comments_reach_the_agent_and_stay_with_it(agent, desk, by_person)
     named = await agent.finish(DONE)
     assert "c1" in named["feedback"]
     assert "comments" not in named
-    asked = await agent.finish(DONE, notes="c1: It is short already\nc2: No")
-    assert asked["waits_for"]["kind"] == "person"
-    assert asked["notices"] == ["Open, and a must: c1."]
-    assert "comments" not in asked
-    assert await agent.finish(DONE) == asked
+    waiting = await agent.finish(DONE, notes="c1: It is short already\nc2: No")
+    assert waiting["waits_for"]["kind"] == "person"
+    assert waiting["notices"] == ["Open, and a must: c1."]
+    assert "comments" not in waiting
+    assert await agent.finish(DONE) == waiting
     piece = (await desk.pieces().piece(agent.session_id, "a")).as_json()
     assert [attempt["number"] for attempt in piece["attempts"]] == [1, 2]
     assert piece["waiting"]["attempt"] == 2
@@ -313,16 +313,16 @@ async def test_files_that_look_like_secrets_are_marked_and_large_ones_are_listed
 
 async def test_what_was_seen_before_the_agent_reported_again_is_not_decided(agent, desk, by_person):
     await agent.finish(DONE)
-    [seen] = (await desk.inbox().items(ADA)).items
+    [earlier] = (await desk.inbox().items(ADA)).items
     by_person.write("a.md", "Other\n")
     await agent.finish(DONE)
     comment = {"file": "a.md", "line": 1, "text": "No"}
     with pytest.raises(ItemChanged):
-        await desk.inbox().answer(seen.id, Answer("changes", state=seen.state, comments=[comment]), ADA)
+        await desk.inbox().answer(earlier.id, Answer("changes", state=earlier.state, comments=[comment]), ADA)
     with pytest.raises(ItemChanged):
-        await desk.pieces().decide(agent.session_id, "a", Answer("pass", state=seen.state), ADA)
+        await desk.pieces().decide(agent.session_id, "a", Answer("pass", state=earlier.state), ADA)
     [now] = (await desk.inbox().items(ADA)).items
-    assert now.state != seen.state
+    assert now.state != earlier.state
     await desk.pieces().decide(agent.session_id, "a", Answer("pass", state=now.state), ADA)
 
 
@@ -330,14 +330,14 @@ async def test_what_goes_back_to_the_agent_waits_until_the_person_has_passed(by_
     outputs = {name: {"type": "file", "description": name, "required": True} for name in ("a.md", "b.md")}
     by_person.write_job(steps=[step("a", outputs=outputs, reviews=[review("a.md"), review("b.md")])])
     by_person.write(".deepwork/config.yml", "quality_gate: {runners: [{review: a.md, runner: person}]}\n")
-    done = {"a.md": "a.md", "b.md": "b.md"}
+    both_files = {"a.md": "a.md", "b.md": "b.md"}
     async with by_person.agent() as agent:
         session_id = (await agent.start())["session_id"]
-        asked = await agent.finish(done)
-        assert asked["waits_for"]
+        waiting = await agent.finish(both_files)
+        assert waiting["waits_for"]
         assert [*by_person.state.glob("quality_review_*")] == []
         await desk.pieces().decide(session_id, "a", Answer("pass"), ADA)
-        assert "subagent" in (await agent.finish(done))["feedback"]
+        assert "subagent" in (await agent.finish(both_files))["feedback"]
 
 
 async def test_comments_that_other_files_were_answered_with_are_not_told_again(agent, desk, by_person):
@@ -350,6 +350,6 @@ async def test_comments_that_other_files_were_answered_with_are_not_told_again(a
     assert [comment["line"] for comment in named["comments"]] == [4]
     assert await agent.finish(DONE) == named
     by_person.write("a.md", TEXT.replace("Line 3", "3"))
-    asked = await agent.finish(DONE)
-    assert asked["waits_for"]
-    assert "comments" not in asked
+    waiting = await agent.finish(DONE)
+    assert waiting["waits_for"]
+    assert "comments" not in waiting

@@ -27,8 +27,8 @@ async def review_text(project, steps, outputs, workflow=("a",), **more):
 def in_order(text, *parts):
     """True if the parts stand in the text one after the other."""
     for part in parts:
-        _, found, text = text.partition(part)
-        if not found:
+        _, separator, text = text.partition(part)
+        if not separator:
             return False
     return True
 
@@ -171,9 +171,9 @@ async def test_files_are_listed_by_path_and_never_by_content(project):
 
 
 async def test_without_files_from_earlier_steps_there_are_no_inputs(project):
-    asked = [{"name": "audience", "description": "Who reads it"}]
+    inputs = [{"name": "audience", "description": "Who reads it"}]
     project.write("a.md")
-    text = await review_text(project, [step("a", inputs=asked, reviews=[review()])], [A])
+    text = await review_text(project, [step("a", inputs=inputs, reviews=[review()])], [A])
     assert "INPUTS" not in text
     assert "- **audience**: Who reads it" in text
 

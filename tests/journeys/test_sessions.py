@@ -64,7 +64,7 @@ async def test_ids_have_at_least_122_random_bits(project):
     async with project.agent() as agent:
         ids = [(await agent.start())["session_id"] for _ in range(20)]
     assert len(set(ids)) == 20
-    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in ids)
+    assert all(re.fullmatch("[0-9a-f]{32}", session_id) for session_id in ids)
 
 
 async def test_only_the_user_can_read_what_is_stored(project):

@@ -28,9 +28,9 @@ def run(project, monkeypatch, capsys):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["deepwork", *arguments, "--path", str(project.root)])
         code = command_line._run()
-        shown = capsys.readouterr()
-        assert "this is a bug" not in shown.err, shown.err
-        return SimpleNamespace(exit_code=code, stdout=shown.out, stderr=shown.err)
+        output = capsys.readouterr()
+        assert "this is a bug" not in output.err, output.err
+        return SimpleNamespace(exit_code=code, stdout=output.out, stderr=output.err)
 
     return run
 
@@ -68,10 +68,10 @@ def test_no_state_and_no_configuration_of_a_repository_is_a_bug_of_what_clients_
         project.write(project.state / f"session_{name}.json", content)
     project.write(".deepwork/config.yml", f"quality_gate: {{max_attempts: {attempts}}}\n")
     for options in ([], ["--statusline"], ["--json"]):
-        shown = run("status", *options)
-        assert shown.exit_code in (0, 1), options
-        assert not {"\x1b", "\x07", "\u202e"} & {*shown.stdout}
-        assert "\n##" not in shown.stdout
+        status = run("status", *options)
+        assert status.exit_code in (0, 1), options
+        assert not {"\x1b", "\x07", "\u202e"} & {*status.stdout}
+        assert "\n##" not in status.stdout
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_doctor_starts_an_entry_of_a_repository_only_as_connect_writes_it(projec
         entry = {"type": "stdio", "command": own, "args": arguments, "env": {"DEEPWORK_PLUGINS_DIR": plugins[1]}}
         project.write(file, json.dumps({key: {"deepwork": entry}}))
     command = [sys.executable, "-P", "-m", "deepwork", "doctor", "--path", str(project.root)]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "500"})
-    assert shown.stdout.count("not tried") == len(entries), shown.stdout
+    report = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "500"})
+    assert report.stdout.count("not tried") == len(entries), report.stdout
     assert not (project.root / "evil" / "ran").exists()
     assert not (tmp_path / "written").exists()
 
@@ -121,12 +121,12 @@ def test_what_asks_for_trust_cannot_steer_the_terminal_in_which_it_is_asked(proj
     project.write("x.sh", f"echo {HIDDEN}\r\x1b[1A\n")
     commands = {f"n{HIDDEN}": {"run": ["sh", "x.sh", HIDDEN]}}
     project.write(".deepwork/config.yml", json.dumps({"quality_gate": {"commands": commands}}))
-    shown = in_terminal(project, "trust", answers="n\n")
+    output = in_terminal(project, "trust", answers="n\n")
     ours = ("\x1b[1m", "\x1b[0m")
     for code in ours:
-        shown = shown.replace(code, "")
-    assert not {"\x1b", "\x07", "\u202e"} & {*shown}
-    assert "\n## Approved" not in shown.replace("\r", "")
+        output = output.replace(code, "")
+    assert not {"\x1b", "\x07", "\u202e"} & {*output}
+    assert "\n## Approved" not in output.replace("\r", "")
 
 
 def in_terminal(project, *arguments, answers):
@@ -135,13 +135,13 @@ def in_terminal(project, *arguments, answers):
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd="/") as process:
         os.close(theirs)
         os.write(ours, answers.encode())
-        shown = b""
+        output = b""
         with suppress(OSError):
             while chunk := os.read(ours, 4096):
-                shown += chunk
+                output += chunk
         process.wait(100)
     os.close(ours)
-    return shown.decode()
+    return output.decode()
 
 
 async def test_a_planted_session_makes_nobody_read_a_large_file_a_thousand_times(project):
@@ -154,8 +154,8 @@ async def test_a_planted_session_makes_nobody_read_a_large_file_a_thousand_times
     file = project.state / f"session_{session_id}.json"
     stored = json.loads(file.read_text())
     digests = {"./" * number + "big": "sha256:0" for number in range(1000)}
-    done = {"step_id": "a", "completed_at": stored["started_at"], "digests": digests}
-    stored["step_progress"] = {"a": {**stored["step_progress"].get("a", {}), **done}}
+    progress = {"step_id": "a", "completed_at": stored["started_at"], "digests": digests}
+    stored["step_progress"] = {"a": {**stored["step_progress"].get("a", {}), **progress}}
     file.write_text(json.dumps(stored))
     began = time.process_time()
     async with project.agent() as agent:

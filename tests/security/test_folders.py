@@ -31,8 +31,8 @@ def outside(project, tmp_path):
     outside = tmp_path / "outside"
     project.write(outside / "a.md", SECRET)
     project.write(outside / "only_outside.md", SECRET)
-    told = {"common_job_info_provided_to_all_steps_at_runtime": SECRET}
-    project.write_job("demo", [step("a")], folder=outside / "jobs", **told)
+    texts = {"common_job_info_provided_to_all_steps_at_runtime": SECRET}
+    project.write_job("demo", [step("a")], folder=outside / "jobs", **texts)
     for file in (outside / "jobs").rglob("*.md"):
         project.write(file, SECRET)
     project.write(outside / "state" / "precious.md", SECRET)

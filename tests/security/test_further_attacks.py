@@ -161,17 +161,17 @@ def test_completions_and_prompts_show_no_session_of_another_principal(project, l
         "ref": {"type": "ref/prompt", "name": "resume"},
         "argument": {"name": "session_id", "value": ""},
     }
-    seen = {}
+    completions = {}
     with HttpWire(url, headers={"Authorization": f"Bearer {ALICE}"}) as alice:
         alice.greet()
         started = alice.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
         session_id = started["begin_step"]["session_id"]
-        seen["alice"] = alice.ask("completion/complete", **completion)["completion"]["values"]
+        completions["alice"] = alice.ask("completion/complete", **completion)["completion"]["values"]
     with HttpWire(url, headers={"Authorization": f"Bearer {BOB}"}) as bob:
         bob.greet()
-        seen["bob"] = bob.ask("completion/complete", **completion)["completion"]["values"]
+        completions["bob"] = bob.ask("completion/complete", **completion)["completion"]["values"]
         prompt = bob.request("prompts/get", name="resume", arguments={"session_id": session_id})
-    assert seen == {"alice": [session_id], "bob": []}
+    assert completions == {"alice": [session_id], "bob": []}
     assert "Instructions for a" not in json.dumps(prompt)
 
 
@@ -242,10 +242,10 @@ def in_terminal(project, *arguments, answers):
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd="/") as process:
         os.close(theirs)
         os.write(ours, answers.encode())
-        shown = b""
+        output = b""
         with suppress(OSError):  # the kernel's way to say that the other side is closed
             while chunk := os.read(ours, 4096):
-                shown += chunk
+                output += chunk
         process.wait(100)
     os.close(ours)
-    return shown.decode()
+    return output.decode()

@@ -13,10 +13,10 @@ METHODS = ["tools/list", "prompts/list", "resources/list", "resources/templates/
 
 
 @pytest.fixture
-def said(serve):
+def self_description(serve):
     """Start a server, and give the digest and the text of everything that it says of itself."""
 
-    def said(mode, *arguments, **environment):
+    def describe(mode, *arguments, **environment):
         wire = StdioWire(serve(*arguments, **environment), mode=mode)
         wire.greet()
         for method in METHODS:
@@ -25,32 +25,34 @@ def said(serve):
         text = json.dumps([json.loads(line)["result"] for line in wire.lines])  # in the order in which it came
         return hashlib.sha256(text.encode()).hexdigest(), text
 
-    return said
+    return describe
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_what_the_server_says_of_itself_is_the_same_at_every_start_whatever_the_project_holds(project, said, era):
-    digests = {said(era, PYTHONHASHSEED="1")[0]}
+def test_what_the_server_says_of_itself_is_the_same_at_every_start_whatever_the_project_holds(
+    project, self_description, era
+):
+    digests = {self_description(era, PYTHONHASHSEED="1")[0]}
     for seed, order in (("2", "abc"), ("3", "cab"), ("4", "bca")):
         for name in order:
             project.write_job(f"job_{name}", [step(name)])
-        digests.add(said(era, PYTHONHASHSEED=seed)[0])
+        digests.add(self_description(era, PYTHONHASHSEED=seed)[0])
     assert len(digests) == 1
 
 
-def test_no_word_of_the_project_stands_in_it(project, said):
+def test_no_word_of_the_project_stands_in_it(project, self_description):
     mark = "WORD-OF-THE-PROJECT"
     project.write_job(mark.lower(), [step("a", name=mark, description=mark)], summary=mark)
     project.write(".deepwork/jobs/broken/job.yml", f"{mark}: [")
     project.write("CLAUDE.md", mark)
     project.write("README.md", mark)
-    _, text = said("modern")
+    _, text = self_description("modern")
     assert mark not in text.upper()
     assert str(project.root) not in text
 
 
-def test_the_digest_would_notice_another_tool(said, install):
-    before = said("modern")[0]
+def test_the_digest_would_notice_another_tool(self_description, install):
+    before = self_description("modern")[0]
     install("good")
-    assert said("modern")[0] != before
+    assert self_description("modern")[0] != before

@@ -190,19 +190,19 @@ ODD = [None, 0, -1, 10**30, "", "\ud800x", "x" * 5000, [], {}, ["a"], {"a": {}},
 
 
 async def test_no_odd_shape_of_a_session_file_makes_an_internal_error(project, planted):
-    """F20, b09. The long form is `python tools/torture hostile`."""
+    """F20, b09."""
     paths = []
     planted(lambda session: paths.extend(path for path in places(session) if path))
     chance = random.Random(1)
     async with project.agent() as agent:
         for _ in range(120):
-            path, odd = chance.choice(paths), chance.choice(ODD)
+            path, shape = chance.choice(paths), chance.choice(ODD)
 
-            def change(session, path=path, odd=odd):
+            def change(session, path=path, shape=shape):
                 value = session
                 for key in path[:-1]:
                     value = value[key]
-                value[path[-1]] = odd
+                value[path[-1]] = shape
 
             session_id = planted(change)
             for call in (
@@ -217,7 +217,7 @@ async def test_no_odd_shape_of_a_session_file_makes_an_internal_error(project, p
                     await agent.call(call[0], **call[1])
                 except Refused as error:
                     refusal = str(error)
-                assert "internal error" not in refusal, (path, odd, call)
+                assert "internal error" not in refusal, (path, shape, call)
 
 
 async def test_doctor_says_that_git_tracks_sessions(project, planted, git):

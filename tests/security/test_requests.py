@@ -143,19 +143,21 @@ def test_a_refused_call_takes_500_bytes_of_the_log_at_most(project, wire, char):
 @pytest.mark.parametrize("level", ["info", "debug"])
 def test_no_token_stands_in_a_log(project, listen, tmp_path, level):
     tokens, file = tmp_path / "tokens", tmp_path / "log.jsonl"
-    right, wrong = "right-token-" + "r" * 32, "wrong-token-" + "w" * 32
-    tokens.write_text(f"alice {right}\n")
+    right_token, wrong_token = "right-token-" + "r" * 32, "wrong-token-" + "w" * 32
+    tokens.write_text(f"alice {right_token}\n")
     tokens.chmod(0o600)
     process, url, log = listen("--token-file", str(tokens), "--log-level", level, "--log-json", str(file))
     refusals = []
     for scheme in ("Bearer", "Basic", "bearer"):
-        for token in (right, wrong, f"{right} {wrong}", ""):
+        for token in (right_token, wrong_token, f"{right_token} {wrong_token}", ""):
             with HttpWire(url, mode="modern", headers={"Authorization": f"{scheme} {token}"}) as client:
                 try:
                     client.call("get_workflows")
                 except Refused as error:
                     refusals.append(str(error))
-    with HttpWire(f"{url}?token={wrong}", mode="modern", headers={"Authorization": f"Bearer {right}"}) as client:
+    with HttpWire(
+        f"{url}?token={wrong_token}", mode="modern", headers={"Authorization": f"Bearer {right_token}"}
+    ) as client:
         client.post(b"no json")
     assert len(refusals) == 10
     assert all(refusal.startswith("status 401: ") for refusal in refusals)

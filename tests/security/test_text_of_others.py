@@ -82,8 +82,8 @@ def faults_of_reply(text: str) -> list[str]:
     return [fault for sentence in composed(value) for fault in faults(sentence)]
 
 
-def report(found: dict[str, list[str]]) -> str:
-    return "\n".join(f"{place}: {len(texts)} times, first {texts[0]}" for place, texts in found.items())
+def report(places: dict[str, list[str]]) -> str:
+    return "\n".join(f"{place}: {len(texts)} times, first {texts[0]}" for place, texts in places.items())
 
 
 class Ids:
@@ -177,8 +177,8 @@ def hostile(tmp_path, monkeypatch):
     steps = [step("a", name=HOSTILE, description=HOSTILE, outputs=outputs, reviews=[review()]), step("b")]
     steps[0]["reviews"] = [review(quality_criteria={HOSTILE: HOSTILE}, additional_review_guidance=HOSTILE)]
     project.write_job("good", steps, summary=HOSTILE)
-    given = {"name": HOSTILE, "description": HOSTILE}, {"file": HOSTILE, "from_step": "a"}
-    first, second = step("a", outputs=outputs), step("b", inputs=[*given], dependencies=["a"])
+    inputs = {"name": HOSTILE, "description": HOSTILE}, {"file": HOSTILE, "from_step": "a"}
+    first, second = step("a", outputs=outputs), step("b", inputs=[*inputs], dependencies=["a"])
     project.write_job("named", [first, second], summary=HOSTILE)
     project.write_job("odd").rename(project.jobs / NAME)
     project.write(project.jobs / f"{NAME}2" / "job.yml", yaml.safe_dump({"name": HOSTILE, HOSTILE: HOSTILE}))
@@ -230,8 +230,8 @@ class Caller:
         result = await self._agent.client.call_tool(tool, arguments, raise_on_error=False)
         for part in result.content:
             self.ids.learn(tool, part.text)
-            if wrong := faults_of_reply(part.text):
-                self.found.setdefault(tool, []).append(f"{wrong[0]} of {json.dumps(arguments)}")
+            if faults_found := faults_of_reply(part.text):
+                self.found.setdefault(tool, []).append(f"{faults_found[0]} of {json.dumps(arguments)}")
         if not result.is_error:
             self.succeeded.add(tool)
 
@@ -263,9 +263,11 @@ class Caller:
         for tool, schema in self.tools.items():
             fields = schema.get("properties", {})
             for text in HOSTILES:
-                for wrong in fields:
-                    texts = {name: filled(self.ids, tool, name, field, text, wrong) for name, field in fields.items()}
-                    await self.call(tool, {name: texts[name] for name in {*schema.get("required", ()), wrong}})
+                for hostile_field in fields:
+                    texts = {
+                        name: filled(self.ids, tool, name, field, text, hostile_field) for name, field in fields.items()
+                    }
+                    await self.call(tool, {name: texts[name] for name in {*schema.get("required", ()), hostile_field}})
                 await self.call(tool, {text: text})
                 await self.call(tool, dict.fromkeys(fields, text))
             await self.call(f"{tool}{HOSTILE}", {})
@@ -315,9 +317,9 @@ def calls_of(command: click.Command, ids: list[str]) -> Iterator[list[str]]:
     yield []
     if arguments:
         yield [HOSTILE] * len(arguments)
-        for known in ids:
-            yield [known]
-            yield [known, *[HOSTILE] * (len(arguments) - 1)] if len(arguments) > 1 else [HOSTILE, known]
+        for known_id in ids:
+            yield [known_id]
+            yield [known_id, *[HOSTILE] * (len(arguments) - 1)] if len(arguments) > 1 else [HOSTILE, known_id]
     for option in command.params:
         if isinstance(option, click.Option) and not option.is_flag and "--watch" not in option.opts:
             yield [*[HOSTILE] * len(arguments), option.opts[0], HOSTILE]
@@ -327,7 +329,7 @@ def calls_of(command: click.Command, ids: list[str]) -> Iterator[list[str]]:
 def test_no_command_prints_a_line_of_somebody_else(hostile, monkeypatch, capfd):
     ids = anyio.run(filled_by_agent, hostile)
     capfd.readouterr()
-    found, shown = {}, set()
+    places, speaking = {}, set()
     for names, command in commands(cli.main):
         for arguments in calls_of(command, ids.any()):
             monkeypatch.setattr(sys, "argv", ["deepwork", *names, *arguments])
@@ -335,11 +337,11 @@ def test_no_command_prints_a_line_of_somebody_else(hostile, monkeypatch, capfd):
             printed = capfd.readouterr()
             for text in (printed.out, printed.err):
                 if "FORGED" in text:
-                    shown.add(names)
-                if wrong := faults_of_reply(text):
-                    found.setdefault(" ".join(names), []).append(f"{wrong[0][:900]} of {arguments}")
-    assert not found, report(found)
-    assert len(shown) > 10
+                    speaking.add(names)
+                if faults_found := faults_of_reply(text):
+                    places.setdefault(" ".join(names), []).append(f"{faults_found[0][:900]} of {arguments}")
+    assert not places, report(places)
+    assert len(speaking) > 10
 
 
 def test_no_hook_hands_over_a_line_of_somebody_else(hostile, monkeypatch, capfd):
@@ -347,12 +349,12 @@ def test_no_hook_hands_over_a_line_of_somebody_else(hostile, monkeypatch, capfd)
     capfd.readouterr()
     monkeypatch.setenv("DEEPWORK_HOOK_SECONDS", "60")
     session, agent = ids.of("finished_step", "session_id"), ids.of("message_send", "sender_id")
-    begun = {"tool_name": "mcp__deepwork__start_workflow", "tool_response": {"begin_step": {"session_id": session}}}
+    started = {"tool_name": "mcp__deepwork__start_workflow", "tool_response": {"begin_step": {"session_id": session}}}
     registered = {"tool_name": "mcp__deepwork__agent_register", "tool_response": {"id": agent}}
-    shown = set()
+    speaking = set()
     for client in ("claude", "gemini"):
         for event in HOOK_EVENTS:
-            for data in (begun, registered, {"tool_name": HOSTILE, "source": HOSTILE, "trigger": HOSTILE}):
+            for data in (started, registered, {"tool_name": HOSTILE, "source": HOSTILE, "trigger": HOSTILE}):
                 stdin = {"session_id": client, "cwd": str(hostile.root), "tool_input": {}, **data}
                 monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(stdin).encode())))
                 monkeypatch.setattr(sys, "argv", ["deepwork", "hook", event, "--client", client])
@@ -361,6 +363,6 @@ def test_no_hook_hands_over_a_line_of_somebody_else(hostile, monkeypatch, capfd)
                 assert faults_of_reply(printed) == []
                 assert "</system" not in printed
                 if "FORGED" in printed:
-                    shown.add(event)
-    assert {"SessionStart", "PreCompact"} <= shown
-    assert agent is None or "PostToolUse" in shown
+                    speaking.add(event)
+    assert {"SessionStart", "PreCompact"} <= speaking
+    assert agent is None or "PostToolUse" in speaking
