@@ -17,20 +17,20 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def crossings(monkeypatch):
     """The work that is handed to threads, by the name of the thread."""
-    done = []
+    handovers = []
     submit, run_sync = WorkQueue.submit, anyio.to_thread.run_sync
 
     def count(queue, work):
-        done.append(queue._name)
+        handovers.append(queue._name)
         return submit(queue, work)
 
     async def count_too(work, *arguments, **options):
-        done.append("other")
+        handovers.append("other")
         return await run_sync(work, *arguments, **options)
 
     monkeypatch.setattr(WorkQueue, "submit", count)
     monkeypatch.setattr(anyio.to_thread, "run_sync", count_too)
-    return done
+    return handovers
 
 
 @pytest.fixture

@@ -50,9 +50,9 @@ async def test_a_session_of_a_newer_release_is_left_alone_though_it_makes_no_sen
         file = edit(session_id, schema_version=7, status="paused", step_progress=[1, 2], started_at=None)
         text = await agent.refused("finished_step", outputs={}, session_id=session_id, step_id="?")
         assert "was written by a newer release" in text
-        other = (await agent.start())["session_id"]
+        sound_session = (await agent.start())["session_id"]
     async with demo.agent() as agent:
-        assert f"- {other}" in await agent.refused("finished_step", outputs={})
+        assert f"- {sound_session}" in await agent.refused("finished_step", outputs={})
     assert file.exists()
     assert not list(demo.state.glob("*.corrupt"))
 
@@ -87,7 +87,7 @@ async def test_fields_of_a_newer_release_survive_a_load_and_save(project, stored
         await agent.finish({"a.md": "a.md"}, session_id=session_id, step_id="a")
     after = stored(session_id)
     steps = after["definition"]["steps"]
-    found = [
+    parts = [
         after,
         after["history"][0],
         after["step_progress"]["a"],
@@ -100,7 +100,7 @@ async def test_fields_of_a_newer_release_survive_a_load_and_save(project, stored
         steps["a"]["inputs"][0],
     ]
     assert after["current_step_id"] == "b"
-    assert [part.get("newer") for part in found] == [{"kept": number} for number in range(len(newer))]
+    assert [part.get("newer") for part in parts] == [{"kept": number} for number in range(len(newer))]
 
 
 async def test_a_leftover_of_a_cut_off_write_is_removed_after_an_hour(demo):
@@ -129,8 +129,8 @@ async def test_a_leftover_of_a_cut_off_write_is_no_session_and_no_damage(demo):
 
 def jumping(moments):
     """Make a clock that shows one moment after the other, and then stays."""
-    left = [*moments]
-    return lambda: left.pop(0) if len(left) > 1 else left[0]
+    remaining = [*moments]
+    return lambda: remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
 
 NOON = datetime(2026, 10, 25, 12, tzinfo=UTC)
@@ -153,8 +153,8 @@ async def test_a_history_keeps_its_order_whatever_the_clock_shows(demo, events, 
     sessions = StateManager(house.store(), house.workspace, clock=jumping(moments))
     engine = Engine(catalogue=house.catalogue, sessions=sessions, gate=None)
     call = ToolCall()
-    begun = await engine.start(call, goal="g", job_name="demo", workflow_name="main")
-    session_id = begun.begin_step.session_id
+    started = await engine.start(call, goal="g", job_name="demo", workflow_name="main")
+    session_id = started.begin_step.session_id
     await engine.finish_step(call, Report({"a.md": "a.md"}, session_id=session_id, step_id="a"))
     repeat = await engine.finish_step(call, Report({"a.md": "a.md"}, session_id=session_id, step_id="a"))
     assert repeat.begin_step.step_id == "b"

@@ -24,7 +24,7 @@ async def test_a_group_in_the_middle_is_announced(demo):
         begin = (await agent.finish({"a.md": "a.md"}))["begin_step"]
     assert begin["step_id"] == "b"
     assert "**CONCURRENT STEPS**" in begin["step_instructions"]
-    assert [one["step_id"] for one in begin.get("concurrent_steps", [])] == ["c"]
+    assert [entry["step_id"] for entry in begin.get("concurrent_steps", [])] == ["c"]
 
 
 async def test_a_single_step_is_announced_as_no_group(demo):
@@ -62,12 +62,12 @@ async def test_every_other_member_comes_with_instructions_outputs_reviews_and_in
     project.write("a.md")
     async with project.agent() as agent:
         await agent.start()
-        (told,) = (await agent.finish({"a.md": "a.md"}))["begin_step"].get("concurrent_steps", [])
-    assert told["step_id"] == "m"
-    assert told["step_instructions"] == "Instructions for m\n"
-    assert [one["name"] for one in told["step_expected_outputs"]] == ["m.md", "more"]
-    assert told["step_reviews"][0]["quality_criteria"] == {"Good": "Is it good?"}
-    assert [(item["name"], item.get("path")) for item in told["step_inputs"]] == [("topic", None), ("a.md", "a.md")]
+        (entry,) = (await agent.finish({"a.md": "a.md"}))["begin_step"].get("concurrent_steps", [])
+    assert entry["step_id"] == "m"
+    assert entry["step_instructions"] == "Instructions for m\n"
+    assert [item["name"] for item in entry["step_expected_outputs"]] == ["m.md", "more"]
+    assert entry["step_reviews"][0]["quality_criteria"] == {"Good": "Is it good?"}
+    assert [(item["name"], item.get("path")) for item in entry["step_inputs"]] == [("topic", None), ("a.md", "a.md")]
 
 
 async def test_a_member_without_instructions_file_keeps_the_group_from_beginning(demo, stored):
@@ -122,8 +122,8 @@ async def test_a_member_reported_again_with_other_outputs_replaces_its_record(de
         await agent.finish({"c.md": "c.md"}, **member(begin, "c"))
         reply = await agent.finish({"c.md": "better.md"}, **member(begin, "c"))
         assert reply["begin_step"]["step_id"] == "b"
-        done = await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
-    assert done["begin_step"]["step_id"] == "d"
+        last_reply = await agent.finish({"b.md": "b.md"}, **member(begin, "b"))
+    assert last_reply["begin_step"]["step_id"] == "d"
     assert stored(begin["session_id"])["step_progress"]["c"]["outputs"] == {"c.md": "better.md"}
     assert events(begin["session_id"]).count(("step_completed", "c")) == 2
 

@@ -38,12 +38,12 @@ async def agent_at(url, *, mode, headers=None):
 
 
 async def stacks_belong_to_clients(url):
-    async with agent_at(url, mode="legacy") as one, agent_at(url, mode="legacy") as other:
-        begin = await one.start()
-        assert "No active workflow session" in await other.refused("finished_step", outputs={"a.md": "a.md"})
-        reply = await other.call("start_workflow", goal="g", job_name="demo", workflow_name="long")
+    async with agent_at(url, mode="legacy") as first, agent_at(url, mode="legacy") as second:
+        begin = await first.start()
+        assert "No active workflow session" in await second.refused("finished_step", outputs={"a.md": "a.md"})
+        reply = await second.call("start_workflow", goal="g", job_name="demo", workflow_name="long")
         assert reply["stack"] == [{"workflow": "demo/long", "step": "a"}]
-        reply = await one.finish({"a.md": "a.md"})
+        reply = await first.finish({"a.md": "a.md"})
         assert reply["begin_step"]["session_id"] == begin["session_id"]
         assert reply["stack"] == [{"workflow": "demo/main", "step": "b"}]
 

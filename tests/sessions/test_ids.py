@@ -30,16 +30,16 @@ FOREIGN = (
 class WatchedStore(MemoryStore):
     """Remembers every id that it is asked for."""
 
-    asked: list[str] = []  # noqa: RUF012 - emptied by the fixture
+    ids: list[str] = []  # noqa: RUF012 - emptied by the fixture
 
     async def load(self, session_id):
-        self.asked.append(session_id)
+        self.ids.append(session_id)
         return await super().load(session_id)
 
 
 @pytest.fixture
 def plugins():
-    WatchedStore.asked.clear()
+    WatchedStore.ids.clear()
 
     class Watched:
         @hookimpl
@@ -63,7 +63,7 @@ async def test_an_id_of_another_form_is_refused_before_the_store_sees_it(project
         await agent.refused(
             "start_workflow", goal="g", job_name="demo", workflow_name="main", parent_session_id=session_id
         )
-    assert WatchedStore.asked == []
+    assert WatchedStore.ids == []
 
 
 @pytest.mark.parametrize("session_id", [REAL, REAL[:8]])
@@ -71,4 +71,4 @@ async def test_ids_of_this_release_and_of_earlier_ones_reach_the_store(project, 
     async with project.agent(plugins=plugins, state_store="watched") as agent:
         text = await agent.refused("finished_step", outputs={}, session_id=session_id)
     assert f"Session '{session_id}' not found" in text
-    assert session_id in WatchedStore.asked
+    assert session_id in WatchedStore.ids

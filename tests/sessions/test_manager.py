@@ -8,8 +8,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def servers(demo):
-    async with demo.agent() as one, demo.agent() as other:
-        yield one, other
+    async with demo.agent() as first, demo.agent() as second:
+        yield first, second
 
 
 async def at_once(*calls):
@@ -27,17 +27,17 @@ async def at_once(*calls):
 
 
 async def test_a_session_is_begun_on_one_server_and_completed_on_the_other(servers):
-    one, other = servers
-    begin = await one.start()
-    await other.finish({"a.md": "a.md"}, session_id=begin["session_id"], step_id="a")
-    assert (await one.finish({"b.md": "b.md"}))["status"] == "workflow_complete"
+    first, second = servers
+    begin = await first.start()
+    await second.finish({"a.md": "a.md"}, session_id=begin["session_id"], step_id="a")
+    assert (await first.finish({"b.md": "b.md"}))["status"] == "workflow_complete"
 
 
 async def test_a_step_completed_elsewhere_is_seen_by_the_next_call(servers):
-    one, other = servers
-    begin = await one.start(workflow="long")
-    await other.finish({"a.md": "a.md"}, session_id=begin["session_id"], step_id="a")
-    reply = await one.call("start_workflow", goal="g", job_name="demo", workflow_name="single")
+    first, second = servers
+    begin = await first.start(workflow="long")
+    await second.finish({"a.md": "a.md"}, session_id=begin["session_id"], step_id="a")
+    reply = await first.call("start_workflow", goal="g", job_name="demo", workflow_name="single")
     assert reply["stack"] == [{"workflow": "demo/long", "step": "b"}, {"workflow": "demo/single", "step": "a"}]
 
 
@@ -61,9 +61,9 @@ async def test_one_of_two_different_reports_wins_and_the_other_is_told_the_curre
 async def test_two_equal_reports_count_once_and_get_the_same_reply(servers, stored, attempt):
     begin = await servers[0].start()
     arguments = {"outputs": {"a.md": "a.md"}, "session_id": begin["session_id"], "step_id": "a"}
-    one, other = await at_once(*((agent, "finished_step", arguments) for agent in servers))
-    assert one["begin_step"] == other["begin_step"]
-    assert (one["status"], other["status"]) == ("next_step", "next_step")
+    first, second = await at_once(*((agent, "finished_step", arguments) for agent in servers))
+    assert first["begin_step"] == second["begin_step"]
+    assert (first["status"], second["status"]) == ("next_step", "next_step")
     assert stored(begin["session_id"])["revision"] == 2
 
 
@@ -97,21 +97,21 @@ async def test_an_abort_and_a_report_at_once_leave_a_consistent_session(servers,
 async def test_two_aborts_at_once_are_one(servers, events):
     begin = await servers[0].start()
     named = {"session_id": begin["session_id"]}
-    one, other = await at_once(
+    first, second = await at_once(
         (servers[0], "abort_workflow", {"explanation": "one", **named}),
         (servers[1], "abort_workflow", {"explanation": "other", **named}),
     )
-    assert one["explanation"] == other["explanation"]
+    assert first["explanation"] == second["explanation"]
     assert events(begin["session_id"]).count(("aborted", "a")) == 1
 
 
 async def test_processes_share_a_session_as_servers_in_one_process_do(demo, stored):
-    async with demo.stdio_agent() as one, demo.stdio_agent() as other:
-        begin = await one.start(workflow="long")
+    async with demo.stdio_agent() as first, demo.stdio_agent() as second:
+        begin = await first.start(workflow="long")
         for step in "abc":
             arguments = {"outputs": {f"{step}.md": f"{step}.md"}, "session_id": begin["session_id"], "step_id": step}
-            replies = await at_once(*((agent, "finished_step", arguments) for agent in (one, other)))
+            replies = await at_once(*((agent, "finished_step", arguments) for agent in (first, second)))
             assert replies[0]["begin_step"] == replies[1]["begin_step"]
-        assert (await other.finish({"d.md": "d.md"}))["status"] == "workflow_complete"
-        assert "No active workflow session" in await one.refused("finished_step", outputs={})
+        assert (await second.finish({"d.md": "d.md"}))["status"] == "workflow_complete"
+        assert "No active workflow session" in await first.refused("finished_step", outputs={})
     assert stored(begin["session_id"])["revision"] == 5

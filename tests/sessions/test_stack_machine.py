@@ -23,12 +23,12 @@ class Known:
 
     flow: str
     parents: list[str]
-    done: int = 0
+    finished_steps: int = 0
     status: str = "active"
 
     @property
     def entry(self):
-        return {"workflow": f"demo/{self.flow}", "step": STEPS[self.done]}
+        return {"workflow": f"demo/{self.flow}", "step": STEPS[self.finished_steps]}
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Stacks(RuleBasedStateMachine):
     def finish(self, side, client, session_id):
         """Finish the current step of any session, of an ended one the last step again."""
         session = self.known[session_id]
-        names = {"session_id": session_id, "step_id": STEPS[session.done]}
+        names = {"session_id": session_id, "step_id": STEPS[session.finished_steps]}
         if session.status == "aborted":
             assert "is over" in self.refused(side, client, "finished_step", outputs={}, **names)
             return
@@ -108,7 +108,7 @@ class Stacks(RuleBasedStateMachine):
     @rule(side=sides, client=clients, session_id=sessions)
     def finish_a_completed_step_again(self, side, client, session_id):
         session = self.known[session_id]
-        if session.done or session.status == "completed":
+        if session.finished_steps or session.status == "completed":
             self.call(side, client, "finished_step", outputs={}, session_id=session_id, step_id="a")
             if session.status == "active":
                 self.adopt(side, session_id)
@@ -118,7 +118,7 @@ class Stacks(RuleBasedStateMachine):
         reply = self.call(side, client, "finished_step", outputs={}, session_id=session_id, step_id="?")
         if self.known[session_id].status == "active":
             self.adopt(side, session_id)
-            assert f"Now at step {STEPS[self.known[session_id].done]!r}" in reply["feedback"]
+            assert f"Now at step {STEPS[self.known[session_id].finished_steps]!r}" in reply["feedback"]
         else:
             assert "there is nothing left to report" in reply["summary"]
 
@@ -178,14 +178,17 @@ class Stacks(RuleBasedStateMachine):
 
     def finished(self, side, session_id, reply):
         session = self.known[session_id]
-        over = session.done + 1 == len(STEPS)
+        over = session.finished_steps + 1 == len(STEPS)
         assert reply["status"] == ("workflow_complete" if over else "next_step")
-        session.done += not over
+        session.finished_steps += not over
         session.status = "completed" if over else "active"
 
     def aborted(self, side, session_id, reply):
         session = self.known[session_id]
-        assert (reply["aborted_workflow"], reply["aborted_step"]) == (f"demo/{session.flow}", STEPS[session.done])
+        assert (reply["aborted_workflow"], reply["aborted_step"]) == (
+            f"demo/{session.flow}",
+            STEPS[session.finished_steps],
+        )
         session.status = "aborted"
         top = (self.stack_of(side) or [{"workflow": None, "step": None}])[-1]
         assert (reply["resumed_workflow"], reply["resumed_step"]) == (top["workflow"], top["step"])
@@ -193,15 +196,15 @@ class Stacks(RuleBasedStateMachine):
     def adopt(self, side, session_id):
         """The recorded parents that are active, then the session, go on top; what is there keeps its place."""
         stack = self.connections[side].stack
-        for one in [*self.known[session_id].parents, session_id]:
-            if one not in stack and self.known[one].status == "active":
-                stack.append(one)
+        for ancestor in [*self.known[session_id].parents, session_id]:
+            if ancestor not in stack and self.known[ancestor].status == "active":
+                stack.append(ancestor)
 
     def active_on(self, side):
-        return [one for one in self.connections[side].stack if self.known[one].status == "active"]
+        return [session_id for session_id in self.connections[side].stack if self.known[session_id].status == "active"]
 
     def stack_of(self, side):
-        return [self.known[one].entry for one in self.active_on(side)]
+        return [self.known[session_id].entry for session_id in self.active_on(side)]
 
 
 TestStacks = Stacks.TestCase

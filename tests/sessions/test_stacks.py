@@ -20,15 +20,15 @@ async def test_a_new_connection_has_an_empty_stack(demo):
 
 async def test_two_clients_of_one_server_object_share_a_stack(demo):
     server = demo.server()
-    async with demo.agent(server) as one, demo.agent(server) as other:
-        await one.start()
-        assert (await other.finish({"a.md": "a.md"}))["begin_step"]["step_id"] == "b"
+    async with demo.agent(server) as first, demo.agent(server) as second:
+        await first.start()
+        assert (await second.finish({"a.md": "a.md"}))["begin_step"]["step_id"] == "b"
 
 
 async def test_two_connections_never_push_onto_each_others_stack(demo):
-    async with demo.agent() as one, demo.agent() as other:
-        await one.start()
-        reply = await other.call("start_workflow", goal="g", job_name="demo", workflow_name="long")
+    async with demo.agent() as first, demo.agent() as second:
+        await first.start()
+        reply = await second.call("start_workflow", goal="g", job_name="demo", workflow_name="long")
         assert reply["stack"] == entries(("long", "a"))
 
 
@@ -132,20 +132,20 @@ async def test_what_is_on_the_stack_keeps_its_place_when_another_session_is_adop
 
 
 async def test_a_session_that_ended_elsewhere_drops_out_and_the_agent_is_told(demo):
-    async with demo.agent() as one, demo.agent() as other:
-        await one.start()
-        child = await one.start(workflow="long")
-        await other.call("abort_workflow", explanation="not needed", session_id=child["session_id"])
-        reply = await one.finish({"a.md": "a.md"})
+    async with demo.agent() as first, demo.agent() as second:
+        await first.start()
+        child = await first.start(workflow="long")
+        await second.call("abort_workflow", explanation="not needed", session_id=child["session_id"])
+        reply = await first.finish({"a.md": "a.md"})
         assert reply["stack"] == entries(("main", "b"))
         assert any("demo/long" in notice and "aborted (not needed)" in notice for notice in reply.get("notices", []))
 
 
 async def test_a_refusal_tells_that_the_session_has_ended_elsewhere(demo):
-    async with demo.agent() as one, demo.agent() as other:
-        begin = await one.start()
-        await other.call("abort_workflow", explanation="not needed", session_id=begin["session_id"])
-        text = await one.refused("finished_step", outputs={"a.md": "a.md"})
+    async with demo.agent() as first, demo.agent() as second:
+        begin = await first.start()
+        await second.call("abort_workflow", explanation="not needed", session_id=begin["session_id"])
+        text = await first.refused("finished_step", outputs={"a.md": "a.md"})
     assert text.startswith("No active workflow session. demo/main, session")
     assert "aborted (not needed)" in text
 
@@ -246,14 +246,14 @@ async def test_parallel_starts_on_one_connection_are_all_on_the_stack(demo):
 
 async def test_a_torn_session_is_set_aside_and_named_by_the_no_session_error(demo, tear):
     async with demo.agent() as agent:
-        whole, torn = [(await agent.start())["session_id"] for _ in range(2)]
+        sound, torn = [(await agent.start())["session_id"] for _ in range(2)]
     tear(torn)
     async with demo.agent() as agent:
         text = await agent.refused("finished_step", outputs={})
     (aside,) = demo.state.glob("*.corrupt")
     assert aside.name.startswith(f"session_{torn}.json.")
     assert f".deepwork/tmp/{aside.name}" in text
-    assert f"- {whole}" in text
+    assert f"- {sound}" in text
     assert f"- {torn}" not in text
 
 

@@ -35,13 +35,13 @@ async def with_history(project, stored):
     project.write_job(steps=[step("a"), step("b", reviews=[review()])], workflows={"main": [["a", "b"]]})
     async with project.agent() as agent:
         await agent.start()
-    begun = stored()
+    started = stored()
 
     def make(events, attempts=3, failures=0):
         entries = [{"at": AT, "kind": kind, "step_id": "b", "detail": detail} for kind, detail in events]
-        data = {**begun, "history": [*begun["history"], *entries]}
+        data = {**started, "history": [*started["history"], *entries]}
         counts = {"quality_attempts": attempts, "runner_failures": failures}
-        progress = begun["step_progress"]
+        progress = started["step_progress"]
         data["step_progress"] = {**progress, "b": {**progress["b"], **counts}}
         return Session.model_validate(data)
 
@@ -94,8 +94,8 @@ async def test_the_limits_of_the_last_attempt_count(with_history, limit, kind):
 
 
 async def test_a_step_waits_whose_agent_was_told_to_ask_its_user_though_no_attempt_was_counted(with_history):
-    told = ("infrastructure", {"kind": "RunnerTimeout", "error": "too slow", "asks_user": True})
-    assert kinds(with_history([told], attempts=0)) == [WaitKind.NO_VERDICT]
+    event = ("infrastructure", {"kind": "RunnerTimeout", "error": "too slow", "asks_user": True})
+    assert kinds(with_history([event], attempts=0)) == [WaitKind.NO_VERDICT]
 
 
 PERSON_ASKED = ("person_asked", {"reference": "sessions:1.b", "text": "Wait.", "work": "w", "reviews": []})

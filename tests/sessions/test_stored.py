@@ -51,8 +51,8 @@ async def test_commands_show_every_session(old_state, deepwork):
     listed = json.loads(await deepwork("sessions", "list", "--all", "--json"))["sessions"]
     assert {session["session_id"] for session in listed} == {*sessions.values()}
     for name, session_id in sessions.items():
-        shown = json.loads(await deepwork("sessions", "show", session_id, "--json"))
-        assert (shown["session_id"], shown["status"] == "active") == (
+        facts = json.loads(await deepwork("sessions", "show", session_id, "--json"))
+        assert (facts["session_id"], facts["status"] == "active") == (
             session_id,
             name in old_state.open_sessions("json"),
         )

@@ -135,10 +135,10 @@ async def test_each_step_has_its_times_outputs_and_notes(project, stored):
     async with project.agent() as agent:
         await agent.start()
         await agent.finish(DONE, notes="Two things were unclear")
-    done, begun = stored()["step_progress"].values()
-    assert done["started_at"] <= done["completed_at"] <= begun["started_at"]
-    assert (done["outputs"], done["notes"], done["quality_attempts"]) == (DONE, "Two things were unclear", 0)
-    assert (begun["outputs"], begun["notes"], begun["completed_at"]) == ({}, None, None)
+    first, second = stored()["step_progress"].values()
+    assert first["started_at"] <= first["completed_at"] <= second["started_at"]
+    assert (first["outputs"], first["notes"], first["quality_attempts"]) == (DONE, "Two things were unclear", 0)
+    assert (second["outputs"], second["notes"], second["completed_at"]) == ({}, None, None)
 
 
 # The end ---------------------------------------------------------------------------------------------------------
