@@ -146,10 +146,11 @@ def fill(folder: Path) -> None:
             else [sys.executable, "-m", "venv", str(folder)]
         )
     ours = [NAME, *(plugin.name.replace("_", "-") for plugin in plugin_folders())]
-    # pip installs a folder again although its version is there already; uv has to be told.
-    again = ["--compile-bytecode", *(f"--reinstall-package={name}" for name in ours)] if uv else []
+    # pip installs a folder again although its version is there already; uv has to be told. Nothing is compiled ahead:
+    # most of what the libraries bring is never imported.
+    more = [f"--reinstall-package={name}" for name in ours] if uv else ["--no-compile"]
     print("Installing; without uv the first time takes a minute.", flush=True)
-    run([*installer(str(python)), *again, *projects()])
+    run([*installer(str(python)), *more, *projects()])
 
 
 def digest() -> str:

@@ -4,16 +4,19 @@
     python tools/routes.py wheels claude --times 10
 
 The libraries come from a folder of wheels, which is filled once: no route needs the network. Printed are, for each
-route, how often it came through, seconds to the refusal, commands that a user types, bytes of the home without caches,
-what was written outside of clients, tools and projects, and what is left after uninstalling. Routes whose program (uv,
-pipx, claude, codex) is missing are named.
+route, how often it came through, seconds to the refusal (and of the processor, at which load), commands that a user
+types, bytes of the home without caches, what was written outside of clients, tools and projects, and what is left after
+uninstalling. Routes whose program (uv, pipx, claude, codex) is missing are named.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import fcntl
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -21,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,7 +37,7 @@ from deepwork import __version__
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "clients"))
 from claude_desk import RecordingModel  # noqa: E402
-from environment import projects  # noqa: E402
+from environment import plugin_folders, projects  # noqa: E402
 from scripted_models import ForgetfulModel  # noqa: E402
 
 START = {"goal": "newcomers", "job_name": "project_tour", "workflow_name": "write_tour"}
@@ -55,6 +59,7 @@ OF_OTHERS = (
 )
 OURS = (".local/share/deepwork", ".local/bin/deepwork")
 STATE = ".local/state/deepwork"
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class Failed(Exception):
@@ -256,6 +261,8 @@ class Trip:
     """What one trip has come to."""
 
     seconds: float
+    processor: float
+    load: float
     commands: int
     size: int
     outside: list[str]
@@ -265,26 +272,53 @@ class Trip:
 def travel(route: str, home: Home) -> Trip:
     """Go one route to the refusal, and back."""
     steps = ROUTES[route][0](home)
-    began = time.monotonic()
+    began, before = time.monotonic(), processor_seconds()
     next(steps)
-    seconds, commands, size = time.monotonic() - began, home.typed, home.size()
+    seconds, processor = time.monotonic() - began, processor_seconds() - before
+    load, commands, size = os.getloadavg()[0], home.typed, home.size()
     outside = home.files(STATE, *OURS)
     next(steps, None)
-    return Trip(seconds, commands, size, outside, home.files())
+    return Trip(seconds, processor, load, commands, size, outside, home.files())
+
+
+def adopt_orphans() -> None:
+    """Have this process wait for what its children leave behind: Codex ends without waiting for its servers."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def processor_seconds() -> float:
+    """Return what all programs that have ended have taken of the processor."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def fill(mirror: Path) -> None:
-    """Download every library that the distributions and their build need, once."""
-    if not any(mirror.glob("*.whl")):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        command += ["--dest", str(mirror), "hatchling>=1.27", *projects()]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"{done.stderr}Error: the libraries could not be downloaded")
-        for file in mirror.glob("deepwork*"):
-            file.unlink()
-    size = sum(file.stat().st_size for file in mirror.iterdir())
-    print(f"mirror: {len(list(mirror.iterdir()))} files, {size:,} bytes")
+    """Download every library that the distributions and their build need, once for what they declare."""
+    declared = "".join((folder / "pyproject.toml").read_text() for folder in (ROOT, *plugin_folders()))
+    with (mirror / "declared").open("a+") as note:
+        fcntl.flock(note, fcntl.LOCK_EX)  # several tests may come at once
+        note.seek(0)
+        if note.read() != declared:
+            download(mirror)
+            note.truncate(0)
+            note.write(declared)
+    size = sum(file.stat().st_size for file in mirror.glob("*.*"))
+    print(f"mirror: {len(list(mirror.glob('*.*')))} files, {size:,} bytes")
+
+
+def download(mirror: Path) -> None:
+    """Download what is not in the mirror yet, but nothing of ours."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--dest", str(mirror), "hatchling>=1.27", *projects()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{done.stderr}Error: the libraries could not be downloaded")
+    for file in mirror.glob("deepwork*"):
+        file.unlink()
 
 
 def prepare(folder: Path) -> Path:
@@ -313,6 +347,7 @@ def main() -> int:
     options = parser.parse_args()
     options.mirror.mkdir(exist_ok=True)
     fill(options.mirror)
+    adopt_orphans()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     programs = find_programs(path)
     failures = 0
@@ -338,10 +373,12 @@ def report(route: str, times: int, folder: Path, clone: Path, mirror: Path, prog
                 errors.append(f"{type(error).__name__}: {error}")
     line = f"{route:13} {len(trips)} of {times}"
     if trips:
-        seconds = [trip.seconds for trip in trips]
+        seconds, loads = [trip.seconds for trip in trips], [trip.load for trip in trips]
         reached = max(seconds) <= GOAL_SECONDS and trips[0].commands <= GOAL_COMMANDS
         line += (
             f"; {statistics.median(seconds):.1f} s (at most {max(seconds):.1f}){'' if reached else ', goal missed'}; "
+            f"{statistics.median(trip.processor for trip in trips):.1f} s of the processor, "
+            f"load {statistics.median(loads):.1f} (at most {max(loads):.1f}); "
             f"{trips[0].commands} commands; "
             f"{trips[0].size:,} bytes; outside: {_names(trip.outside for trip in trips)}; "
             f"left: {_names(trip.left for trip in trips)}"

@@ -14,11 +14,20 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize("route", ["checkout", "checkout-pip", "wheels", "pipx", "uvx", "claude", "codex"])
-def test_a_route_leads_to_a_refused_step_and_leaves_nothing(node_clients, route):
-    """`tools/routes.py` ends with 1 if it does not, or if a file lies where none of ours may lie."""
-    environment = {**os.environ, "PATH": f"{node_clients}{os.pathsep}{os.environ['PATH']}"}
+def go(route, *programs):
+    """Go a route; `tools/routes.py` ends with 1 if it fails, or if a file lies where none of ours may lie."""
+    path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     command = [sys.executable, ROOT / "tools/routes.py", route]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{route:13} 1 of 1" in done.stdout
+
+
+@pytest.mark.parametrize("route", ["checkout", "checkout-pip", "wheels", "pipx", "uvx"])
+def test_a_route_leads_to_a_refused_step_and_leaves_nothing(route):
+    go(route)
+
+
+@pytest.mark.parametrize("route", ["claude", "codex"])
+def test_a_route_of_a_client_leads_to_a_refused_step_and_leaves_nothing(node_clients, route):
+    go(route, node_clients)

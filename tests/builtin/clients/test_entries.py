@@ -283,6 +283,16 @@ def test_the_server_is_started_precisely_as_the_file_says(connect, here, project
     assert f"{tools} tools after" in here("doctor").out
 
 
+def test_a_server_that_is_late_is_connected_and_neither_command_fails(connect, here, monkeypatch):
+    monkeypatch.setattr("deepwork.builtin.clients.verification.SECONDS", 0)  # no machine is fast enough
+    ended = connect("claude", verify=True)
+    assert "connected  .mcp.json" in ended.out
+    assert "Note: the server has not answered within" in ended.err
+    doctor = here("doctor")
+    assert doctor.code == 0
+    assert "the server has not answered within" in doctor.out
+
+
 def test_what_only_the_client_can_follow_is_said(connect, project, file_of):
     connect("vscode")
     file_of("vscode", ours("vscode", project.root, envFile=".env"))

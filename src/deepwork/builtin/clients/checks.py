@@ -15,7 +15,7 @@ from deepwork.builtin.clients.installed import hook_server, installed_command
 from deepwork.builtin.clients.overview import ClientState, overview
 from deepwork.builtin.clients.places import Place, Scope
 from deepwork.builtin.clients.table import CLIENTS, HERE, Client, claude_folder
-from deepwork.builtin.clients.verification import Verified, verify
+from deepwork.builtin.clients.verification import LATE, Verified, verify
 from deepwork.errors import ConfigError
 from deepwork.ports.records import Finding, Level
 from deepwork.programs.installation import installation
@@ -71,6 +71,8 @@ def _client(state: ClientState, place: Place) -> Finding:
         verified = verify(place, state.entry)
     except ConfigError as error:
         return Finding(Level.WARNING, f"{text}: {error.message}", cure)
+    if verified is None:
+        return Finding(Level.WARNING, f"{text}: {LATE}", "deepwork doctor, when it is less busy")
     return Finding(
         Level.OK,
         f"{text}: {len(verified.tools)} tools after {verified.seconds:.1f} s, about {verified.tokens:,} tokens"

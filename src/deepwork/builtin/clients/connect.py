@@ -23,7 +23,7 @@ from deepwork.builtin.clients.overview import overview
 from deepwork.builtin.clients.places import Place, Scope, default_scope
 from deepwork.builtin.clients.removal import carry_out_removal, planned_removal, project_elsewhere
 from deepwork.builtin.clients.table import CLIENTS, NAME, Client
-from deepwork.builtin.clients.verification import verify
+from deepwork.builtin.clients.verification import LATE, verify
 from deepwork.commands.options import path_option
 from deepwork.commands.terminal import say, say_text
 from deepwork.errors import ConfigError, GitError
@@ -137,7 +137,8 @@ def connect_client(
         no_verify: Do not start the server.
 
     Raises:
-        ConfigError: A file cannot be changed, the user keeps the entry that stands there, or the server does not start.
+        ConfigError: A file cannot be changed, the user keeps the entry that stands there, or the server does not
+            start.
     """
     client = place.client
     if hooks and not client.hooks:
@@ -160,13 +161,7 @@ def connect_client(
     if dry_run:
         return
     if not no_verify:
-        entry = place.entry() or {}
-        verified = verify(place, entry)
-        tools = f"the server lists {len(verified.tools)} tools of {_served_sets(place, entry)}"
-        say(
-            f"verified   {tools}, about {verified.tokens:,} tokens, {verified.seconds:.1f} s after its start"
-            f"{verified.without}"
-        )
+        _verify(place)
     for change in changes:
         if _is_tracked(change, place):
             say(f"Note: git tracks {change.name}, but the path in it is this machine's: {command[0]}", err=True)
@@ -174,6 +169,24 @@ def connect_client(
     if any(change.changes for change in changes):
         for note in _notes(place, hooks=has_hooks):
             say(note, err=True)
+
+
+def _verify(place: Place) -> None:
+    """Start the server as the client would, and say what it lists, or that it has not answered yet.
+
+    Raises:
+        ConfigError: It does not start.
+    """
+    entry = place.entry() or {}
+    verified = verify(place, entry)
+    if verified is None:
+        say(f"Note: {LATE}; `deepwork doctor` starts it once more.", err=True)
+        return
+    tools = f"the server lists {len(verified.tools)} tools of {_served_sets(place, entry)}"
+    say(
+        f"verified   {tools}, about {verified.tokens:,} tokens, {verified.seconds:.1f} s after its start"
+        f"{verified.without}"
+    )
 
 
 def _served_sets(place: Place, entry: Mapping[str, Any]) -> str:

@@ -14,11 +14,13 @@ from typing import Any
 import anyio
 
 from deepwork.builtin.clients.places import Place
-from deepwork.errors import ConfigError, ProgramError
+from deepwork.errors import ConfigError, ProgramError, ProgramTimeout
 from deepwork.programs.processes import Completed, allowed_environment, run_program
 from deepwork.text import tokens_of
 
+# Clients wait about as long. A server may need more on a busy machine, so this shows no fault of its entry.
 SECONDS = 30.0
+LATE = f"the server has not answered within {SECONDS:.0f} s, perhaps because this machine is busy"
 # The newest revision that has `initialize`.
 PROTOCOL = "2025-06-18"
 
@@ -60,20 +62,24 @@ class Verified:
     without: str = ""
 
 
-def verify(place: Place, entry: Mapping[str, Any]) -> Verified:
+def verify(place: Place, entry: Mapping[str, Any]) -> Verified | None:
     """Start a server precisely as an entry says, where the client starts it, and list its tools.
+
+    None if it has not answered within `SECONDS`: then it is not known whether it works.
 
     Desktop programs are not started by a shell, so beside the variables of the entry the server gets the PATH of the
     system only.
 
     Raises:
-        ConfigError: It does not start, or does not answer in time.
+        ConfigError: It does not start.
     """
     words = [place.with_folder(word) for word in place.client.command_of(entry) or []]
     folder = place.root if place.scope == "project" else Path.home()
     cwd = folder / place.with_folder(str(entry.get("cwd", "")))
     environment = {**allowed_environment(place.environment), "PATH": os.defpath, **_variables(place, entry)}
     verified = anyio.run(_listed, words, cwd, place.root, environment)
+    if verified is None:
+        return None
     without = ", ".join(key for key in _READ_BY_CLIENT if key in entry)
     return replace(verified, without=f" (without {without}, which only the client reads)" if without else "")
 
@@ -91,13 +97,15 @@ def _variables(place: Place, entry: Mapping[str, Any]) -> dict[str, str]:
     return variables
 
 
-async def _listed(words: list[str], cwd: Path, project: Path, environment: Mapping[str, str]) -> Verified:
+async def _listed(words: list[str], cwd: Path, project: Path, environment: Mapping[str, str]) -> Verified | None:
     stdin = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in _MESSAGES).encode()
     started = time.monotonic()
     try:
         completed = await run_program(
             words, cwd=cwd, environment=environment, seconds=SECONDS, stdin=stdin, project=project
         )
+    except ProgramTimeout:
+        return None
     except ProgramError as error:
         raise ConfigError(error.message, hint="`deepwork doctor` looks for the cause.") from None
     costs = _tool_costs(completed, words)
