@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,6 +16,9 @@ import pytest
 
 import deepwork_sql
 from deepwork.api import open_context
+from deepwork.testing import Refused
+
+START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 
 on_postgres = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -38,6 +42,27 @@ async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, p
         assert proxy.cut is None
         assert [event.data for event in await database.feed(None)] == [{"n": runs}]
     assert len(starts) == runs
+
+
+@pytest.mark.anyio
+async def test_a_file_that_could_only_be_read_is_written_as_soon_as_it_can_be(project, tmp_path, monkeypatch):
+    """SQLite opens a file that cannot be written for reading only, and a server keeps its connections."""
+    monkeypatch.setenv("DEEPWORK_DATABASE_URL", f"sqlite:///{tmp_path}/own.db")
+    project.write_job()
+    project.write(".deepwork/config.yml", "state: {store: sql}\n")
+    async with project.agent() as agent:
+        await agent.call("start_workflow", **START)
+    connect = sqlite3.dbapi2.connect
+
+    def connect_read_only(path, **options):
+        return connect(f"file:{path}?mode=ro", uri=True, **options)
+
+    async with project.agent() as agent:
+        with monkeypatch.context() as disk:
+            disk.setattr("sqlite3.dbapi2.connect", connect_read_only)
+            with pytest.raises(Refused, match="attempt to write a readonly database; nothing was changed"):
+                await agent.call("start_workflow", **START)
+        assert (await agent.call("start_workflow", **START))["begin_step"]
 
 
 @pytest.mark.slow

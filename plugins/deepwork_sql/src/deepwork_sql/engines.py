@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -131,9 +132,15 @@ def _sqlite(path: Path) -> Engine:
         # later ones pass.
         connect_args={"timeout": 0, "isolation_level": None},
     )
+    setattr(engine.dialect, "is_disconnect", _is_read_only)  # noqa: B010 - mypy lets nobody assign to a method
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _is_read_only(error: Exception, _connection: Any, _cursor: Any) -> bool:
+    """True if a connection is of no more use: a file that could not be written when it was opened can only be read."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
