@@ -153,11 +153,12 @@ async def test_without_a_whole_file_of_changes_all_files_are_looked_at(project, 
     assert await other(store) == "second"
 
 
-async def test_a_note_that_cannot_be_read_leads_to_a_look_at_all_files(project, store):
+@pytest.mark.parametrize("note", ["half a no\n", "half\n", "\n", "1 \N{SUPERSCRIPT TWO} a\n", f"1 {'9' * 5000} a\n"])
+async def test_a_note_that_cannot_be_read_leads_to_a_look_at_all_files(project, store, note):
     before = project.state.stat()
     copy(project, "copied", updated_at=(at(1), at(2)))
     with (project.state / changes.CHANGES).open("a") as file:
-        file.write("half a no\n")
+        file.write(note)
     os.utime(project.state, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert await other(store) == "copied"
 

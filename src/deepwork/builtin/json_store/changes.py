@@ -107,14 +107,15 @@ def changes_since(folder: Folder, mark: Mark | None) -> Changes:
     if mark is None or not head or head != mark.head:
         return Changes(now, None, is_all=False)
     ids: set[str] = set()
-    last, is_all = mark.folder_time, True
+    last, is_all = str(mark.folder_time), True
     for line in lines:
-        before, after, *saved = line.decode("ascii", "replace").split(" ")
-        ids.update(saved)
-        is_all = is_all and before == str(last) and after.isdecimal()
-        last = int(after) if is_all else 0
+        before, _, text = line.decode("ascii", "replace").partition(" ")
+        after, _, saved = text.partition(" ")
+        ids.update(saved.split(" "))
+        is_all = is_all and before == last
+        last = after
     # Where the clock of the file system counts in seconds, two changes are likely to have the same time.
-    return Changes(now, ids, is_all and last == folder_time and folder_time % _SECOND_NS != 0)
+    return Changes(now, ids, is_all and last == str(folder_time) and folder_time % _SECOND_NS != 0)
 
 
 def _read(folder: Folder, mark: Mark | None) -> tuple[bytes, list[bytes], int]:
