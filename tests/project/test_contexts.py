@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from functools import partial
 
 import pytest
 from pydantic import BaseModel
 
+from deepwork.api import open_context
 from deepwork.errors import ConfigError
-from deepwork.project.config import load_config
-from deepwork.project.contexts import contexts
-from deepwork.project.shared import SharedObjects
 
 pytestmark = pytest.mark.anyio
 
@@ -18,12 +16,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def context(project):
     """Make the context of the plugin `acme`."""
-
-    def context(**options):
-        loaded = load_config(project.root, os.environ)
-        return contexts(loaded, SharedObjects(), lambda: None, lambda _plugin: False, **options)("acme")
-
-    return context
+    return partial(open_context, "acme", project.root)
 
 
 async def test_a_plugins_settings_reach_it(project, install):

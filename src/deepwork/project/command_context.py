@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -14,6 +14,7 @@ from deepwork.project.contexts import ProjectContext, contexts
 from deepwork.project.shared import SharedObjects
 
 if TYPE_CHECKING:
+    from deepwork.loading.manager import PluginManager
     from deepwork.project.project import Project
 
 
@@ -24,33 +25,28 @@ class CommandHost:
         self._root = root
         self._platform = platform
         self.shared = SharedObjects()
-        self._project: Project | None = None
 
+    @cached_property
+    def _project(self) -> Project:
+        from deepwork.project.project import Project
+
+        return Project(self._root, platform=self._platform, shared=self.shared)
+
+    @property
     def inbox(self) -> Inbox:
-        """Return the inbox of the project."""
-        return self._opened().inbox
+        return self._project.inbox
 
-    def has(self, plugin: str) -> bool:
-        """True if a plugin is loaded."""
-        return self._opened().plugins.has(plugin)
+    @property
+    def plugins(self) -> PluginManager:
+        return self._project.plugins
 
     async def close(self) -> None:
         """Close what was opened."""
-        await (self._project or self.shared).close()
-
-    def _opened(self) -> Project:
-        if self._project is None:
-            from deepwork.project.project import Project
-
-            self._project = Project(self._root, platform=self._platform, shared=self.shared)
-        return self._project
+        await (self._project if "_project" in vars(self) else self.shared).close()
 
 
-@dataclass(frozen=True)
 class OpenedContext(ProjectContext, CommandContext):
     """The context of a plugin in a command, which closes what the command has opened."""
-
-    _host: CommandHost
 
     async def __aenter__(self) -> Self:
         return self
@@ -73,6 +69,4 @@ def open_context(plugin: str, root: str | Path, *, platform: str | None = None) 
         ConfigError: The project or its configuration cannot be used.
     """
     folder = resolve_root(root)
-    host = CommandHost(folder, platform)
-    context = contexts(load_config(folder, os.environ), host.shared, host.inbox, host.has, platform)(plugin)
-    return OpenedContext(**{item.name: getattr(context, item.name) for item in fields(context)}, _host=host)
+    return contexts(load_config(folder, os.environ), CommandHost(folder, platform), platform, OpenedContext)(plugin)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from anyio import CancelScope, to_thread
 from pydantic import BaseModel, ValidationError
@@ -33,6 +33,21 @@ from deepwork.project.trust import Trust
 from deepwork.project.trusted_commands import trusted_copies
 from deepwork.text import nearest
 
+if TYPE_CHECKING:
+    from deepwork.loading.manager import PluginManager
+
+
+class Host(Protocol):
+    """What the contexts of all plugins of a project share."""
+
+    shared: SharedObjects
+
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def plugins(self) -> PluginManager: ...
+    async def close(self) -> None: ...
+
 
 @dataclass(frozen=True)
 class ProjectContext(PluginContext):
@@ -46,10 +61,8 @@ class ProjectContext(PluginContext):
     trust: Trust
     _user_settings: Mapping[str, Any]
     _project_settings: Mapping[str, Any]
-    _shared: SharedObjects
     _context_of: ContextOf
-    _inbox: Callable[[], Inbox]
-    _has: Callable[[str], bool]
+    _host: Host
 
     @property
     def user_dir(self) -> Path:
@@ -71,7 +84,7 @@ class ProjectContext(PluginContext):
         return self._context_of(plugin)
 
     def has(self, plugin: str) -> bool:
-        return self._has(plugin)
+        return self._host.plugins.has(plugin)
 
     def trusts(self, label: str, content: Any) -> bool:
         return self._trusts(f"{self.plugin}: {label}", content)
@@ -96,10 +109,10 @@ class ProjectContext(PluginContext):
                 await to_thread.run_sync(copies.__exit__, None, None, None)
 
     async def shared(self, key: str, open_: Callable[[], AbstractAsyncContextManager[ObjectT]]) -> ObjectT:
-        return await self._shared.get(key, open_)
+        return await self._host.shared.get(key, open_)
 
     def inbox(self) -> Inbox:
-        return self._inbox()
+        return self._host.inbox
 
     def _sentence(self, model: type[BaseModel], detail: Any) -> str:
         key = ".".join(["plugins", "settings", self.plugin, *map(str, detail["loc"])])
@@ -108,18 +121,15 @@ class ProjectContext(PluginContext):
         return Problem(detail["msg"]).at(key)
 
 
-def contexts(
-    loaded: LoadedConfig,
-    shared: SharedObjects,
-    inbox: Callable[[], Inbox],
-    has: Callable[[str], bool],
-    platform: str | None = None,
-) -> Callable[[str], ProjectContext]:
+ContextT = TypeVar("ContextT", bound=ProjectContext)
+
+
+def contexts(loaded: LoadedConfig, host: Host, platform: str | None, kind: type[ContextT]) -> Callable[[str], ContextT]:
     """Return the function that makes a plugin's context of its name."""
     review_commands = _review_commands(loaded)
 
-    def context_of(plugin: str) -> ProjectContext:
-        return ProjectContext(
+    def context_of(plugin: str) -> ContextT:
+        return kind(
             plugin=plugin,
             workspace=loaded.workspace,
             environment=os.environ,
@@ -128,10 +138,8 @@ def contexts(
             trust=loaded.trust,
             _user_settings=loaded.user_settings.get(plugin, {}),
             _project_settings=loaded.project_settings.get(plugin, {}),
-            _shared=shared,
             _context_of=context_of,
-            _inbox=inbox,
-            _has=has,
+            _host=host,
         )
 
     return context_of

@@ -35,7 +35,7 @@ from deepwork.ports.records import (
 )
 from deepwork.project.access import Project as ProjectAccess
 from deepwork.project.config import REVIEWERS, SELF_REVIEW, Config, load_config, resolve_root
-from deepwork.project.contexts import contexts
+from deepwork.project.contexts import ProjectContext, contexts
 from deepwork.project.settings import setting_label
 from deepwork.project.shared import SharedObjects
 from deepwork.project.trust import TrustRequest
@@ -125,7 +125,7 @@ class Project:
         self.store_reason = ""
         self._sections = {*loaded.user_settings, *loaded.project_settings}
         self.shared = shared or SharedObjects()
-        self._contexts = contexts(loaded, self.shared, lambda: self.inbox, self.plugins.has, platform)
+        self._contexts = contexts(loaded, self, platform, ProjectContext)
         self.access = ProjectAccess(self.workspace.root, lambda: self)
         self._tool_sets: tuple[Engine, Answers[ToolSet]] | None = None
         self._sessions: StateManager | None = None
