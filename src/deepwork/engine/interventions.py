@@ -21,12 +21,7 @@ Upgrade = Callable[[Session], Session]
 
 
 class Interventions:
-    """The changes of a person to the sessions of a project.
-
-    Args:
-        sessions: The sessions.
-        upgrade: Makes a stored session of an earlier release ready for use.
-    """
+    """The changes of a person to sessions; `upgrade` makes a stored one of an earlier release ready for use."""
 
     def __init__(self, sessions: StateManager, upgrade: Upgrade) -> None:
         self._sessions = sessions
@@ -80,12 +75,7 @@ class Interventions:
         return await self._sessions.update(session, pause)
 
     async def unpause(self, session: Session, text: str | None, by: Answerer) -> Session:
-        """Let a paused session go on.
-
-        Args:
-            session: The session.
-            text: What the agent is told besides, as a note on its step.
-            by: Who does it.
+        """Let a paused session go on, and tell its agent the text, if there is one, as a note on its step.
 
         Raises:
             PersonNeeded: No person does it.
@@ -147,12 +137,7 @@ class Interventions:
     ) -> Session:
         """Make a step, or the one completed last, the current one again; attempts are counted anew.
 
-        Args:
-            session: The session.
-            step_id: The step; the one completed last if not given.
-            reason: Why; it is told to the agent as a note.
-            by: Who goes back.
-            accept_definition: Whether to go on with a definition that was edited where it is stored.
+        The agent is told the reason as a note. A definition that was edited where it is stored has to be accepted.
 
         Raises:
             PersonNeeded: A step of the session waits for a person, or its edited definition is to be accepted, and no

@@ -34,12 +34,9 @@ _SECRET_TEXT = re.compile(
 
 
 class Keeper:
-    """Keeps what was reported. One for all steps of a project.
+    """Keeps what was reported, and drafts: one for all steps of a project.
 
-    Args:
-        contents: Where it is kept.
-        drafts: What people have begun to write about it.
-        always: Whether the contents of every reviewed step are kept, and not only of those that a person reviews.
+    It keeps the contents of the steps that a person reviews, or always those of every reviewed step.
     """
 
     machine = socket.gethostname()

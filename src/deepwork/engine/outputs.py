@@ -70,14 +70,9 @@ def check_outputs(
     owner: str,
     copied: Snapshot | None = None,
 ) -> CheckedOutputs:
-    """Check names, then presence, then types, then files. Every error names the step.
+    """Check names, then presence, then types, then files. Every error names the owner: the step in words.
 
-    Args:
-        submitted: What the agent has sent.
-        declared: What the step declares.
-        workspace: The project in which the files lie.
-        owner: The step in words, for errors.
-        copied: Gets a copy of each file, taken of the very file that was checked; None if nothing will be judged.
+    `copied` gets a copy of each file, taken of the very file that was checked; None if nothing will be judged.
 
     Raises:
         OutputError: What is wrong first, with the output, what was given, what would be right, and the owner.
@@ -121,12 +116,9 @@ def _checked(
 
 
 def unread_inputs(paths: Sequence[str], workspace: Workspace, copied: Snapshot) -> list[str]:
-    """Return a notice of the input files that no reviewer can see; no notice if all are there.
+    """Return a notice of the files of earlier steps that no reviewer can see; no notice if all are there.
 
-    Args:
-        paths: The files of earlier steps.
-        workspace: The project in which they lie.
-        copied: What was copied of them already, and need not be opened again.
+    What was copied of them already is not opened again.
     """
 
     def is_read(path: str) -> bool:

@@ -61,13 +61,7 @@ class Submitted:
 
 
 class PersonReviews:
-    """Answers reports to steps that people review.
-
-    Args:
-        sessions: The sessions.
-        keeper: Has the contents of earlier attempts; None if none are kept.
-        served: The pages that are served now; None if none are looked for.
-    """
+    """Answers reports to steps that people review; without a keeper no contents are kept, without pages none named."""
 
     def __init__(self, sessions: StateManager, keeper: Keeper | None = None, served: ServedPages | None = None) -> None:
         self.pages = ItemPages(served)

@@ -44,13 +44,7 @@ class Piece:
 
 
 class Pieces:
-    """The pieces of work of a project.
-
-    Args:
-        sessions: The sessions.
-        keeper: Has the contents of attempts, and drafts.
-        after: The seconds after which a piece is overdue; None if it never is.
-    """
+    """The pieces of work of a project; one is overdue when it has waited so many seconds, if any are given."""
 
     def __init__(self, sessions: StateManager, keeper: Keeper, after: float | None = None) -> None:
         self._sessions = sessions

@@ -53,11 +53,7 @@ from deepwork.text import one_line
 def begin_step(session: Session, step_id: str, open_members: Sequence[str] | None = None) -> BeginStep:
     """Return how to begin the step that ends an entry, always from what the session holds.
 
-    Args:
-        session: The session.
-        step_id: The step.
-        open_members: The other members of its group that were open, for a reply that is given again; those of now if
-            not given.
+    A reply that is given again names the other members of its group that were open then; else those of now are.
     """
     definition = session.pinned
     entry = next(entry for entry in definition.workflow.entries if step_id in entry)

@@ -30,10 +30,7 @@ UNLISTED = (
 def resume_text(session: Session, workspace: Workspace, *, is_beside_step: bool = False) -> str:
     """Return what is needed to go on; what is too long for a reply is written to a file, and that is named.
 
-    Args:
-        session: The session.
-        workspace: The project.
-        is_beside_step: Whether the same reply has `begin_step`, so that nothing of that is said here.
+    Beside `begin_step` in the same reply, nothing of that is said here.
     """
     from deepwork.sessions.standing import handed_back, open_steps
 

@@ -87,11 +87,7 @@ class Decision:
 def decide(judgement: Judgement, limits: Limits, *, attempts: int, failures: int) -> Decision:
     """Return the decision that follows from a judgement.
 
-    Args:
-        judgement: What the reviewers found.
-        limits: Those under which the work was judged.
-        attempts: Attempts of this step so far, this call included.
-        failures: Calls in a row without a verdict, this call included.
+    `attempts` counts those of this step, `failures` the calls in a row without a verdict; each includes this call.
     """
     notices = tuple(_notices(judgement))
     failed = tuple(map(_result, judgement.failed))

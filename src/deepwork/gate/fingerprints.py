@@ -52,12 +52,9 @@ def changed_files(before: Fingerprints, after: Fingerprints) -> list[str]:
 
 
 def fingerprint(path: str, roots: Sequence[Path], write: Callable[[bytes], object] | None = None) -> Fingerprint:
-    """Open a file, and read it whole.
+    """Open a file in one of these folders, at the first of which a relative path starts, and read it whole.
 
-    Args:
-        path: The file; a relative path starts at the first root.
-        roots: The folders in which it may lie.
-        write: Gets the content in parts.
+    `write` gets the content in parts.
 
     Raises:
         OutputError: It is too large.

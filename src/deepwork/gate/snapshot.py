@@ -80,10 +80,7 @@ class Snapshot:
     def add(self, path: str, roots: Sequence[Path], opened: int | None = None) -> Fingerprint:
         """Copy a file that was not copied yet, and return what it was then; what cannot be read has no copy.
 
-        Args:
-            path: The file.
-            roots: The folders in which it may lie.
-            opened: The file as it was opened already.
+        A file that was opened already is read by its descriptor.
 
         Raises:
             OutputError: With it, the files are too large to be judged.

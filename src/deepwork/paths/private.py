@@ -12,11 +12,7 @@ MAX_BYTES = 1024 * 1024
 
 
 def read_private(path: Path, subject: str) -> str:
-    """Read a file of mode 0600.
-
-    Args:
-        path: The file.
-        subject: What errors call it, such as `token file`.
+    """Read a file of mode 0600, which errors call by the subject, such as `token file`.
 
     Raises:
         ConfigError: It cannot be read, is not a regular file, or others may read it.

@@ -40,12 +40,7 @@ def project_name(project: Path) -> str:
 
 
 class ProjectFolder:
-    """A folder of one project in the state of its user, who alone can read it.
-
-    Args:
-        state: The folder of the user's state.
-        project: The project's folder.
-    """
+    """A folder of one project in the state of its user, who alone can read it."""
 
     kind: str
 

@@ -226,10 +226,7 @@ def _is_active(head: Head | None) -> bool:
 def _head(folder: Folder, session_id: str, *, strict: bool = False) -> Head | None:
     """Return what the file of a session says at its head, or what is computed from all of it.
 
-    Args:
-        folder: The folder of the sessions.
-        session_id: The session.
-        strict: Whether nothing is computed: None for a file that is not as this release writes it.
+    If strict, nothing is computed: None for a file that is not as this release writes it.
     """
     try:
         with folder.open_file(f"session_{session_id}.json") as file:

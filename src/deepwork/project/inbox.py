@@ -42,11 +42,7 @@ LISTS = ("files", "criteria")
 
 
 class ProjectInbox(Inbox):
-    """The sources of one project.
-
-    Args:
-        answers: Those of the features, whose names no plugin can take, and then those of the plugins.
-    """
+    """The sources of one project; those of features come first, and no plugin can take their names."""
 
     def __init__(self, answers: Answers[InboxSource]) -> None:
         self._overdue: dict[str, asyncio.Task[InboxContents]] = {}
@@ -211,15 +207,10 @@ def _listed(name: str, contents: InboxContents, by: Answerer) -> tuple[list[Inbo
 def _cut_fairly(
     entries: Sequence[EntryT], limit: int, *groups: Callable[[EntryT], Hashable]
 ) -> tuple[list[EntryT], int]:
-    """Return at most `limit` of the entries in their order, and how many are left out.
+    """Return the first entries in their order, at most `limit`, and how many are left out.
 
-    Every group gets its first entry before any gets its second, and so on.
-
-    Args:
-        entries: Those that matter most come first.
-        limit: How many are kept.
-        *groups: The group of an entry, from the narrowest to the widest: a share of a wider group is divided among the
-            narrower ones in it.
+    Every group gets its first entry before any gets its second, and so on. The groups of an entry go from the narrowest
+    to the widest: a share of a wider group is divided among the narrower ones in it.
     """
     places = list(range(len(entries)))
     if len(entries) > limit:

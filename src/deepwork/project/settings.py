@@ -56,12 +56,8 @@ def trusted_part(
 ) -> dict[str, Any]:
     """Leave out the marked settings that the user has not trusted, in this model and in models below it.
 
-    Args:
-        model: What the settings are.
-        values: The project's settings.
-        allows: Asked for each that needs trust, by its label and content.
-        path: Where the model is, with a dot at its end.
-        own: The user's own settings of the same model.
+    `allows` is asked for each that needs trust, by its label, which begins with the path, and its content. `own` are
+    the user's own settings of the same model.
     """
     trusted: dict[str, Any] = {}
     own_values = {**_defaults(model), **own}

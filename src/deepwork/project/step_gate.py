@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 class StepGate:
     """The gate of one step.
 
-    Attributes:
-        job: The job.
-        step: The step.
-
-    Args:
-        project: The project.
-        job_name: The name of the job.
-        step_id: The step.
-
     Raises:
         UnknownJob: There is no such job.
         StateError: The job has no such step.
@@ -96,12 +87,8 @@ class StepGate:
     ) -> AbstractAsyncContextManager[tuple[Judgement, Sequence[Trial]]]:
         """Have the outputs judged as they are, and yield what came of it, and the reviewers that have judged.
 
-        Args:
-            outputs: The work.
-            purpose: What reviewers are told in the place of a workflow.
-            runner: Who judges what the configuration sends to no other reviewer.
-            notes: The author's notes.
-            session: The session that has reported the work; its other outputs are the inputs.
+        Reviewers are told the purpose in the place of a workflow. The runner judges what the configuration sends to no
+        other. If a session has reported the work, its other outputs are the inputs.
         """
         gate = self._project.gate(runner, proves=False)
         work = Work(

@@ -108,11 +108,7 @@ def _written(note: Note, at: str) -> Comment | None:
 
 @dataclass
 class Placing:
-    """Finds comments in later attempts; what it has read once, it knows.
-
-    Args:
-        content: Returns the content of a file of an attempt.
-    """
+    """Finds comments in later attempts; what it has read of their contents once, it knows."""
 
     content: ContentOf
     _lines: dict[tuple[int, str], tuple[bytes, ...] | None] = field(default_factory=dict)

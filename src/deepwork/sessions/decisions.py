@@ -144,14 +144,7 @@ class PersonDecision:
 
 
 def decided(session: Session, step_id: str, decision: PersonDecision, content: ContentOf, *, now: str) -> Session:
-    """Record the decision of a person on the attempt that waits for them, and their comments on it.
-
-    Args:
-        session: The session.
-        step_id: The step.
-        decision: What they have decided.
-        content: Returns what is kept of the attempt.
-        now: The time.
+    """Record the decision of a person on the attempt that waits for them, and their comments on its content.
 
     Raises:
         ItemChanged: Another person was first, or something else was reported; nothing was changed.

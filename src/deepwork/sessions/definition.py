@@ -107,11 +107,7 @@ def read_instructions(
 ) -> dict[str, str]:
     """Read the instructions of every step of an entry, before anything is changed or paid for.
 
-    Args:
-        definition: What the session keeps of its job.
-        entry: The steps.
-        project: The folder of the project.
-        owner: The job, or the step that is reported with its session, for the error of a job that is gone.
+    The error for a job that is gone names the owner: the job, or the step that is reported, with its session.
 
     Raises:
         MissingInstructions: A file is missing, lies outside of the job's folder, is not text, or is too large.
@@ -172,13 +168,8 @@ def _read_instructions(definition: PinnedDefinition, step: Step, project: Path, 
 def upgraded(session: Session, job: Job | JobLoadError | None, catalogue: Catalogue, project: Path) -> Session:
     """Check the stored definition, and look up the folder of the job; without one, pin the job's present definition.
 
-    The stored definition decides steps, never places. A session of release 0.9 that is over stays without one.
-
-    Args:
-        session: As it is stored.
-        job: What the catalogue finds by the name of the session's job.
-        catalogue: All jobs.
-        project: The folder of the project.
+    The stored definition decides steps, never places. A session of release 0.9 that is over stays without one. The job
+    is what the catalogue finds by the name of the session's job.
 
     Raises:
         StateError: The definition was edited, or is missing and the position of the session means another step now; the

@@ -268,10 +268,7 @@ class StateManager:
     ) -> list[SessionSummary]:
         """Read the active sessions of the connection, the newest last, and drop sessions that have ended elsewhere.
 
-        Args:
-            call: Whose stack it is.
-            session: A session that was read or saved a moment ago, and need not be read again.
-            view: The same of other sessions.
+        The session, and those of the view, were read or saved a moment ago, and are not read again.
         """
         connection = self.connection(call)
         # Only what is on the stack now: a call that runs beside this one may push meanwhile.

@@ -76,13 +76,9 @@ class StepState(StrEnum):
 
 
 def standing_of(session: Session, revision: int | None = None) -> Standing:
-    """Return where a session stands.
+    """Return where a session stands; its revision is its own unless the one is given that it is going to have.
 
     Its texts are cut until it fits, and steps that wait are left out only after that.
-
-    Args:
-        session: The session.
-        revision: The revision that it is going to have; its own if not given.
     """
     updated_at = one_line(session.updated_at or session.started_at, MAX_NAME)
     last_call_at, pauses = _last_call(session)

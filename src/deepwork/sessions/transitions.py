@@ -167,11 +167,7 @@ def hand_back(session: Session, step_id: str, feedback: str, *, now: str) -> Ses
 def ask_override(session: Session, completion: Completion, answer: Mapping[str, Any], *, now: str) -> Session:
     """Note that an agent wants a person to let a step pass; asking the same again is not noted.
 
-    Args:
-        session: The session.
-        completion: The report, with the agent's reason.
-        answer: The client that has said yes without a person being seen; empty if none has.
-        now: The time.
+    `answer` tells of the client that has said yes without a person being seen; it is empty if none has.
     """
     step_id, files = completion.step_id, _first_files(completion.outputs)
     entry = history.OverrideAsked(reason=completion.override or "", files=files, **answer)
