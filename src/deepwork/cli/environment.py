@@ -59,10 +59,12 @@ def _servers() -> Iterator[tuple[int, float]]:
     if ps is None:
         return
     environment = {"LC_ALL": "C", "TZ": os.environ.get("TZ", "")} if "TZ" in os.environ else {"LC_ALL": "C"}
-    listed = subprocess.run(
-        [ps, *PS[1:]], capture_output=True, text=True, errors="replace", timeout=_SECONDS, env=environment, check=False
-    )
-    for line in listed.stdout.splitlines():
+    command = [ps, *PS[1:]]
+    try:
+        listed = subprocess.run(command, capture_output=True, timeout=_SECONDS, env=environment, check=False)
+    except subprocess.TimeoutExpired:  # on a machine as busy as that they stay unnamed
+        return
+    for line in listed.stdout.decode(errors="replace").splitlines():
         process, *rest = line.split(None, 6)
         if len(rest) == 6 and _is_own_server(rest[5]):
             yield int(process), datetime.strptime(" ".join(rest[:5]), _STARTED).astimezone().timestamp() + 1
