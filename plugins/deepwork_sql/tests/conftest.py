@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import sqlite3
 import subprocess
 import sys
-import threading
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,6 +21,9 @@ from deepwork_sql.testing import (  # noqa: F401 - fixtures
     postgres_server,
     project_on_database,
 )
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cutting_proxy import proxy_to
 
 SCHEMAS = Path(__file__).parent / "data" / "schemas"
 
@@ -109,84 +109,8 @@ def deepwork(project):
     return deepwork
 
 
-class Proxy:
-    """Passes bytes between clients and a server, and cuts one connection at its COMMIT."""
-
-    def __init__(self, host, port):
-        self._server = (host, port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._peers = [self._listener]
-        self.port = self._listener.getsockname()[1]
-        self.cut = None  # "before" or "after" the server has got the next COMMIT
-        self.skip = 0  # so many COMMITs come before that one
-        self.stays_away = False  # afterwards
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        for peer in self._peers:
-            _close(peer)
-            peer.close()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            if self.stays_away and self.cut is None:
-                client.close()
-                continue
-            server = socket.create_connection(self._server)
-            self._peers += [client, server]
-            threading.Thread(target=self._requests, args=(client, server), daemon=True).start()
-            threading.Thread(target=self._answers, args=(client, server), daemon=True).start()
-
-    def _requests(self, client, server):
-        with suppress(OSError):  # the other side may be closed already
-            while data := _received(client):
-                if self.cut and b"COMMIT\0" in data:
-                    if not self.skip:
-                        self._cut(client, server, data)
-                        break
-                    self.skip -= 1
-                server.sendall(data)
-        _close(server)
-
-    def _cut(self, client, server, data):
-        cut, self.cut = self.cut, None
-        _close(client)  # so that the other thread can pass no answer on
-        if cut == "after":
-            server.sendall(data)
-            server.settimeout(1)
-            _received(server)
-
-    def _answers(self, client, server):
-        try:
-            while data := _received(server):
-                client.sendall(data)
-        except OSError:
-            pass
-        _close(client)
-
-
-def _received(peer):
-    try:
-        return peer.recv(65536)
-    except OSError:
-        return b""
-
-
-def _close(peer):
-    with suppress(OSError):
-        peer.shutdown(socket.SHUT_RDWR)
-
-
 @pytest.fixture
 def proxy(project_on_database, database_url, monkeypatch):
-    parts = urlsplit(database_url)
-    proxy = Proxy(parts.hostname or "127.0.0.1", parts.port or 5432)
-    user = parts.netloc.rpartition("@")[0]
-    through = parts._replace(netloc=f"{user}@127.0.0.1:{proxy.port}", query="sslmode=disable")
-    monkeypatch.setenv("DEEPWORK_DATABASE_URL", through.geturl())
-    yield proxy
-    proxy.close()
+    with proxy_to(database_url) as (proxy, url):
+        monkeypatch.setenv("DEEPWORK_DATABASE_URL", url)
+        yield proxy

@@ -12,11 +12,17 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 import deepwork_sql
 from deepwork.api import open_context
 from deepwork.testing import Refused
+from deepwork_sql.cluster import NoPostgres, running_cluster
+from deepwork_sql.errors import DatabaseError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cutting_proxy import proxy_to
 
 START = {"goal": "g", "job_name": "demo", "workflow_name": "main"}
 
@@ -42,6 +48,59 @@ async def test_a_commit_whose_answer_is_lost_is_made_once(project_on_database, p
         assert proxy.cut is None
         assert [event.data for event in await database.feed(None)] == [{"n": runs}]
     assert len(starts) == runs
+
+
+@pytest.fixture
+def crashing(project, monkeypatch):
+    """A PostgreSQL of its own that crashes at a COMMIT, behind a proxy; `use_ids` is what happens to it afterwards."""
+    try:
+        with running_cluster() as cluster, proxy_to(cluster.url) as (proxy, url):
+
+            def crash():
+                cluster.restart("immediate")
+                with psycopg.connect(cluster.url, autocommit=True) as connection:
+                    for _ in range(proxy.ids_used):
+                        connection.execute("SELECT pg_current_xact_id()")
+
+            proxy.when_cut, proxy.ids_used = crash, 0
+            monkeypatch.setenv("DEEPWORK_DATABASE_URL", url)
+            yield proxy
+    except NoPostgres as error:
+        pytest.skip(f"no PostgreSQL: {error}")
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize(("cut", "runs"), [("after", 1), ("before", 2)])
+@pytest.mark.parametrize("ids_used", [0, 5])
+async def test_what_a_crash_at_the_commit_has_undone_is_made_again(project, crashing, cut, runs, ids_used):
+    """Later transactions get the ids of those that a crash has undone, and commit, which says nothing of the latter."""
+    begun = []
+
+    def change(tx):
+        begun.append(tx.now)
+        tx.emit("acme", "paid", workflow_id=None, data={"n": len(begun)})
+        return len(begun)
+
+    async with open_context("acme", project.root) as context:
+        database = await deepwork_sql.database(context)
+        crashing.cut, crashing.ids_used = cut, ids_used
+        assert await database.write(change) == runs
+        assert [event.data for event in await database.feed(None)] == [{"n": runs}]
+    assert len(begun) == runs
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_change_without_events_is_in_doubt_when_a_crash_may_have_undone_it(project, crashing):
+    def change(tx):
+        tx.once(principal="me", tool="pay", request_id="1", arguments={}, work=lambda: "paid")
+
+    async with open_context("acme", project.root) as context:
+        database = await deepwork_sql.database(context)
+        crashing.cut, crashing.ids_used = "before", 5
+        with pytest.raises(DatabaseError, match="has not said whether the change was made"):
+            await database.write(change)
 
 
 @pytest.mark.anyio

@@ -21,9 +21,15 @@ T = TypeVar("T")
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
 _BEGIN_READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_NOW}"
-_START = f"SELECT pg_current_xact_id()::text::bigint, {_NOW}"
-_STATUS = "SELECT pg_xact_status(%(xid)s::text::xid8)"
+_SERVER = "extract(epoch FROM pg_postmaster_start_time())::text"
+_START = f"SELECT pg_current_xact_id()::text::bigint, {_NOW}, {_SERVER}"
+_STATUS = f"SELECT pg_xact_status(%(xid)s::text::xid8), {_SERVER}"
+_EVENT = (
+    "SELECT EXISTS (SELECT FROM deepwork_events "
+    'WHERE xid = %(xid)s + (SELECT "offset" FROM deepwork_feed) AND at = %(clock)s)'
+)
 _NO_PERMISSION = "42501"
+_NO_SUCH_TRANSACTION = "22023"
 
 
 class Committed(NamedTuple):
@@ -132,10 +138,18 @@ class _RolledBack(Exception):
     """A change that runs only once was not committed."""
 
 
+class _Begun(NamedTuple):
+    """A transaction of PostgreSQL: its id, the time, and since when the server has run."""
+
+    xid: int
+    clock: int
+    server: str
+
+
 class _Unacknowledged(NamedTuple):
     """A transaction whose commit may have been sent."""
 
-    xid: int
+    begun: _Begun
     committed: Committed
 
 
@@ -160,15 +174,15 @@ class _Write:
     def attempt(self) -> Committed:
         """Run the change, unless it turns out that the last attempt was committed."""
         with self._engine.connect() as connection:
-            if self._unacknowledged is not None and _is_committed(connection, self._unacknowledged.xid):
+            if self._unacknowledged is not None and _is_committed(connection, self._unacknowledged):
                 return self._unacknowledged.committed
             self._unacknowledged = None
             with connection.begin() as outer:
-                xid, clock = _start(connection, self._lock)
-                transaction = Transaction(connection, clock=clock)
+                begun = _start(connection, self._lock)
+                transaction = Transaction(connection, clock=begun and begun.clock)
                 committed = Committed(self._change(transaction), transaction.has_events)
-                if xid is not None:
-                    self._unacknowledged = _Unacknowledged(xid, committed)
+                if begun is not None:
+                    self._unacknowledged = _Unacknowledged(begun, committed)
                 try:
                     outer.commit()
                 except DBAPIError as error:
@@ -179,16 +193,15 @@ class _Write:
         return committed
 
 
-def _start(connection: Connection, lock: str | None) -> tuple[int | None, int | None]:
+def _start(connection: Connection, lock: str | None) -> _Begun | None:
     """Begin a transaction of PostgreSQL with its lock, its id and the time, in one message.
 
     On SQLite it has begun, is the only writer, and its commit is never in doubt.
     """
     if connection.dialect.name == "sqlite":
-        return None, None
+        return None
     locked = "" if lock is None else f"{locking(lock)}; "
-    xid, clock = _last_row(connection, f"{_BEGIN}{locked}{_START}")
-    return xid, clock
+    return _Begun(*_last_row(connection, f"{_BEGIN}{locked}{_START}"))
 
 
 def _start_reading(connection: Connection) -> int | None:
@@ -207,12 +220,29 @@ def _last_row(connection: Connection, statements: str) -> Any:
     return cursor.fetchone()
 
 
-def _is_committed(connection: Connection, xid: int) -> bool:
+def _is_committed(connection: Connection, sent: _Unacknowledged) -> bool:
+    """Ask PostgreSQL what became of a transaction.
+
+    One that a crash has undone leaves its id to a later transaction, whose status says nothing of it: its events would
+    be there, and without events nobody knows.
+    """
+    xid, clock, server = sent.begun
     with connection.begin():
-        status = connection.exec_driver_sql(_STATUS, {"xid": xid}).scalar_one()
-    if status == "in progress":
-        raise _UnknownOutcome
-    return bool(status == "committed")
+        try:
+            status, server_now = connection.exec_driver_sql(_STATUS, {"xid": xid}).one()
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) == _NO_SUCH_TRANSACTION:
+                return False
+            raise
+        if status == "in progress" and server_now == server:
+            raise _UnknownOutcome
+        if status != "committed":
+            return False
+        if connection.exec_driver_sql(_EVENT, {"xid": xid, "clock": clock}).scalar_one():
+            return True
+    if not sent.committed.has_events and server_now != server:
+        raise _doubt()
+    return not sent.committed.has_events
 
 
 def _doubt() -> DatabaseError:

@@ -161,7 +161,9 @@ def _each_in_savepoint(transaction: Transaction, changes: Sequence[Change]) -> I
     for change in changes:
         _control(transaction, opening)
         try:
-            yield _made(transaction.part(), change)
+            made = _made(transaction.part(), change)
+            transaction.has_events |= made.has_events
+            yield made
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
