@@ -28,6 +28,7 @@ from deepwork.engine.reports import (
     session_over,
     work_of,
 )
+from deepwork.engine.resume import resume_text
 from deepwork.engine.reviews import Review, Reviews
 from deepwork.engine.strict import OverrideWaits, StrictRules
 from deepwork.engine.traces import describe_call
@@ -211,11 +212,13 @@ class Engine:
         session = await self.sessions.named(call, session_id)
         if not session.is_active:
             return str(session_over(session))
-        job_name, root = session.job_name, self._workspace.root
-        ready = await self.sessions.blocking(
-            lambda: upgraded(session, self.catalogue.find(job_name), self.catalogue, root)
-        )
-        return await self._replies.resume_text(ready)
+
+        def text() -> str:
+            job = self.catalogue.find(session.job_name)
+            ready = upgraded(session, job, self.catalogue, self._workspace.root)
+            return resume_text(ready, self._workspace)
+
+        return await self.sessions.blocking(text)
 
     async def wait(self, session_id: str, waiting: Waiting) -> Session:
         """Record durably that the agent or runner of a session has to wait.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from pathlib import Path
 
 from deepwork.errors import JobLoadError
 from deepwork.jobs.catalogue import Catalogue
@@ -19,7 +18,6 @@ class JobListing:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._infos: dict[Path, tuple[Job, JobInfo]] = {}
         self._listed: tuple[list[Job], list[JobLoadError], WorkflowList] | None = None
 
     def reply(self, active: list[ActiveSession], notices: list[str]) -> WorkflowList:
@@ -32,19 +30,14 @@ class JobListing:
         jobs, errors = [job for _, job in listing.jobs], [error for _, error in listing.errors]
         if self._listed and _are_same(jobs, self._listed[0]) and _are_same(errors, self._listed[1]):
             return self._listed[2]
-        reply = WorkflowList(jobs=[self._info(job) for job in jobs], errors=[_error_info(error) for error in errors])
+        reply = WorkflowList(jobs=[*map(_info, jobs)], errors=[*map(_error_info, errors)])
         self._listed = jobs, errors, reply
         return reply
 
-    def _info(self, job: Job) -> JobInfo:
-        """Describe a job; one whose file has not changed is the same object, and its description is used again."""
-        cached_job, info = self._infos.get(job.job_dir, (None, None))
-        if info is None or cached_job is not job:
-            workflows = [WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows]
-            summary, description = job.definition.summary, job.description
-            info = JobInfo(name=job.name, summary=summary, description=description, workflows=workflows)
-            self._infos[job.job_dir] = job, info
-        return info
+
+def _info(job: Job) -> JobInfo:
+    workflows = [WorkflowInfo(name=flow.name, summary=flow.summary) for flow in job.definition.workflows]
+    return JobInfo(name=job.name, summary=job.definition.summary, description=job.description, workflows=workflows)
 
 
 def _are_same(items: Sequence[object], others: Sequence[object]) -> bool:

@@ -333,10 +333,6 @@ class Replies:
                 sentences.append(f"{subject}: report with {report_call(session_id, step_id)}")
         return sentences
 
-    async def resume_text(self, session: Session) -> str:
-        """Tell all that is needed to go on."""
-        return await self._sessions.blocking(lambda: resume_text(session, self._sessions.workspace))
-
     async def _told_resume_text(self, call: ToolCall, session: Session, *, is_beside_step: bool = False) -> str:
         """Return the resume text, and note that its notes are told."""
         _open_texts(self._sessions.connection(call), session, entries_of(session))

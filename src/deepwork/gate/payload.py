@@ -30,7 +30,6 @@ class Payload:
         roots: The folders in which files may lie, the project first.
         max_inline_files: Up to this many files stand in it with their contents; more are listed by path.
         nonce: Stands beside its own lines when it holds contents, which could forge them.
-        file_budget: Bytes of one file.
         budget: Bytes in all.
 
     Attributes:
@@ -40,7 +39,6 @@ class Payload:
     roots: Sequence[Path] = ()
     max_inline_files: int = 0
     nonce: str | None = None
-    file_budget: int = FILE_BUDGET
     budget: int = PAYLOAD_BUDGET
     gaps: list[str] = field(default_factory=list, init=False)
 
@@ -98,7 +96,7 @@ class Payload:
 
     def _content(self, path: str, where: str, descriptor: int) -> str:
         size = os.fstat(descriptor).st_size
-        room = min(self.file_budget, max(self.budget, 0))
+        room = min(FILE_BUDGET, max(self.budget, 0))
         content = _read(descriptor, room)
         cut = size > len(content)
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import anyio
 
@@ -17,9 +16,8 @@ class ReviewProgress:
         change: Set at the next change, when another one takes its place.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._start = clock()
+    def __init__(self) -> None:
+        self._start = time.monotonic()
         self.change = anyio.Event()
         self._running: list[str] = []
         self.total = 0
@@ -52,7 +50,7 @@ class ReviewProgress:
 
         The number stays under the total until all are done.
         """
-        seconds = self._clock() - self._start
+        seconds = time.monotonic() - self._start
         value = self.completed + (seconds / (seconds + 60) if self.completed < self.total else 0)
         names = ", ".join(self._running[:4])
         more = f" and {len(self._running) - 4} more" if len(self._running) > 4 else ""

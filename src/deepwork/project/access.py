@@ -82,9 +82,8 @@ class Project:
         from deepwork.project.heads import resume_text
 
         text = resume_text(Path(os.path.realpath(self._given_root)), session_id)
-        return self._resume_text(session_id) if text is None else text
-
-    def _resume_text(self, session_id: str) -> str:
+        if text is not None:
+            return text
         from deepwork.project.session_access import read_session
 
         return self.resume_text_of(read_session(self._open(), session_id))

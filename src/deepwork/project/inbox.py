@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 
@@ -35,7 +35,6 @@ MAX_DETAIL = 4000
 MAX_LINES = 20
 MAX_LINE = 1000
 MAX_TEXT = 10_000
-EntryT = TypeVar("EntryT")
 
 TEXTS = ("id", "kind", "what", "since", "state", "detail")
 LISTS = ("files", "criteria")
@@ -197,31 +196,26 @@ def _listed(name: str, contents: InboxContents, by: Answerer) -> tuple[list[Inbo
 
     Items that they may not see are left out first: the items of one principal must not push out those of another.
     """
-    visible_items = sorted(filter(by.may_see, contents.items), key=_order)
-    items, more = _cut_fairly(
-        visible_items, MAX_ITEMS, lambda item: (item.principal, item.who), lambda item: item.principal
-    )
-    return [_shown(name, item) for item in items], more + contents.more
+    items = sorted(filter(by.may_see, contents.items), key=_order)
+    return [_shown(name, item) for item in _first(items)], max(0, len(items) - MAX_ITEMS) + contents.more
 
 
-def _cut_fairly(
-    entries: Sequence[EntryT], limit: int, *groups: Callable[[EntryT], Hashable]
-) -> tuple[list[EntryT], int]:
-    """Return the first entries in their order, at most `limit`, and how many are left out.
+def _first(items: Sequence[InboxItem]) -> Sequence[InboxItem]:
+    """Return as many items as are listed, in their order: every principal gets one before any gets a second.
 
-    Every group gets its first entry before any gets its second, and so on. The groups of an entry go from the narrowest
-    to the widest: a share of a wider group is divided among the narrower ones in it.
+    The share of a principal is divided in the same way among those who wait.
     """
-    places = list(range(len(entries)))
-    if len(entries) > limit:
-        for group in groups:
-            counts: Counter[Hashable] = Counter()
-            turns = {}
-            for place in places:
-                turns[place] = counts[group(entries[place])]
-                counts[group(entries[place])] += 1
-            places.sort(key=turns.__getitem__)
-    return [entries[place] for place in sorted(places[:limit])], max(0, len(entries) - limit)
+    if len(items) <= MAX_ITEMS:
+        return items
+    places = [*range(len(items))]
+    for group in (lambda item: (item.principal, item.who)), (lambda item: item.principal):
+        counts: Counter[Hashable] = Counter()
+        turns = {}
+        for place in places:
+            turns[place] = counts[group(items[place])]
+            counts[group(items[place])] += 1
+        places.sort(key=turns.__getitem__)
+    return [items[place] for place in sorted(places[:MAX_ITEMS])]
 
 
 def _order(item: InboxItem) -> tuple[int, str, str]:
