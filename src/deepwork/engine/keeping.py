@@ -6,14 +6,23 @@ import math
 import os
 import re
 import socket
+import sys
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
+from anyio import to_thread
+
+from deepwork.errors import CorruptSession
 from deepwork.gate.snapshot import Snapshot, copy_name
 from deepwork.gate.work import Work
 from deepwork.models.history import KeptFile
-from deepwork.paths.contents import MAX_ATTEMPT, MAX_FILE, Contents, Drafts
+from deepwork.models.sessions import Session, SessionStatus
+from deepwork.paths.contents import MAX_ATTEMPT, MAX_DAYS, MAX_FILE, Contents, Drafts
+from deepwork.sessions.attempts import attempts_of, begun_with
+from deepwork.sessions.manager import StateManager
+from deepwork.sessions.standing import open_steps
 
 # So many files of one attempt are listed.
 MAX_FILES = 1000
@@ -64,6 +73,26 @@ class Keeper:
         """Return what a file held; None if it is not kept here."""
         return self.contents.read(file.digest) if file and file.kept else None
 
+    async def prune(self, sessions: StateManager, *, older_than: float = MAX_DAYS) -> int:
+        """Remove contents that are old or too many, and old drafts, but none that an open step needs; return how many.
+
+        A session that cannot be read could need any of them, so with one nothing is removed.
+        """
+        store = await sessions.store()
+        needed: set[str] = set()
+        for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
+            try:
+                session = await store.load(summary.session_id)
+            except CorruptSession:
+                return 0
+            needed.update(_needed(session) if session else ())
+
+        def remove() -> int:
+            contents = self.contents.prune(needed, older_than=older_than)
+            return contents + self.drafts.prune(needed, older_than=older_than)
+
+        return await to_thread.run_sync(remove)
+
     def keep(self, work: Work, copied: Snapshot) -> list[KeptFile]:
         """Keep the copies, and return what is known of each. It reads and writes files.
 
@@ -76,24 +105,17 @@ class Keeper:
         inputs = {path for path, _ in work.inputs}
         for path, output in work.files[:MAX_FILES]:
             copy, digest = copied.root / copy_name(path), copied.originals[path].digest
+            file = KeptFile(path=path, digest=digest, output=None if path in inputs else output)
             try:
                 size = os.stat(copy).st_size
                 form, is_secret = _looked_at(path, copy)
                 is_kept = size <= min(MAX_FILE, room) and self.contents.keep(digest, copy)
             except OSError:
-                yield KeptFile(path=path, digest=digest, output=None if path in inputs else output)
+                yield file
                 continue
             room -= size if is_kept else 0
             self._written = (self._written or 0) + (size if is_kept else 0)
-            yield KeptFile(
-                path=path,
-                digest=digest,
-                output=None if path in inputs else output,
-                size=size,
-                form=form,
-                kept=is_kept,
-                secret=is_secret,
-            )
+            yield file.model_copy(update={"size": size, "form": form, "kept": is_kept, "secret": is_secret})
 
 
 def _looked_at(path: str, copy: Path) -> tuple[str, bool]:
@@ -107,3 +129,20 @@ def _looked_at(path: str, copy: Path) -> tuple[str, bool]:
     if b"\0" in head:
         return "binary", is_secret
     return _FORMS.get(suffix, "text"), is_secret
+
+
+def _needed(session: Session) -> Iterator[str]:
+    """Yield the digests of what was reported of open steps and of what they began with, and the names of drafts."""
+    for step_id in open_steps(session):
+        attempts = attempts_of(session, step_id)
+        for reported in attempts:
+            yield from (file.digest for file in reported.attempt.contents)
+        yield from (file.digest for file in begun_with(session, step_id).values())
+        for number in range(len(attempts) + 1):  # pages keep one for all attempts, under 0
+            yield from (draft_name(session.session_id, step_id, number, name) for name in (None, session.principal))
+
+
+def draft_name(session_id: str, step_id: str, attempt: int, principal: str | None) -> str:
+    """Return what the draft of a person on an attempt is called."""
+    parts = (session_id, step_id, attempt, principal)
+    return f"{sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}.json"

@@ -13,7 +13,6 @@ from anyio import to_thread
 
 from deepwork.engine.item_pages import ItemPages
 from deepwork.engine.keeping import Keeper
-from deepwork.engine.pieces import pruned
 from deepwork.errors import StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind
 from deepwork.gate.snapshot import Snapshot, copy_name
@@ -80,7 +79,7 @@ class PersonReviews:
         """Remove old contents now and then; that none can be removed must not hold up an agent."""
         if self._keeper and self._keeper.is_due():
             with suppress(StateError):
-                await pruned(self._sessions, self._keeper)
+                await self._keeper.prune(self._sessions)
 
     async def read(self, session: Session, work: Work, copied: Snapshot) -> Submitted | None:
         """Read what a report means; None for a step about which nobody was asked and nothing was said."""

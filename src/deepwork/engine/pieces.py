@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from anyio import to_thread
 
 from deepwork.engine.item_pages import item_of
-from deepwork.engine.keeping import Keeper
-from deepwork.errors import ArgumentError, CorruptSession, StateError, StorageError, UnknownSession
+from deepwork.engine.keeping import Keeper, draft_name
+from deepwork.errors import ArgumentError, StateError, StorageError, UnknownSession
 from deepwork.models.history import Conclusion, KeptFile, Verdict
-from deepwork.models.sessions import Session, SessionStatus
+from deepwork.models.sessions import Session
 from deepwork.models.standing import PERSON, WaitKind
 from deepwork.paths.contents import MAX_DAYS, MAX_DRAFT
 from deepwork.ports.inbox import Answer, Answerer
@@ -24,7 +22,7 @@ from deepwork.sessions.attempts import Reported, attempts_of, begun_with, kept_f
 from deepwork.sessions.comments import Comment, ContentOf, placed_comments
 from deepwork.sessions.decisions import PersonDecision, decided, resolved
 from deepwork.sessions.manager import StateManager
-from deepwork.sessions.standing import open_steps, waiting_steps
+from deepwork.sessions.standing import waiting_steps
 from deepwork.text import is_overdue
 
 ACTIONS = ("pass", "changes")
@@ -112,13 +110,13 @@ class Pieces:
 
     async def prune(self, *, older_than: float = MAX_DAYS) -> int:
         """Remove contents and drafts that no open step needs, the oldest first, and return how many were removed."""
-        return await pruned(self._sessions, self._keeper, older_than=older_than)
+        return await self._keeper.prune(self._sessions, older_than=older_than)
 
     # Drafts
 
     async def load_draft(self, session_id: str, step_id: str, attempt: int, by: Answerer) -> Any:
         """Return what a person has begun to write on an attempt; None if they have not."""
-        name = _draft_name(session_id, step_id, attempt, by.principal)
+        name = draft_name(session_id, step_id, attempt, by.principal)
         content = await to_thread.run_sync(self._keeper.drafts.read, name)
         with suppress(ValueError):
             return None if content is None else json.loads(content)
@@ -134,7 +132,7 @@ class Pieces:
         content = None if draft is None else json.dumps(draft).encode()
         if content is not None and len(content) > MAX_DRAFT:
             raise ArgumentError(f"The draft has {len(content):,} bytes; the limit is {MAX_DRAFT:,}")
-        name = _draft_name(session_id, step_id, attempt, by.principal)
+        name = draft_name(session_id, step_id, attempt, by.principal)
         try:
             await to_thread.run_sync(self._keeper.drafts.write, name, content)
         except OSError as error:
@@ -223,37 +221,6 @@ class Pieces:
         }
 
 
-async def pruned(sessions: StateManager, keeper: Keeper, *, older_than: float = MAX_DAYS) -> int:
-    """Remove contents that are old or too many, and old drafts, but none that an open step needs; return how many.
-
-    A session that cannot be read could need any of them, so with one nothing is removed.
-    """
-    store = await sessions.store()
-    needed: set[str] = set()
-    for summary in await store.find(status=SessionStatus.ACTIVE, limit=sys.maxsize):
-        try:
-            session = await store.load(summary.session_id)
-        except CorruptSession:
-            return 0
-        needed.update(_needed(session) if session else ())
-    return await to_thread.run_sync(_removed, keeper, needed, older_than)
-
-
-def _removed(keeper: Keeper, needed: set[str], older_than: float) -> int:
-    return keeper.contents.prune(needed, older_than=older_than) + keeper.drafts.prune(needed, older_than=older_than)
-
-
-def _needed(session: Session) -> Iterator[str]:
-    """Yield the digests of what was reported of open steps and of what they began with, and the names of drafts."""
-    for step_id in open_steps(session):
-        attempts = attempts_of(session, step_id)
-        for reported in attempts:
-            yield from (file.digest for file in reported.attempt.contents)
-        yield from (file.digest for file in begun_with(session, step_id).values())
-        for number in range(len(attempts) + 1):  # pages keep one for all attempts, under 0
-            yield from (_draft_name(session.session_id, step_id, number, name) for name in (None, session.principal))
-
-
 def _comment(comment: Comment) -> dict[str, Any]:
     note = comment.note
     place = comment.place
@@ -293,8 +260,3 @@ def _name(detail: Any) -> str:
     """Return who has written or decided something, as far as it is known."""
     names = (getattr(detail, name, None) for name in ("user", "principal", "client", "terminal"))
     return next((str(name) for name in names if name), PERSON)
-
-
-def _draft_name(session_id: str, step_id: str, attempt: int, principal: str | None) -> str:
-    parts = (session_id, step_id, attempt, principal)
-    return f"{sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}.json"

@@ -46,7 +46,7 @@ from deepwork.sessions.manager import StateManager, View
 from deepwork.sessions.notes import Entry, StepNote, entries_of, notes_on_report, open_notes, open_texts, quoted_notes
 from deepwork.sessions.stacks import ConnectionState
 from deepwork.sessions.standing import open_steps
-from deepwork.sessions.transitions import Completion, back_to, merged_outputs, outputs_told_apart
+from deepwork.sessions.transitions import Completion, back_to, outputs_of
 from deepwork.text import one_line
 
 
@@ -251,12 +251,13 @@ class Replies:
                 notices=connection.take_remarks(),
             )
         reason = f" ({one_line(session.abort_reason)})" if session.abort_reason else ""
+        all_outputs, by_step = outputs_of(session)
         return FinishedStep(
             status=StepStatus.WORKFLOW_COMPLETE,
             summary=f"Workflow {session.workflow} was {session.status}{reason}; there is nothing left to report. "
             "Tell the user what came of it. start_workflow is for new work only.",
-            all_outputs=merged_outputs(session),
-            outputs_by_step=outputs_told_apart(session),
+            all_outputs=all_outputs,
+            outputs_by_step=by_step,
             stack=stack,
             notices=connection.take_remarks(),
         )

@@ -37,17 +37,22 @@ class TrustRequest:
     files: Mapping[str, ProjectFile] = field(default_factory=dict)
 
     @property
+    def digests(self) -> dict[str, str]:
+        """The digest of each file, by its path."""
+        return {path: file.digest for path, file in self.files.items()}
+
+    @property
     def digest(self) -> str:
         """The digest of all that is trusted."""
         content = self.content
         if self.files:
-            content = [content, {path: file.digest for path, file in self.files.items()}]
-        return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+            content = [content, self.digests]
+        return _digest(content)
 
     @property
     def words_digest(self) -> str:
         """The digest of the words alone."""
-        return sha256(json.dumps(self.content, sort_keys=True, default=str).encode()).hexdigest()
+        return _digest(self.content)
 
     @property
     def shown(self) -> str:
@@ -114,8 +119,7 @@ class Trust:
             request.label: {
                 "digest": request.digest,
                 "shown": request.shown if _fits(request.shown) else None,
-                **({"words": request.words_digest} if request.files else {}),
-                **({"files": {path: file.digest for path, file in request.files.items()}} if request.files else {}),
+                **({"words": request.words_digest, "files": request.digests} if request.files else {}),
             }
             for request in requests
         }
@@ -152,6 +156,10 @@ class Trust:
                 folder.replace(FILE_NAME, content)
         except OSError as error:
             log.warning("%s cannot be written (%s): nothing new is trusted", self._folder / FILE_NAME, error.strerror)
+
+
+def _digest(content: Any) -> str:
+    return sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _granted_digest(entry: Any) -> str | None:

@@ -302,16 +302,18 @@ def abort(session: Session, reply: RecordedAbort, *, now: str) -> Session:
     return record(session, now, history.Aborted(explanation=reply.explanation), reply.aborted_step)
 
 
-def merged_outputs(session: Session) -> Outputs:
-    """Merge what all steps have made so far."""
-    step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
-    return _merged(step_ids, session.outputs_by_step)
+def outputs_of(session: Session, last: Completion | None = None) -> tuple[Outputs, dict[str, Outputs] | None]:
+    """Return what all steps have made, and the step that is completed last: merged, and by step if that loses any.
 
-
-def outputs_told_apart(session: Session) -> dict[str, Outputs] | None:
-    """Return the outputs of each step, if merging them would lose any; else None."""
+    Of two steps with one output name the later wins.
+    """
     step_ids = session.definition.workflow.step_ids if session.definition else [*session.step_progress]
-    return _told_apart(step_ids, session.outputs_by_step)
+    made = session.outputs_by_step
+    by_step = {step_id: made.get(step_id, {}) for step_id in step_ids}
+    if last:
+        by_step[last.step_id] = last.outputs
+    merged = {name: value for outputs in by_step.values() for name, value in outputs.items()}
+    return merged, by_step if sum(map(len, by_step.values())) > len(merged) else None
 
 
 def record(session: Session, now: str, detail: history.Detail, step_id: str | None = None, **progress: Any) -> Session:
@@ -355,14 +357,13 @@ def _complete_entry(session: Session, completion: Completion, now: str) -> Sessi
 
 
 def _final_reply(session: Session, completion: Completion, notices: list[str]) -> RecordedReply:
-    step_ids = session.pinned.workflow.step_ids
-    by_step = {**session.outputs_by_step, completion.step_id: completion.outputs}
-    steps = "step" if len(step_ids) == 1 else "steps"
+    count = len(session.pinned.workflow.step_ids)
+    merged, by_step = outputs_of(session, completion)
     return RecordedReply(
         status=StepStatus.WORKFLOW_COMPLETE,
-        summary=f"Workflow {session.workflow_name!r} completed: {len(step_ids)} {steps}.",
-        all_outputs=_merged(step_ids, by_step),
-        outputs_by_step=_told_apart(step_ids, by_step),
+        summary=f"Workflow {session.workflow_name!r} completed: {count} {'step' if count == 1 else 'steps'}.",
+        all_outputs=merged,
+        outputs_by_step=by_step,
         notices=notices,
     )
 
@@ -370,21 +371,6 @@ def _final_reply(session: Session, completion: Completion, notices: list[str]) -
 def _first_files(outputs: Outputs) -> list[str]:
     """Return the files that a history names of a report that may never be accepted."""
     return [path for path, _ in islice(files_of(outputs), MAX_FILES)]
-
-
-def _merged(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> Outputs:
-    """Merge outputs by name; of two steps with one output name the later wins."""
-    merged: Outputs = {}
-    for step_id in step_ids:
-        merged.update(by_step.get(step_id, {}))
-    return merged
-
-
-def _told_apart(step_ids: Iterable[str], by_step: Mapping[str, Outputs]) -> dict[str, Outputs] | None:
-    """Outputs per step, if two steps share an output name (merging would drop one); else None."""
-    outputs = {step_id: by_step.get(step_id, {}) for step_id in step_ids}
-    names = [name for step_outputs in outputs.values() for name in step_outputs]
-    return outputs if len(names) > len(set(names)) else None
 
 
 def _begin_entry(session: Session, index: int, instructions: Mapping[str, str], now: str) -> Session:
