@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from deepwork.api import ToolCall
-from deepwork_orchestration import checkpoints, dependencies, pauses
+from deepwork_orchestration import checkpoints, dependencies, pauses, reservations
 from deepwork_orchestration.agents import REVIVE, actor, check_online, note_call, renew_leases
 from deepwork_orchestration.arguments import Fence, Id, Limit, Text
 from deepwork_orchestration.database import CLAIMED, PlanDatabase, Request
 from deepwork_orchestration.errors import OrchestrationError, some
 from deepwork_orchestration.limits import fitting, omitted
 from deepwork_orchestration.models import Agent, Mapped, Task, Workflow
-from deepwork_orchestration.reservations import check_reserved, reservations, unreserve
+from deepwork_orchestration.reservations import check_reserved
 from deepwork_orchestration.sql import columns, one_of, size, sql
 from deepwork_orchestration.states import BEGUN, CLOSED, DONE, HUMAN
 from deepwork_orchestration.transaction import PlanTransaction
@@ -110,7 +110,7 @@ def _available(transaction: PlanTransaction, workflow_id: str | None, batch: int
 
 def _offered(transaction: PlanTransaction, agent: Agent, tasks: Iterable[Any]) -> Iterator[Any]:
     """Yield those of the tasks that are offered to an agent."""
-    reserved = reservations(transaction)
+    reserved = reservations.live(transaction)
     for task in tasks:
         # A task that is reserved for it is offered without a look at its capabilities: a person has chosen it.
         if reserved[task.id] == agent.id if task.id in reserved else _fits(task, agent):
@@ -171,9 +171,14 @@ def claim(transaction: PlanTransaction, task_id: str, agent_id: str) -> Claim:
     agent = actor(transaction, agent_id)
     check_online(agent)
     _check_for_whom(transaction, task)
-    check_reserved(transaction, task, agent_id)
-    renew_leases(transaction, agent)
-    fence = task.fence if task.assigned_agent_id == agent_id else _take(transaction, task, agent)
+    reservation = check_reserved(transaction, task, agent_id)
+    if task.assigned_agent_id == agent_id:
+        renew_leases(transaction, agent)
+        fence = task.fence
+    else:
+        fence = _take(transaction, task, agent)
+        if reservation is not None:
+            reservations.end(transaction, reservation)
     reply = {"success": True, "fence": fence, "lease_expires_at": transaction.now + transaction.lease}
     return Claim(reply, workflow.auto_create_workspaces and task.parallel_group is not None)
 
@@ -184,11 +189,11 @@ def _recorded(answer: Mapped) -> Claim:
 
 
 def _take(transaction: PlanTransaction, task: Task, agent: Agent) -> int:
-    """Let an agent hold a task that is free, and return the fence."""
+    """Let an agent hold a task that is free, renew its other leases, and return the fence."""
+    leases.renew_all(transaction.stored, agent.id, transaction.lease)
     lease = leases.take(transaction.stored, item(task.id), holder=agent.id, milliseconds=transaction.lease)
     if isinstance(lease, leases.Held):  # every claim ends with its lease, so this cannot be
         raise _claim_lost(transaction, task, None)
-    unreserve(transaction, task.id)
     now = transaction.now
     values = {"assigned_agent_id": agent.id, "claimed_at": now, "claimed_by": transaction.principal}
     values["fence"] = lease.fence

@@ -21,27 +21,39 @@ def reserve(transaction: PlanTransaction, task: Task, agent: Agent) -> int:
 
 def unreserve(transaction: PlanTransaction, task_id: str) -> None:
     """Let every agent claim a task again."""
-    lease = leases.holder_of(transaction.stored, _item(task_id))
-    if lease is not None:
-        leases.end(transaction.stored, lease.item, fence=lease.fence)
+    reservation = leases.holder_of(transaction.stored, _item(task_id))
+    if reservation is not None:
+        end(transaction, reservation)
 
 
-def reservations(transaction: PlanTransaction) -> dict[str, str]:
+def end(transaction: PlanTransaction, reservation: leases.Lease) -> None:
+    """End a reservation."""
+    leases.end(transaction.stored, reservation.item, fence=reservation.fence)
+
+
+def live(transaction: PlanTransaction) -> dict[str, str]:
     """Return, by the ids of the tasks that are reserved now, the agents that alone may claim them."""
     live = leases.live(transaction.stored, RESERVED)
     return {lease.item.removeprefix(RESERVED): lease.holder.removeprefix(RESERVED) for lease in live}
 
 
-def check_reserved(transaction: PlanTransaction, task: Task, agent_id: str | None) -> None:
+def check_reserved(transaction: PlanTransaction, task: Task, agent_id: str | None) -> leases.Lease | None:
     """Refuse what an agent does to a task that is free, but reserved for another agent.
+
+    Returns:
+        The reservation for this agent, if there is one.
 
     Raises:
         OrchestrationError: INVALID_STATE.
     """
-    reserved = reservations(transaction).get(task.id) if task.assigned_agent_id is None else None
+    if task.assigned_agent_id is not None:
+        return None
+    reservation = leases.holder_of(transaction.stored, _item(task.id))
+    reserved = None if reservation is None else reservation.holder.removeprefix(RESERVED)
     if reserved not in (None, agent_id):
         text = f"task {task.id} is reserved for agent {reserved}, which a person has chosen; nothing was changed"
         raise OrchestrationError("INVALID_STATE", text, "Take another task, or this one once its time is over.")
+    return reservation
 
 
 def _item(task_id: str) -> str:
