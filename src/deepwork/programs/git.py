@@ -184,6 +184,15 @@ class Git:
         """
         return [os.fsdecode(path) for path in (await self.run(*arguments)).split(b"\0")[:-1]]
 
+    async def commit_of(self, name: str) -> str | None:
+        """Return the id of the commit that a name stands for; None if the repository has none of this name.
+
+        Raises:
+            GitError: git gave no answer.
+        """
+        completed = await self.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return completed.stdout.decode().strip() if completed.returncode == 0 else None
+
     async def worktree_around(self, folder: Path) -> Self | None:
         """Return git for the working tree of this repository in which a folder lies; None if it lies in none of them.
 

@@ -66,16 +66,16 @@ async def base_commit(git: Git, base: str | None) -> str:
         GitError: git gave no answer.
     """
     if base is None:
-        commit = await _commit(git, "HEAD")
+        commit = await git.commit_of("HEAD")
         if commit is None:
             raise OrchestrationError("INVALID_STATE", "the repository has no commit yet", "Make the first commit.")
         return commit
-    if _COMMIT_ID.fullmatch(base) and await _commit(git, base) == base:
+    if _COMMIT_ID.fullmatch(base) and await git.commit_of(base) == base:
         return base
     for place in _PLACES:
         ref = place + base
         if await _is_ref(git, ref) and (await git.try_run("show-ref", "--verify", "--quiet", ref)).returncode == 0:
-            commit = await _commit(git, ref)
+            commit = await git.commit_of(ref)
             if commit is not None:
                 return commit
     raise invalid_input(
@@ -104,7 +104,7 @@ async def check_commit(git: Git, commit: str) -> None:
         OrchestrationError: INVALID_INPUT.
         GitError: git gave no answer.
     """
-    if await _commit(git, commit) != commit:
+    if await git.commit_of(commit) != commit:
         raise invalid_input(
             "merge_commit", f"is not a commit of this repository: {commit}", "`git rev-parse HEAD` prints one."
         )
@@ -112,9 +112,3 @@ async def check_commit(git: Git, commit: str) -> None:
 
 async def _is_ref(git: Git, ref: str) -> bool:
     return (await git.try_run("check-ref-format", ref)).returncode == 0
-
-
-async def _commit(git: Git, name: str) -> str | None:
-    """Return the commit that a full name or id stands for."""
-    completed = await git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return completed.stdout.decode().strip() if completed.returncode == 0 else None

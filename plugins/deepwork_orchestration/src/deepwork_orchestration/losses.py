@@ -51,7 +51,7 @@ async def losses(git: Git, tree: Git, entry: Entry, branch: str) -> list[str]:
         GitError: git gave no answer, so nothing may be concluded.
     """
     return [
-        *_named("uncommitted, untracked or ignored files", await _changed_files(tree)),
+        *_named("uncommitted, untracked or ignored files", [line[3:] for line in await tree.paths(*_STATUS)]),
         *_named("files whose changes git does not show", await _hidden_files(tree)),
         *_named("repositories of their own", await to_thread.run_sync(lambda: [*nested_repositories(entry.place)])),
         *await unfinished(git, entry, branch),
@@ -80,10 +80,6 @@ def nested_repositories(place: Path) -> Iterator[str]:
             if name.casefold() == ".git" and Path(folder) != place:
                 yield os.path.relpath(os.path.join(folder, name), place)
         folders[:] = [name for name in folders if name.casefold() != ".git"]
-
-
-async def _changed_files(tree: Git) -> list[str]:
-    return [path[3:] for path in await tree.paths(*_STATUS)]
 
 
 async def _hidden_files(tree: Git) -> list[str]:

@@ -84,8 +84,8 @@ async def add(git: Git, place: Place, branch: str, base: str | None, workspace_i
     await git_names.check_branch(git, branch)
     base_commit = await git_names.base_commit(git, base) if base is not None else None
     async with _locked(git.root):
-        exists = await git_names.branch_commit(git, branch) is not None
-        commit = None if exists else base_commit or await git_names.base_commit(git, None)
+        has_branch = await git_names.branch_commit(git, branch) is not None
+        commit = None if has_branch else base_commit or await git_names.base_commit(git, None)
         worktree = Worktree(place.path, branch)
         # A client that goes away must not leave a branch behind whose maker is unknown.
         with CancelScope(shield=True):

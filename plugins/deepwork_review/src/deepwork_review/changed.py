@@ -158,7 +158,7 @@ def relative_path(root: Path, name: str) -> str:
 
 
 async def _find_base(tree: WorkingTree, base_ref: str | None) -> Base:
-    head = await _commit(tree, "HEAD")
+    head = await tree.commit_of("HEAD")
     if head is None:
         empty = (await tree.run("hash-object", "-t", "tree", "--stdin")).decode().strip()
         if base_ref:
@@ -183,7 +183,7 @@ async def _find_base(tree: WorkingTree, base_ref: str | None) -> Base:
 async def _named_base(tree: WorkingTree, base_ref: str) -> Base:
     if _UNSAFE_REF.search(base_ref):
         raise ArgumentError(f"the base {base_ref!r} is not the name of a branch, tag or commit")
-    commit = await _commit(tree, base_ref)
+    commit = await tree.commit_of(base_ref)
     if commit is None:
         raise ArgumentError(
             f"the base {base_ref!r} is not known to this repository", hint="Fetch it, or name another one."
@@ -209,11 +209,6 @@ def _shallow_note(tree: WorkingTree) -> tuple[str, ...]:
 
 def _label(name: str, fork: str) -> str:
     return f"{name} (since {fork[:10]})"
-
-
-async def _commit(tree: WorkingTree, ref: str) -> str | None:
-    completed = await tree.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    return completed.stdout.decode().strip() if completed.returncode == 0 else None
 
 
 async def _merge_base(tree: WorkingTree, commit: str) -> str | None:

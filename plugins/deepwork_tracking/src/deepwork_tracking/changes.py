@@ -11,12 +11,10 @@ from deepwork.errors import GitError
 from deepwork_tracking.listing import readable
 from deepwork_tracking.snapshots import (
     SUBMODULE,
-    Entry,
     OpenGit,
     TreeSnapshot,
     algorithm_of,
     differences,
-    find_commit,
     list_files,
     open_git,
     read_states,
@@ -71,20 +69,19 @@ async def _since_commit(snapshot: TreeSnapshot, git: Git) -> FileChanges:
         tracked, untracked = await differences(git, snapshot.id)
     except GitError:
         # git is asked whether the commit exists only now: hardly ever it does not.
-        if await find_commit(git, snapshot.id) is not None:
+        if await git.commit_of(snapshot.id) is not None:
             raise
         warnings.append(
             f"the commit {snapshot.id} at which the task began no longer exists, so commits of the task are not listed"
         )
-        head = await find_commit(git, "HEAD")
+        head = await git.commit_of("HEAD")
         tracked, untracked = await differences(git, head) if head else ({}, [])
     # A path in both lists was taken out of the index, and its file has stayed: git calls it deleted.
     before = snapshot.states | {
         path: tracked[path].state for path in untracked if path in tracked and path not in snapshot.states
     }
-    submodules = frozenset(
-        path for path, state in [*before.items(), *_states(tracked)] if state and state.startswith(SUBMODULE)
-    )
+    known = (*before.items(), *((path, entry.state) for path, entry in tracked.items()))
+    submodules = frozenset(path for path, state in known if state and state.startswith(SUBMODULE))
     after, unread = await read_states(git, git.top, before, algorithm_of(snapshot.id), submodules)
     words: dict[str, str | None] = {path: LETTERS.get(entry.letter, "modified") for path, entry in tracked.items()}
     words.update((path, "added") for path in untracked if not path.endswith("/"))
@@ -114,10 +111,6 @@ async def _since_checksums(snapshot: TreeSnapshot, git: Git | None) -> FileChang
     }
     repositories = _new_repositories(files, snapshot.states)
     return _file_changes(words, (), [*snapshot.warnings, *unread_warnings(unread), *repositories])
-
-
-def _states(tracked: Mapping[str, Entry]) -> list[tuple[str, str | None]]:
-    return [(path, entry.state) for path, entry in tracked.items()]
 
 
 def _compare(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str | None]:

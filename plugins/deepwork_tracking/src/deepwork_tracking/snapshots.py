@@ -68,7 +68,7 @@ async def take_snapshot(folder: Path, machine: str, open_: OpenGit) -> TreeSnaps
     try:
         if git := await open_git(folder, open_):
             folder = git.top
-            if commit := await find_commit(git, "HEAD"):
+            if commit := await git.commit_of("HEAD"):
                 return await _git_snapshot(git, commit, machine)
             files = await list_files(git, folder)
     except GitError as error:
@@ -86,16 +86,6 @@ async def open_git(folder: Path, open_: OpenGit) -> Git | None:
     """
     git = await open_(folder)
     return None if git is None else await git.at_top()
-
-
-async def find_commit(git: Git, name: str) -> str | None:
-    """Return the hash of a commit; None if the repository does not have it.
-
-    Raises:
-        GitError: git gave no answer.
-    """
-    completed = await git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return completed.stdout.decode().strip() if completed.returncode == 0 else None
 
 
 async def differences(git: Git, commit: str) -> tuple[dict[str, Entry], list[str]]:
