@@ -6,7 +6,7 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +104,7 @@ def walk(root: Path) -> FileListing:
 
 
 def _read_all(root: Path, listing: FileListing) -> RuleBook:
+    """Read the rules among the files, the deepest first."""
     rule_files = [path for path in listing.files if posixpath.basename(path) == FILE_NAME]
     notes = list(listing.notes)
     vendored = [path for path in rule_files if _is_skipped(path)]
@@ -112,7 +113,7 @@ def _read_all(root: Path, listing: FileListing) -> RuleBook:
         notes.append(f"rules in folders of other people's code were left out: {names}")
     rules: list[Rule] = []
     broken: list[BrokenFile] = []
-    for path in _deepest_first(set(rule_files) - set(vendored)):
+    for path in sorted(set(rule_files) - set(vendored), key=lambda path: (-path.count("/"), path)):
         if not _exists(root / path):
             continue  # git lists files that were deleted and not yet committed.
         contents = _too_many(rules, path) or read_rules(root, path)
@@ -131,10 +132,6 @@ def _too_many(rules: Sequence[Rule], path: str) -> BrokenFile | None:
         return None
     message = f"it was not read: a project has at most {MAX_RULES:,} rules with {MAX_RULE_GLOBS:,} globs in all"
     return BrokenFile(path, f"{printable(path)}: {message}")
-
-
-def _deepest_first(paths: Iterable[str]) -> list[str]:
-    return sorted(paths, key=lambda path: (-path.count("/"), path))
 
 
 def _exists(path: Path) -> bool:

@@ -28,7 +28,8 @@ def render(material: Material, review_id: str) -> str:
     if material.changed is not None:
         lines = [f"- {printable(path)}{' (deleted)' if deleted else ''}" for path, deleted in material.changed]
         parts.append(_section("All Changed Files", lines))
-    if any(not is_plain(path) for path in _all_paths(material)):
+    paths = (*material.paths, *material.unchanged, *(path for path, _ in material.changed or ()))
+    if not all(map(is_plain, paths)):
         parts.append(EXPLANATION)
     if material.references:
         parts.append("## Reference Files\n\n" + "\n\n".join(map(_reference, material.references)))
@@ -50,10 +51,6 @@ def _section(title: str, lines: Iterable[str]) -> str:
 
 def _mention(path: str) -> str:
     return f"- @{path}" if is_plain(path) else f"- {printable(path)}"
-
-
-def _all_paths(material: Material) -> list[str]:
-    return [*material.paths, *material.unchanged, *(path for path, _ in material.changed or ())]
 
 
 def _reference(reference: Reference) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -25,17 +25,11 @@ from deepwork_review.working_tree import WorkingTree
 # Files that are matched before the search looks whether it can stop.
 BATCH = 1000
 
-
-@dataclass(frozen=True)
-class Flaw:
-    """One error or warning; `text` starts with `file:line:` where it concerns a line."""
-
-    level: Level
-    text: str
+_flaw = partial(Finding, cure="deepwork reviews lint")
 
 
-async def lint(context: PluginContext) -> tuple[RuleBook, list[Flaw]]:
-    """Check every rule against all files of the project.
+async def lint(context: PluginContext) -> tuple[RuleBook, list[Finding]]:
+    """Check every rule against all files of the project; a flaw begins with `file:line:` where it concerns a line.
 
     Raises:
         GitError: git gave no answer.
@@ -44,11 +38,11 @@ async def lint(context: PluginContext) -> tuple[RuleBook, list[Flaw]]:
     tree = await context.git(WorkingTree, root)
     rules = await find_rules(root, tree)
     listing = await find_files(root, tree)
-    flaws = [Flaw(Level.ERROR, line) for broken in rules.broken for line in broken.message.splitlines()]
-    flaws += [Flaw(Level.WARNING, note) for note in (*rules.notes, *listing.notes) if note]
+    flaws = [_flaw(Level.ERROR, line) for broken in rules.broken for line in broken.message.splitlines()]
+    flaws += [_flaw(Level.WARNING, note) for note in (*rules.notes, *listing.notes) if note]
     for rule in rules.rules:
         for text in await to_thread.run_sync(_flaws, root, rule, listing.files):
-            flaws.append(Flaw(Level.WARNING, f"{printable(rule.file)}:{rule.line}: rule {rule.name!r}: {text}"))
+            flaws.append(_flaw(Level.WARNING, f"{printable(rule.file)}:{rule.line}: rule {rule.name!r}: {text}"))
     return rules, list(dict.fromkeys(flaws))
 
 
@@ -65,8 +59,7 @@ def check(context: PluginContext) -> Check:
             yield Finding(Level.INFO, "no .deepreview files")
         elif rules.rules:
             yield Finding(Level.OK, f"{len(rules.rules)} review rules")
-        for flaw in flaws:
-            yield Finding(flaw.level, flaw.text, "deepwork reviews lint")
+        yield from flaws
 
     def commands() -> list[TrustedCommand]:
         with suppress(DeepWorkError):  # `run` reports it

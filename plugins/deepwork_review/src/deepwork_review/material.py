@@ -97,14 +97,8 @@ def match_rules(rules: Iterable[Rule], changes: Changes) -> list[RuleMatch]:
 class MaterialReader:
     """Reads what the reviewers of one change are given.
 
-    Args:
-        root: The project's folder.
-        changes: The change.
-        project_files: All files of the project, sorted; only used for rules that ask for unchanged files.
-        precomputed: What the commands of rules have printed, by the rule's place.
-
-    Attributes:
-        notes: Problems with reference files.
+    `project_files` are all of the project, sorted, for rules that ask for unchanged ones; `precomputed` is what the
+    commands of rules have printed, by the rule's place; and `notes` are problems with reference files.
     """
 
     def __init__(

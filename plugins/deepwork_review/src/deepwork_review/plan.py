@@ -92,7 +92,8 @@ async def make_plan(context: PluginContext, *, files: Sequence[str] | None = Non
     if not rules.rules or not (changes.files or changes.deleted):
         return Plan(folder, formatter, rules, changes)
     matches = await to_thread.run_sync(match_rules, rules.rules, changes)
-    listing = await find_files(root, tree) if any(map(_asks_for_unchanged_files, matches)) else None
+    needs_all = any(match.rule.body.review.additional_context.unchanged_matching_files for match in matches)
+    listing = await find_files(root, tree) if needs_all else None
     texts, command_notes = await precompute(context, [match.rule for match in matches])
     reader = MaterialReader(root, changes, listing.files if listing else (), texts)
     identifier = Identifier(root, changes, formatter.platform)
@@ -127,10 +128,6 @@ async def _rules_and_changes(
     except* ToolError as group:
         raise group.exceptions[0] from None
     return rules[0], changes
-
-
-def _asks_for_unchanged_files(match: RuleMatch) -> bool:
-    return match.rule.body.review.additional_context.unchanged_matching_files
 
 
 def _reviews(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,7 +99,7 @@ async def _run(context: PluginContext, rule: Rule) -> tuple[str, str | None]:
             completed = await run_program(
                 arguments,
                 cwd=context.project_root,
-                environment=_environment(context.environment),
+                environment={name: value for name, value in context.environment.items() if name in PASSED_ON},
                 seconds=SECONDS,
                 max_output=MAX_OUTPUT,
             )
@@ -110,7 +110,3 @@ async def _run(context: PluginContext, rule: Rule) -> tuple[str, str | None]:
         complaint = completed.stderr.decode(errors="replace").strip()[-2000:]
         return f"{text}\n(the command failed with exit code {completed.returncode})\n{complaint}", "its command failed"
     return text, None
-
-
-def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name] for name in PASSED_ON if name in environment}

@@ -19,11 +19,6 @@ class MissingFile(UnusableFile):
 def read_file(root: Path, path: str, *, limit: int) -> bytes:
     """Read a file of the project.
 
-    Args:
-        root: The project's folder.
-        path: The file, relative to it.
-        limit: The most bytes that it may have.
-
     Raises:
         UnusableFile: It is missing, too large, not a regular file, outside of the project, or cannot be read.
     """

@@ -131,7 +131,7 @@ class ReviewFolder:
     def clean(self, *, instruction_days: float = INSTRUCTION_DAYS, pass_days: float = PASS_DAYS) -> int:
         """Remove files of at least these ages, and return how many they were."""
         max_days = {".md": instruction_days, ".json": instruction_days, ".passed": pass_days}
-        with self._open() as folder, self._open_user_dir() as user_folder:
+        with _open_folder(self._path, self._workspace.root) as folder, self._open_user_dir() as user_folder:
             return sum(_clean(opened, max_days) for opened in (folder, user_folder) if opened)
 
     def _issued(self, review_id: str) -> dict[str, Any]:
@@ -155,9 +155,6 @@ class ReviewFolder:
         with Folder.open(state_dir, inside=root) as parent, suppress(FileExistsError):
             os.mkdir(FOLDER, 0o700, dir_fd=parent.descriptor)
         os.makedirs(self._user_dir, mode=0o700, exist_ok=True)
-
-    def _open(self) -> AbstractContextManager[Folder | None]:
-        return _open_folder(self._path, self._workspace.root)
 
     def _open_user_dir(self) -> AbstractContextManager[Folder | None]:
         return _open_folder(self._user_dir, self._user_dir)
