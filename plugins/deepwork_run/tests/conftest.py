@@ -66,7 +66,7 @@ class Runs:
             specs = {name: (AgentSpec(name=name, create=lambda: None), agent) for name, agent in acting_agents.items()}
             record = Record(project.context.workspace, session_id)
             chosen = Options(agents=tuple(agents), **options)
-            runner = Runner(project, session_id, specs, chosen, record, Display())
+            runner = Runner(project, record, specs, chosen, Display())
             yield Opened(runner, session_id, acting_agents, record, project)
 
     async def run(self, agents, session_id=None, **options):

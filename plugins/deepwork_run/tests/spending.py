@@ -161,7 +161,7 @@ class opened:  # noqa: N801 - used as a context
 
         async def run(agents: Any, **options: Any) -> int:
             chosen = Options(agents=tuple(agents), waits=False, **options)
-            return await Runner(project, session_id, agents, chosen, record, Display()).run()
+            return await Runner(project, record, agents, chosen, Display()).run()
 
         return SimpleNamespace(project=project, record=record, run=run)
 

@@ -41,10 +41,7 @@ def stop_runner(record: Record) -> int:
 async def go_on(context: PluginContext, session_id: str, agent: str | None) -> str:
     """Start a runner that outlives this process, and return what was done. The runner before it is stopped first.
 
-    Args:
-        context: That of this plugin.
-        session_id: The session.
-        agent: The agent that is to work; None for those of the last run.
+    Without an agent, those of the last run go on.
 
     Raises:
         DeepWorkError: The runner before it still finishes a call, or the new one has ended at once; nothing works now.

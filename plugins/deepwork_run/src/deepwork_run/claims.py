@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from typing import TypeVar
+
 import anyio
 
 from deepwork.api import DeepWorkError
@@ -10,15 +13,11 @@ from deepwork_run.display import Display
 
 LONGEST_PAUSE = 60.0
 
+ResultT = TypeVar("ResultT")
+
 
 class Claims:
-    """The claims of the agents of one session, whoever keeps them.
-
-    Args:
-        project: The project.
-        session_id: The session.
-        display: Where problems are told.
-    """
+    """The claims of the agents of one session, whoever keeps them; problems are shown, and end nothing."""
 
     def __init__(self, project: OpenedProject, session_id: str, display: Display) -> None:
         self._keepers = project.claims
@@ -31,25 +30,24 @@ class Claims:
         while self._keepers:
             await anyio.sleep(min(pause, LONGEST_PAUSE))
             for keeper in self._keepers:
-                try:
-                    await keeper.renew(self._session_id)
-                except DeepWorkError as error:
-                    self._display.log(f"Claims of {keeper.name} are not renewed: {error.message}")
+                await self._told("renewed", keeper.name, keeper.renew(self._session_id))
 
     async def held(self) -> list[str]:
         """Return what the next agent is told of them."""
         lines: list[str] = []
         for keeper in self._keepers:
-            try:
-                lines += await keeper.held(self._session_id)
-            except DeepWorkError as error:
-                self._display.log(f"Claims of {keeper.name} are not known: {error.message}")
+            lines += await self._told("known", keeper.name, keeper.held(self._session_id)) or ()
         return lines
 
     async def release(self, reason: str) -> None:
         """Release the claims, so that others can go on at once."""
         for keeper in self._keepers:
-            try:
-                await keeper.release(self._session_id, reason)
-            except DeepWorkError as error:
-                self._display.log(f"Claims of {keeper.name} are not given away: {error.message}")
+            await self._told("given away", keeper.name, keeper.release(self._session_id, reason))
+
+    async def _told(self, word: str, name: str, act: Awaitable[ResultT]) -> ResultT | None:
+        """Do something with the claims of a keeper, or tell why that is not possible."""
+        try:
+            return await act
+        except DeepWorkError as error:
+            self._display.log(f"Claims of {name} are not {word}: {error.message}")
+            return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import click
 
-from deepwork.api import Session, ToolCall, open_context, open_project
+from deepwork.api import Session, ToolCall, Workspace, open_context, open_project
 from deepwork.commands.options import json_option, path_option
 from deepwork.commands.terminal import say, say_json, say_json_line
 from deepwork.errors import ConfigError, DeepWorkError, UnknownName, UnknownSession
@@ -22,7 +22,7 @@ from deepwork_run.acts import stop_runner
 from deepwork_run.display import Display
 from deepwork_run.options import OnLimit, Options, seconds_of
 from deepwork_run.record import Record, Run, records
-from deepwork_run.runner import Runner
+from deepwork_run.runner import Agents, Runner
 from deepwork_run.settings import RunSettings
 from deepwork_run.shown import described
 from deepwork_run.units import units
@@ -31,7 +31,16 @@ PERMISSIONS = ("shell", "network", "all")
 # Without `--with`, the first of these that is installed.
 DEFAULTS = ("claude", "codex")
 
-Agents = Mapping[str, tuple[AgentSpec, Agent]]
+
+class Asked(NamedTuple):
+    """What the command line says of a run; the run before and the settings say what it leaves out."""
+
+    agents: tuple[str, ...]
+    allow: tuple[str, ...]
+    max_time: float | None
+    budget_usd: float | None
+    on_limit: str | None
+    no_wait: bool
 
 
 def _names(_context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
@@ -111,9 +120,10 @@ def run(
         async with open_project("run", root) as project:
             session = await _session(project, session_id) if session_id else None
             remembered = Record(project.context.workspace, session.session_id).read() if session else Run("")
-            options = _options(project, remembered, names, **chosen)
+            options = _options(project, remembered, Asked(names, **chosen))
             if session and print_unit:
-                command = [_script(), "run", "--continue", session.session_id, *_words(options)]
+                script = os.path.join(os.path.dirname(sys.executable), "deepwork")
+                command = [script, "run", "--continue", session.session_id, *_words(options)]
                 command += ["--path", str(project.context.project_root)]
                 about = f"Goes on with {session.workflow}, session {session.session_id}"
                 click.echo(units(command, str(project.context.project_root), about), nl=False)
@@ -129,7 +139,7 @@ def run(
             display.log(f"Session {session.session_id} of {session.workflow}; goal: {one_line(session.goal)}")
             for line in _remarks(agents, options):
                 display.log(line)
-            code = await Runner(project, session.session_id, agents, options, record, display).run()
+            code = await Runner(project, record, agents, options, display).run()
             session = await _session(project, session.session_id)
             _tell_end(session, record, code, as_json=as_json)
             return code
@@ -163,34 +173,23 @@ async def _session(project: OpenedProject, beginning: str) -> Session:
     return session
 
 
-def _options(
-    project: OpenedProject,
-    remembered: Run,
-    names: tuple[str, ...],
-    *,
-    allow: tuple[str, ...],
-    max_time: float | None,
-    budget_usd: float | None,
-    on_limit: str | None,
-    no_wait: bool,
-) -> Options:
+def _options(project: OpenedProject, remembered: Run, asked: Asked) -> Options:
     """Join what was asked, what the last run of the session was asked, and the settings.
 
     What agents may do is never remembered: the record is in the project, whose files are not trusted.
     """
     before = remembered.options
     known = [name for name in project.agents if name in (before.get("with") or ())]
-    chosen = names or tuple(sorted(known, key=[*before.get("with", ())].index))
-    policy = before.get("on_limit") if not names and before.get("on_limit") in [*OnLimit] else None
-    policy = on_limit or policy or ("switch" if len(chosen) > 1 else "wait")
+    chosen = asked.agents or tuple(sorted(known, key=[*before.get("with", ())].index))
+    policy = before.get("on_limit") if not asked.agents and before.get("on_limit") in [*OnLimit] else None
     settings = project.context.settings(RunSettings)
     return Options(
         agents=chosen,
-        allow=frozenset(allow) or frozenset(settings.allow),
-        max_seconds=max_time or _number(before.get("max_seconds")),
-        budget_usd=budget_usd or _number(before.get("budget_usd")),
-        on_limit=OnLimit(policy),
-        waits=not no_wait,
+        allow=frozenset(asked.allow) or frozenset(settings.allow),
+        max_seconds=asked.max_time or _number(before.get("max_seconds")),
+        budget_usd=asked.budget_usd or _number(before.get("budget_usd")),
+        on_limit=OnLimit(asked.on_limit or policy or ("switch" if len(chosen) > 1 else "wait")),
+        waits=not asked.no_wait,
     )
 
 
@@ -243,11 +242,6 @@ def _words(options: Options) -> list[str]:
     words += ["--max-time", f"{options.max_seconds:g}s"] if options.max_seconds else []
     words += ["--budget-usd", f"{options.budget_usd:g}"] if options.budget_usd else []
     return [*words, "--on-limit", options.on_limit.value, *(() if options.waits else ("--no-wait",))]
-
-
-def _script() -> str:
-    """Return the full path of our command."""
-    return os.path.join(os.path.dirname(sys.executable), "deepwork")
 
 
 def _tell_end(session: Session, record: Record, code: int, *, as_json: bool) -> None:
@@ -315,7 +309,7 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
 
     async def read() -> dict[str, Any]:
         async with open_project("run", root) as project:
-            record = _record(project, session_id)
+            record = _record(project.context.workspace, session_id)
             store = await project.engine.sessions.store()
             return described(await store.load(record.session_id), record)
 
@@ -341,7 +335,7 @@ def show(session_id: str, root: str, *, as_json: bool) -> None:
 @json_option
 def stop(session_id: str, root: str, *, as_json: bool) -> None:
     """Stop a run: its agent finishes the call that it makes."""
-    record = _record(open_context("run", root), session_id)
+    record = _record(open_context("run", root).workspace, session_id)
     pid = stop_runner(record)
     if as_json:
         say_json({"session_id": record.session_id, "runner": pid})
@@ -356,7 +350,7 @@ def stop(session_id: str, root: str, *, as_json: bool) -> None:
 @json_option
 def log(session_id: str, worker: int | None, root: str, *, as_json: bool) -> None:
     """Print what an agent's program has printed, as it came."""
-    record = _record(open_context("run", root), session_id)
+    record = _record(open_context("run", root).workspace, session_id)
     numbers = [known.number for known in record.read().workers]
     number = worker or max(numbers, default=0)
     content = record.transcript_of(number)
@@ -370,14 +364,13 @@ def log(session_id: str, worker: int | None, root: str, *, as_json: bool) -> Non
         say(line)
 
 
-def _record(project: Any, beginning: str) -> Record:
+def _record(workspace: Workspace, beginning: str) -> Record:
     """Return the run of the session whose id begins like this.
 
     Raises:
         UnknownSession: No session does, or more than one.
     """
-    context = getattr(project, "context", project)
-    listed = [record for record in records(context.workspace) if record.session_id.startswith(beginning)]
+    listed = [record for record in records(workspace) if record.session_id.startswith(beginning)]
     exact = [record for record in listed if record.session_id == beginning] or listed
     if len(exact) == 1 and beginning:
         return exact[0]

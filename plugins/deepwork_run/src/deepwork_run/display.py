@@ -14,15 +14,10 @@ from deepwork_run.record import Run
 
 
 class Display:
-    """Writes to stderr; stdout is for the result.
-
-    Attributes:
-        session: The session as it was read last.
-        is_live: Whether there is a live line.
-    """
+    """Writes to stderr, in a terminal a live line too; stdout is for the result."""
 
     def __init__(self) -> None:
-        self.session: Session | None = None
+        self.session: Session | None = None  # as it was read last
         self.is_live = sys.stderr.isatty()
         self._is_drawn = False
 

@@ -17,11 +17,7 @@ ACTIONS: tuple[InboxAction, ...] = (
 
 
 class RunInbox(InboxSource):
-    """The runs of one project.
-
-    Args:
-        context: That of the plugin.
-    """
+    """The runs of one project."""
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context

@@ -119,12 +119,7 @@ class Run:
 
 
 class Record:
-    """The files of the run of one session.
-
-    Args:
-        workspace: The places of the project.
-        session_id: The session.
-    """
+    """The files of the run of one session."""
 
     def __init__(self, workspace: Workspace, session_id: str) -> None:
         self._workspace = workspace
@@ -160,13 +155,15 @@ class Record:
         """Return what differs after every event, and once its runner begins or dies."""
         return (*self.stamp(), self.runner())
 
-    def add(self, kind: str, **event: Any) -> None:
-        """Add an event durably."""
-        line = json.dumps({"at": now(), "kind": kind, **event}).encode()
+    def add(self, kind: str, **values: Any) -> dict[str, Any]:
+        """Add an event durably, and return it."""
+        event = {"at": datetime.now(UTC).isoformat(timespec="microseconds"), "kind": kind, **values}
+        line = json.dumps(event).encode()
         with self.folder(create=True) as folder, _appended(folder, EVENTS) as descriptor:
             # A process may have died within the line before.
             os.write(descriptor, b"\n" + line + b"\n")
             os.fsync(descriptor)
+        return event
 
     @contextmanager
     def transcript(self, number: int) -> Iterator[_Transcript]:
@@ -300,11 +297,6 @@ def _holder(descriptor: int) -> int | None:
         os.kill(written, 0)
         return max(written, 0) or None
     return None
-
-
-def now() -> str:
-    """Return the time, as events have it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def _runs(workspace: Workspace, *, create: bool = False) -> Folder:

@@ -59,6 +59,10 @@ NEAR = 0.8
 NOTIFY_SECONDS = 4.0
 
 
+# By name.
+Agents = Mapping[str, tuple[AgentSpec, Agent]]
+
+
 class Exit(IntEnum):
     """How a run has ended."""
 
@@ -78,33 +82,18 @@ _TOLD = (Exit.PERSON, Exit.BUDGET, Exit.NO_PROGRESS, Exit.LIMIT)
 
 
 class Runner:
-    """Goes on with one session.
-
-    Args:
-        project: The project.
-        session_id: The session.
-        agents: The agents that may work on it, by name, in the order in which they are chosen.
-        options: How the run goes.
-        record: What is known of the run.
-        display: What people see.
-    """
+    """Goes on with the session of a record, by agents in the order in which they are chosen."""
 
     def __init__(
-        self,
-        project: OpenedProject,
-        session_id: str,
-        agents: Mapping[str, tuple[AgentSpec, Agent]],
-        options: Options,
-        record: Record,
-        display: Display,
+        self, project: OpenedProject, record: Record, agents: Agents, options: Options, display: Display
     ) -> None:
         self._project = project
-        self._session_id = session_id
+        self._session_id = record.session_id
         self._agents = agents
         self._options = options
         self._record = record
         self._display = display
-        self._claims = Claims(project, session_id, display)
+        self._claims = Claims(project, record.session_id, display)
         self._run = record.read()
         self._current = next(iter(agents))
         self._without_login: set[str] = set()
@@ -452,10 +441,11 @@ class Runner:
         return session
 
     def _add(self, kind: str, **event: object) -> None:
-        self._record.add(kind, **event)
-        self._run = self._record.read() if kind == "run" else self._run
-        if kind != "run":
-            self._run.take({"kind": kind, "at": datetime.now(UTC).isoformat(timespec="microseconds"), **event})
+        added = self._record.add(kind, **event)
+        if kind == "run":
+            self._run = self._record.read()
+        else:
+            self._run.take(added)
 
     def _tell(self, text: str) -> None:
         """Tell something once."""

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deepwork.api import Agent, AgentEvent, AgentTask, Called, Ended, Failed, Limited, PluginContext, Said, Spent
-from deepwork.errors import ProgramMissing
-from deepwork.paths.private_folders import private_folder
+from deepwork.api import AgentEvent, AgentTask, Called, Failed, Limited, PluginContext, Said, Spent
 from deepwork.ports.agent import FailureKind, LimitCause
 from deepwork.programs.resets import reset_time
 from deepwork.text import one_line
-from deepwork_run.agents.program import (
-    AgentProgram,
-    count,
-    hooks_of,
-    json_lines,
-    mapping,
-    mappings,
-    private_file,
-    said_on_stderr,
-)
+from deepwork_run.agents.program import ProgramAgent, Stream, count, hooks_of, mapping, mappings, private_file
 from deepwork_run.agents.refusals import MAX_QUOTED, Words, refusal
 from deepwork_run.settings import RunSettings
 
-ENVIRONMENT = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CONFIG_DIR")
 HOOKS = ("SessionStart", "PreCompact", "PostToolUse", "Stop")
 
 TOOLS = ("Read", "Edit", "Write", "Glob", "Grep")
@@ -44,33 +32,41 @@ WORDS = Words(
 FAILURES = {"authentication_failed": FailureKind.LOGIN, "billing_error": FailureKind.LOGIN}
 
 
-class ClaudeAgent(Agent):
+class ClaudeAgent(ProgramAgent):
     """Runs Claude Code with our server and hooks alone, and no settings of user and project."""
 
+    VARIABLES = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CONFIG_DIR")
+
     def __init__(self, context: PluginContext, settings: RunSettings) -> None:
-        self._program = AgentProgram(context, settings, settings.claude, ENVIRONMENT)
-        self._state_dir = context.workspace.state_dir
+        super().__init__(context, settings, settings.claude)
 
-    async def available(self) -> str | None:
-        """Look for the program."""
-        return await self._program.missing()
+    def stream(self) -> Stream:
+        """Read what `claude -p` prints."""
+        return _Stream()
 
-    async def start(self, task: AgentTask) -> AsyncGenerator[AgentEvent, None]:
-        """Run it once."""
-        stream = _Stream()
-        with private_folder() as folder:
-            try:
-                async with self._program.running(task, _arguments(task, folder, self._state_dir), {}) as program:
-                    async for message in json_lines(program, task):
-                        for event in stream.events(message):
-                            yield event
-                    code = await program.ended()
-                    if not stream.has_result and not task.stop.is_set():
-                        yield Failed(f"Claude Code {said_on_stderr(program, code)}")
-            except ProgramMissing as error:
-                yield Failed(error.message)
-                code = 127
-        yield Ended(code)
+    def environment(self, task: AgentTask) -> Mapping[str, str]:
+        """Return nothing: the file that names our server says what it needs."""
+        return {}
+
+    def arguments(self, task: AgentTask, folder: Path) -> list[str]:
+        """Return them; our server, our hooks and what is denied are in files."""
+        server = {"command": task.server[0], "args": [*task.server[1:]], "env": task.server_environment}
+        # An agent that edits the state of sessions could complete steps without a review; `//` begins an absolute path.
+        rules = {"deny": [f"Edit(/{self._context.workspace.state_dir}/**)"]}
+        settings = private_file(
+            folder, "settings.json", {"hooks": hooks_of(task, "claude", HOOKS), "permissions": rules}
+        )
+        more = [tool for what, tools in MORE_TOOLS.items() if task.allows(what) for tool in tools]
+        allowed = ["mcp__deepwork", *more, *(("Read", "Edit", "Write") if task.allows("all") else ())]
+        servers = private_file(folder, "mcp.json", {"mcpServers": {"deepwork": server}})
+        return [
+            *("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+            *("--strict-mcp-config", "--mcp-config", servers),
+            *("--setting-sources", "", "--settings", settings, "--no-session-persistence"),
+            *("--tools", "default" if "all" in task.allow else ",".join((*TOOLS, *more))),
+            *("--permission-mode", "acceptEdits", "--allowedTools", ",".join(allowed)),
+            *(("--max-budget-usd", f"{task.budget_usd:.6f}") if task.budget_usd is not None else ()),
+        ]
 
 
 class _Stream:
@@ -100,6 +96,11 @@ class _Stream:
             case "result":
                 self.has_result = True
                 yield from self._result(message)
+
+    def ended(self, code: int, said: str) -> Iterator[AgentEvent]:
+        """Tell of an end without a result."""
+        if not self.has_result:
+            yield Failed(f"Claude Code {said}")
 
     def _assistant(self, message: dict[str, Any]) -> Iterator[AgentEvent]:
         answer = mapping(message.get("message"))
@@ -156,24 +157,6 @@ class _Stream:
             yield Limited(self._resets_at or reset_time(text, datetime.now(UTC)), LimitCause.USAGE, text)
         elif result.get("subtype") != "error_max_budget_usd":  # the runner compares what was spent by itself
             yield refusal(text, WORDS, self._resets_at)
-
-
-def _arguments(task: AgentTask, folder: Path, state_dir: Path) -> list[str]:
-    server = {"command": task.server[0], "args": [*task.server[1:]], "env": task.server_environment}
-    # An agent that edits the state of sessions could complete steps without a review; `//` stands for an absolute path.
-    rules = {"deny": [f"Edit(/{state_dir}/**)"]}
-    settings = private_file(folder, "settings.json", {"hooks": hooks_of(task, "claude", HOOKS), "permissions": rules})
-    more = [tool for what, tools in MORE_TOOLS.items() if task.allows(what) for tool in tools]
-    allowed = ["mcp__deepwork", *more, *(("Read", "Edit", "Write") if task.allows("all") else ())]
-    servers = private_file(folder, "mcp.json", {"mcpServers": {"deepwork": server}})
-    return [
-        *("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
-        *("--strict-mcp-config", "--mcp-config", servers),
-        *("--setting-sources", "", "--settings", settings, "--no-session-persistence"),
-        *("--tools", "default" if "all" in task.allow else ",".join((*TOOLS, *more))),
-        *("--permission-mode", "acceptEdits", "--allowedTools", ",".join(allowed)),
-        *(("--max-budget-usd", f"{task.budget_usd:.6f}") if task.budget_usd is not None else ()),
-    ]
 
 
 def _input(usage: dict[str, Any]) -> int:

@@ -6,19 +6,17 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from deepwork.api import PluginContext
-from deepwork.errors import ProgramMissing
-from deepwork.ports.agent import Agent, AgentEvent, AgentTask, Called, Ended, Failed, Said, Spent
-from deepwork_run.agents.program import AgentProgram, count, json_lines, mapping, said_on_stderr
+from deepwork.ports.agent import AgentEvent, AgentTask, Called, Failed, Said, Spent
+from deepwork_run.agents.program import ProgramAgent, Stream, count, mapping
 from deepwork_run.agents.refusals import Words, refusal
 from deepwork_run.settings import RunSettings
 
-ENVIRONMENT = ("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*")
 # What the account of the user brings besides.
 OWN_FEATURES = ("apps", "plugins", "remote_plugin", "memories")
 # Its permissions, under a name that no user has; they count whatever `sandbox_mode` of the user's own file says.
@@ -36,35 +34,59 @@ WORDS = Words(
 )
 
 
-class CodexAgent(Agent):
+class CodexAgent(ProgramAgent):
     """Runs Codex with our server, in its sandbox, and without any configuration of the project."""
 
+    VARIABLES = ("OPENAI_*", "CODEX_*", "AZURE_OPENAI_*")
+
     def __init__(self, context: PluginContext, settings: RunSettings) -> None:
-        self._program = AgentProgram(context, settings, settings.codex, ENVIRONMENT)
-        self._state_dir = context.workspace.shown(context.workspace.state_dir)
+        super().__init__(context, settings, settings.codex)
 
-    async def available(self) -> str | None:
-        """Look for the program."""
-        return await self._program.missing()
+    def stream(self) -> Stream:
+        """Read what `codex exec --json` prints."""
+        return _Stream()
 
-    async def start(self, task: AgentTask) -> AsyncGenerator[AgentEvent, None]:
-        """Run it once."""
-        stream = _Stream()
-        try:
-            async with self._program.running(
-                task, _arguments(task, self._state_dir), task.server_environment
-            ) as program:
-                async for message in json_lines(program, task):
-                    for event in stream.events(message):
-                        yield event
-                code = await program.ended()
-                if not stream.has_ended and not task.stop.is_set():
-                    text = said_on_stderr(program, code)
-                    yield refusal(text, WORDS) if code else Failed(f"Codex {text}")
-        except ProgramMissing as error:
-            yield Failed(error.message)
-            code = 127
-        yield Ended(code)
+    def arguments(self, task: AgentTask, folder: Path) -> list[str]:
+        """Return everything as options. Values of variables go into its environment: others can read the arguments."""
+        server = {
+            "command": task.server[0],
+            "args": [*task.server[1:]],
+            "env_vars": [*task.server_environment],
+            "required": True,
+            "startup_timeout_sec": 60,
+            "tool_timeout_sec": 600,
+            "default_tools_approval_mode": "approve",
+        }
+        options = {
+            "approval_policy": "never",
+            "shell_environment_policy.inherit": "core",
+            "project_doc_max_bytes": 0,
+            "web_search": "live" if task.allows("network") else "disabled",
+            "mcp_servers.deepwork": server,
+            "projects": {str(task.project_root): {"trust_level": "untrusted"}},
+            # Skills of the project would be read even so.
+            "skills.include_instructions": False,
+            "features.hooks": False,
+        }
+        if "all" not in task.allow:
+            options |= {"default_permissions": PROFILE, f"permissions.{PROFILE}": self._permissions(task)}
+            options |= {f"features.{name}": False for name in OWN_FEATURES}
+            options |= {f"mcp_servers.{name}.enabled": False for name in _own_servers(task.environment)}
+        return [
+            *("exec", "--json", "--ephemeral", "--skip-git-repo-check"),
+            *(("--sandbox", "danger-full-access") if "all" in task.allow else ()),
+            *(word for name, value in options.items() for word in ("-c", f"{name}={_toml(value)}")),
+            "-",
+        ]
+
+    def _permissions(self, task: AgentTask) -> dict[str, Any]:
+        """Return its sandbox.
+
+        A shell that writes the state could complete steps, or say that a person lets a run go on.
+        """
+        state_dir = self._context.workspace.shown(self._context.workspace.state_dir)
+        filesystem = {":workspace_roots": {state_dir: "read"}}
+        return {"extends": ":workspace", "filesystem": filesystem, "network": {"enabled": task.allows("network")}}
 
 
 class _Stream:
@@ -97,45 +119,10 @@ class _Stream:
                 if kind == "turn.failed":
                     yield refusal(str(mapping(message.get("error")).get("message")), WORDS)
 
-
-def _arguments(task: AgentTask, state_dir: str) -> list[str]:
-    """Return everything as options. Values of variables go into its environment: others can read the arguments."""
-    server = {
-        "command": task.server[0],
-        "args": [*task.server[1:]],
-        "env_vars": [*task.server_environment],
-        "required": True,
-        "startup_timeout_sec": 60,
-        "tool_timeout_sec": 600,
-        "default_tools_approval_mode": "approve",
-    }
-    options = {
-        "approval_policy": "never",
-        "shell_environment_policy.inherit": "core",
-        "project_doc_max_bytes": 0,
-        "web_search": "live" if task.allows("network") else "disabled",
-        "mcp_servers.deepwork": server,
-        "projects": {str(task.project_root): {"trust_level": "untrusted"}},
-        # Skills of the project would be read even so.
-        "skills.include_instructions": False,
-        "features.hooks": False,
-    }
-    if "all" not in task.allow:
-        options |= {"default_permissions": PROFILE, f"permissions.{PROFILE}": _permissions(task, state_dir)}
-        options |= {f"features.{name}": False for name in OWN_FEATURES}
-        options |= {f"mcp_servers.{name}.enabled": False for name in _own_servers(task.environment)}
-    return [
-        *("exec", "--json", "--ephemeral", "--skip-git-repo-check"),
-        *(("--sandbox", "danger-full-access") if "all" in task.allow else ()),
-        *(word for name, value in options.items() for word in ("-c", f"{name}={_toml(value)}")),
-        "-",
-    ]
-
-
-def _permissions(task: AgentTask, state_dir: str) -> dict[str, Any]:
-    """Return its sandbox. A shell that writes the state could complete steps, or say that a person lets a run go on."""
-    filesystem = {":workspace_roots": {state_dir: "read"}}
-    return {"extends": ":workspace", "filesystem": filesystem, "network": {"enabled": task.allows("network")}}
+    def ended(self, code: int, said: str) -> Iterator[AgentEvent]:
+        """Tell of an end within a turn."""
+        if not self.has_ended:
+            yield refusal(said, WORDS) if code else Failed(f"Codex {said}")
 
 
 def _own_servers(environment: Mapping[str, str]) -> list[str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import AsyncIterator, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from anyio import to_thread
 
 from deepwork.api import PluginContext, allowed_environment
 from deepwork.errors import ProgramMissing
-from deepwork.ports.agent import AgentTask
+from deepwork.paths.private_folders import private_folder
+from deepwork.ports.agent import Agent, AgentEvent, AgentTask, Ended, Failed
 from deepwork.programs.processes import RunningProgram, running_program
 from deepwork.programs.programs import find_program
 from deepwork.text import one_line
@@ -25,40 +27,75 @@ from deepwork_run.settings import RunSettings
 MAX_LINE = 8 * 1024 * 1024
 
 
-class AgentProgram:
-    """The program of one vendor.
+class Stream(Protocol):
+    """What one process of an agent tells."""
 
-    Args:
-        context: That of the plugin.
-        settings: Those of the plugin.
-        name: The program, by name or path.
-        variables: What it may see of the environment besides the usual, such as the vendor's own keys.
+    def events(self, message: dict[str, Any]) -> Iterable[AgentEvent]:
+        """Return what an object that it has printed tells."""
+
+    def ended(self, code: int, said: str) -> Iterable[AgentEvent]:
+        """Return what its end tells; nobody has asked for it. `said` has the last that it has printed on stderr."""
+
+
+class ProgramAgent(Agent):
+    """An agent that is the program of a vendor: it prints JSON, an object a line.
+
+    Attributes:
+        VARIABLES: What it may see of the environment besides the usual, such as the vendor's own keys.
     """
 
-    def __init__(self, context: PluginContext, settings: RunSettings, name: str, variables: Sequence[str]) -> None:
+    VARIABLES: ClassVar[tuple[str, ...]]
+
+    def __init__(self, context: PluginContext, settings: RunSettings, program: str) -> None:
         self._context = context
         self._settings = settings
-        self._variables = variables
-        self.name = name
+        self._name = program
 
-    async def missing(self) -> str | None:
-        """Return why it cannot be started; None if it can."""
+    @abstractmethod
+    def arguments(self, task: AgentTask, folder: Path) -> list[str]:
+        """Return its arguments; what they name besides is written into a private folder."""
+
+    @abstractmethod
+    def stream(self) -> Stream:
+        """Make what reads the output of one process."""
+
+    def environment(self, task: AgentTask) -> Mapping[str, str]:
+        """Return what our server needs in the environment of the program."""
+        return task.server_environment
+
+    async def available(self) -> str | None:
+        """Look for the program."""
         try:
             root = self._context.project_root
-            path = await to_thread.run_sync(find_program, self.name, self._context.environment, root)
+            path = await to_thread.run_sync(find_program, self._name, self._context.environment, root)
         except ProgramMissing as error:
             return error.message
-        return None if os.access(path, os.X_OK) else f"{self.name!r} cannot be started: there is no such program"
+        return None if os.access(path, os.X_OK) else f"{self._name!r} cannot be started: there is no such program"
 
-    def running(
-        self, task: AgentTask, arguments: Sequence[str], more: dict[str, str]
-    ) -> AbstractAsyncContextManager[RunningProgram]:
-        """Run it in the project, with the prompt on its stdin."""
-        environment = allowed_environment(task.environment, (*self._variables, *self._settings.pass_env))
+    async def start(self, task: AgentTask) -> AsyncGenerator[AgentEvent, None]:
+        """Run it once in the project, with the prompt on its stdin."""
+        stream = self.stream()
+        with private_folder() as folder:
+            try:
+                async with self._running(task, folder) as program:
+                    async for message in json_lines(program, task):
+                        for event in stream.events(message):
+                            yield event
+                    code = await program.ended()
+                    if not task.stop.is_set():
+                        for event in stream.ended(code, said_on_stderr(program, code)):
+                            yield event
+            except ProgramMissing as error:
+                yield Failed(error.message)
+                code = 127
+        yield Ended(code)
+
+    def _running(self, task: AgentTask, folder: Path) -> AbstractAsyncContextManager[RunningProgram]:
+        environment = allowed_environment(task.environment, (*self.VARIABLES, *self._settings.pass_env))
         return running_program(
-            [self.name, *arguments],
+            [self._name, *self.arguments(task, folder)],
             cwd=task.project_root,
-            environment={**environment, **more, **task.marks},
+            environment={**environment, **self.environment(task), **task.marks},
             stdin=task.prompt.encode("utf-8", "replace"),
             project=task.project_root,
         )

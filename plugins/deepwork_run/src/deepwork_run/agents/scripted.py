@@ -9,41 +9,49 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from deepwork.api import PluginContext
-from deepwork.ports.agent import Agent, AgentEvent, AgentTask, Called, Ended, Failed, Said
-from deepwork_run.agents.program import AgentProgram, json_lines, said_on_stderr
+from deepwork.ports.agent import AgentEvent, AgentTask, Called, Failed, Said
+from deepwork_run.agents.program import ProgramAgent, Stream
 from deepwork_run.settings import RunSettings
 
 REASON = "scripted agent: nobody has looked at it"
 
 
-class ScriptedAgent(Agent):
+class ScriptedAgent(ProgramAgent):
     """Works through a session without a model."""
 
+    VARIABLES = ("DEEPWORK_*",)
+
     def __init__(self, context: PluginContext, settings: RunSettings) -> None:
-        self._program = AgentProgram(context, settings, sys.executable, ("DEEPWORK_*",))
+        super().__init__(context, settings, sys.executable)
 
     async def available(self) -> str | None:
         """Return nothing: it needs no program but Python."""
         return None
 
-    async def start(self, task: AgentTask) -> AsyncGenerator[AgentEvent, None]:
-        """Run it once."""
-        arguments = ["-P", "-m", __name__, task.session_id, *task.server]
-        async with self._program.running(task, arguments, task.server_environment) as program:
-            async for message in json_lines(program, task):
-                if "said" in message:
-                    yield Said(str(message["said"]))
-                elif "called" in message:
-                    yield Called("finished_step", str(message["called"]), is_done=bool(message.get("done")))
-            code = await program.ended()
-            if code and not task.stop.is_set():
-                yield Failed(f"the scripted agent {said_on_stderr(program, code)}")
-        yield Ended(code)
+    def arguments(self, task: AgentTask, folder: Path) -> list[str]:
+        """Return those of this module."""
+        return ["-P", "-m", __name__, task.session_id, *task.server]
+
+    def stream(self) -> Stream:
+        """Return itself: there is nothing to remember of what it prints."""
+        return self
+
+    def events(self, message: dict[str, Any]) -> Iterator[AgentEvent]:
+        """Return what `_tell` has told."""
+        if "said" in message:
+            yield Said(str(message["said"]))
+        elif "called" in message:
+            yield Called("finished_step", str(message["called"]), is_done=bool(message.get("done")))
+
+    def ended(self, code: int, said: str) -> Iterator[AgentEvent]:
+        """Tell of a failure."""
+        if code:
+            yield Failed(f"the scripted agent {said}")
 
 
 class Server:
