@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, settings
 sys.path.append(str(Path(__file__).parent / "tests"))
 from forkserver import forked_starts
 from stored_fixtures import restored
+from tool_schemas import schemas_made_once
 
 STORED = sorted((Path(__file__).parent / "tests/data/stored").iterdir())
 
@@ -49,6 +51,17 @@ def pytest_configure(config):
         config.add_cleanup(starts.close)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Do not look for garbage among thousands of tests, neither while they are collected nor each time afterwards."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Leave tests on PostgreSQL to `make test-all`, but for a few of each plugin that run on it every time."""
@@ -77,7 +90,8 @@ def _looked_up_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jsonschema.Draft202012Validator, "check_schema", check_schema)
         patch.setattr(importlib_metadata, "entry_points", lambda *, group: found(_folders(), group))
-        yield
+        with schemas_made_once():
+            yield
 
 
 def _folders():

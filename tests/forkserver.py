@@ -154,6 +154,7 @@ def _serve() -> list[str] | None:
     """Fork children until the tests end; in a child, return its command."""
     channel = socket.socket(fileno=os.dup(0))
     _import_everything()
+    _make_schemas()
     gc.collect()
     gc.freeze()
     while True:
@@ -178,6 +179,14 @@ def _import_everything() -> None:
             for module in walk_packages(import_module(package).__path__, f"{package}."):
                 if not set(module.name.split(".")).intersection(NOT_IMPORTED):
                     import_module(module.name)
+
+
+def _make_schemas() -> None:
+    """Let servers find the schemas of their tools made."""
+    tool_schemas = import_module("tool_schemas")
+    tool_schemas.schemas_made_once().__enter__()
+    with suppress(Exception):
+        tool_schemas.make_schemas()
 
 
 def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) -> list[str]:
