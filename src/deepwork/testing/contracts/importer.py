@@ -1,4 +1,4 @@
-"""A program of `PluginContract`: it loads one plugin, or all others, and reports what that has imported and started."""
+"""A program of `PluginContract`: it loads one plugin, or all but one, and reports what that imports and starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deepwork.loading.manager import PluginManager
 
 
 def main(name: str, blocked: str, report: str) -> None:
-    """Load the plugin of this name; with `blocked` all others instead."""
+    """Load the plugin of this name; with `blocked` all but that instead."""
     module = None
     for public in api.__all__:  # what a plugin may have
         getattr(api, public)

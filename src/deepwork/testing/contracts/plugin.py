@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import click
@@ -80,27 +82,27 @@ class PluginContract(Contract):
         [status] = [status for status in plugins.statuses if status.plugin.name == self.plugin]
         assert status.hooks, "the module of the entry point has no hook; is @hookimpl missing?"
 
-    def test_importing_it_prints_nothing(self, tmp_path: Path) -> None:
-        process, _ = _imported(self.plugin, tmp_path)
+    def test_importing_it_prints_nothing(self) -> None:
+        process, _ = _imported(self.plugin)
         assert (process.stdout, process.stderr) == ("", "")
 
-    def test_importing_it_starts_no_thread(self, tmp_path: Path) -> None:
-        _, report = _imported(self.plugin, tmp_path)
+    def test_importing_it_starts_no_thread(self) -> None:
+        _, report = _imported(self.plugin)
         assert report["threads"] == []
 
-    def test_importing_it_imports_no_other_library(self, tmp_path: Path) -> None:
+    def test_importing_it_imports_no_other_library(self) -> None:
         """Every command of the terminal loads the plugin: it imports what is heavy inside of its hooks."""
-        _, report = _imported(self.plugin, tmp_path)
+        _, report = _imported(self.plugin)
         own_names = {report["module"].partition(".")[0], "deepwork"}
         tops = {name.partition(".")[0] for name in report["modules"]}
         foreign = {name for name in tops - own_names if not name.startswith(("deepwork_", "_"))}
         assert sorted(foreign - set(sys.stdlib_module_names)) == []
 
     @pytest.mark.parametrize("by", ["name", "distribution"])
-    def test_it_can_be_blocked(self, candidate: Candidate, tmp_path: Path, by: str) -> None:
+    def test_it_can_be_blocked(self, candidate: Candidate, by: str) -> None:
         """When it is blocked, nothing of the same distribution imports it all the same."""
-        _, alone = _imported(self.plugin, tmp_path)
-        _, report = _imported(self.plugin, tmp_path, blocked=getattr(candidate, by))
+        _, alone = _imported(self.plugin)
+        _, report = _imported(blocked=getattr(candidate, by))
         assert alone["module"] not in report["modules"]
 
     # Declaring
@@ -162,22 +164,27 @@ class PluginContract(Contract):
             assert {f"{tool_set.prefix or ''}{tool.name}" for tool in tool_set.tools} <= served
 
 
-def _imported(
-    plugin: str, folder: Path, *, blocked: str = ""
-) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+def _imported(plugin: str = "", *, blocked: str = "") -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """Load a plugin, or all but what is blocked, in a process of its own."""
-    report = folder / "report.json"
-    process = subprocess.run(
-        [sys.executable, "-P", str(IMPORTER), plugin, blocked, str(report)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )
-    assert process.returncode == 0, process.stderr
-    return process, json.loads(report.read_text(encoding="utf-8"))
+    return _imported_from(os.pathsep.join(path for path in sys.path if path), plugin, blocked)
+
+
+@functools.cache
+def _imported_from(path: str, plugin: str, blocked: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """Do so once for all tests that ask: the process knows nothing of a test but where packages are."""
+    with TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        process = subprocess.run(
+            [sys.executable, "-P", str(IMPORTER), plugin, blocked, str(report)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert process.returncode == 0, process.stderr
+        return process, json.loads(report.read_text(encoding="utf-8"))
 
 
 def _declared(project: Project) -> list[Provided[Any]]:
