@@ -1,4 +1,4 @@
-"""What only the store `json` has: its files. What every store has to do is tested in `testing/test_our_stores.py`."""
+"""What only the store `json` has: its files. What all stores do: `testing/contracts/state_store/test_store.py`."""
 
 from __future__ import annotations
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from deepwork.api import MemoryStore, Workspace
 from deepwork.builtin.json_store import JsonStore
 from deepwork.testing import StateStoreContract, StateStoreProcessesContract
-from deepwork.testing.machines import StoreMachine
 
 
 class TestJsonStore(StateStoreContract, StateStoreProcessesContract):
@@ -46,26 +42,3 @@ class TestMemoryStore(StateStoreContract):
     async def store(self):
         async with MemoryStore() as store:
             yield store
-
-
-class JsonMachine(StoreMachine):
-    def place(self):
-        self.folder = tempfile.TemporaryDirectory()
-        return partial(JsonStore, Workspace(Path(self.folder.name).resolve()))
-
-    def teardown(self):
-        super().teardown()
-        self.folder.cleanup()
-
-
-class MemoryMachine(StoreMachine):
-    survives = False
-
-    def place(self):
-        return MemoryStore
-
-
-TestJsonMachine = JsonMachine.TestCase
-TestJsonMachine.settings = settings(max_examples=15, stateful_step_count=15)
-TestMemoryMachine = MemoryMachine.TestCase
-TestMemoryMachine.settings = settings(max_examples=15, stateful_step_count=15)
