@@ -24,6 +24,8 @@ from websockets.asyncio.client import connect
 from deepwork.testing import DeepworkProject, review, step
 from deepwork_sql.testing import module_database_url, postgres_server  # noqa: F401 - fixtures
 
+# What agents write, which a page that took it for HTML would run.
+MARKUP = "<img src=x onerror=alert(1)>"
 # A reviewer that judges as the reviewed file asks it to.
 REVIEWER = """
 import json, sys
@@ -232,9 +234,9 @@ def project(tmp_path):
     return Project(tmp_path / "project", environment(tmp_path / "home"))
 
 
-@pytest.fixture(scope="module")
-def module_project_at(tmp_path_factory):
-    """Make a project for all tests of a module."""
+@pytest.fixture(scope="session")
+def shared_project_at(tmp_path_factory):
+    """Make a project for many tests."""
 
     def make(name):
         folder = tmp_path_factory.mktemp(name)
@@ -261,3 +263,83 @@ def tokens(tmp_path):
 def listen():
     """Return the function that reads a WebSocket until changes were told."""
     return hear
+
+
+@pytest.fixture(scope="session", params=["json", pytest.param("sql", marks=pytest.mark.slow)])
+def filled(request, shared_project_at):
+    """A project in which agents have worked, a dashboard of it, and the ids of what they made."""
+    project = shared_project_at(request.param)
+    store = ("--state-store", request.param)
+    made = anyio.run(fill, project, store)
+    with project.dashboard(env={"DEEPWORK_STATE_STORE": request.param}) as dash:
+        yield dash, made
+
+
+async def fill(project, store):
+    """Let agents do a bit of everything."""
+    made = {}
+    async with project.agent("core", *store) as agent:
+        first_step = await agent.start("report", instance_id="may")
+        made["session"] = first_step["session_id"]
+        project.write("gather.md", f"# {MARKUP}\n")
+        await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"], notes="as told")
+        project.write("write.md", "bad\n")
+        report = {"outputs": {"write.md": "write.md"}, "session_id": first_step["session_id"]}
+        for _ in range(2):
+            await agent.call("finished_step", **report)
+        await agent.refused("finished_step", **report)
+        done = await agent.start("plain", "main")
+        made["done"] = done["session_id"]
+        for step in ("a", "b"):
+            project.write(f"{step}.md", "fine\n")
+            await agent.finish({f"{step}.md": f"{step}.md"}, session_id=done["session_id"])
+    async with project.agent("orchestration") as agent:
+        made |= await make_plan(agent)
+    async with project.agent("tracking") as agent:
+        made |= await track_work(project, agent)
+    return made
+
+
+async def make_plan(agent):
+    created = await agent.call("workflow_create", name="Migrate", source_type="custom", source_content=MARKUP)
+    tasks = [
+        {"name": "schema", "description": "d", "sequence": 1},
+        {"name": "import", "description": "d", "sequence": 2, "depends_on": ["schema"]},
+        {"name": "check", "description": "d", "sequence": 3, "depends_on": ["import"]},
+        {"name": "ask", "description": "d", "sequence": 1, "required_capabilities": ["human"]},
+    ]
+    await agent.call("workflow_set_plan", id=created["id"], plan={"summary": "s", "approach": "a", "tasks": tasks})
+    listed = await agent.call("workflow_get", id=created["id"], include_tasks=True)
+    ids = {task["name"]: task["id"] for task in listed["tasks"]}
+    worker = await agent.call("agent_register", name="Worker", runtime="codex")
+    lead = await agent.call("agent_register", name="Lead", runtime="claude_code", role="coordinator")
+    await agent.call("task_claim", task_id=ids["schema"], agent_id=worker["id"])
+    await agent.call("task_update_status", id=ids["schema"], status="planning")
+    await agent.call("checkpoint_add", task_id=ids["schema"], type="progress", summary=MARKUP, files_changed=["a.py"])
+    await agent.call(
+        "message_send", sender_id=worker["id"], recipient_id=lead["id"], message_type="query", body={"deep": MARKUP}
+    )
+    to_person = {"recipient_id": "person", "message_type": "query", "body": "Which?"}
+    await agent.call("message_send", sender_id=worker["id"], **to_person)
+    return {"plan": created["id"], "tasks": ids, "worker": worker["id"], "lead": lead["id"]}
+
+
+async def track_work(project, agent):
+    begun = await agent.call("start_workflow", name="Login", objective=MARKUP)
+    phase = await agent.call("start_phase", workflow_id=begun["workflow_id"], number=1, name="Design")
+    about = {"workflow_id": begun["workflow_id"], "phase_id": phase["phase_id"], "caller_type": "subagent"}
+    task = await agent.call("start_task", **about, agent_name="ann", name="draw", goal=MARKUP)
+    project.write("drawing <b>.txt")
+    log = {"task_id": task["task_id"]}
+    await agent.call("log_milestone", **log, message="half", progress=50)
+    await agent.call("log_decision", **log, category="other", question="q", chosen="c", reasoning="r")
+    issue = {"type": "other", "description": "stuck", "resolution": "r", "requires_human_review": True}
+    await agent.call("log_issue", **log, **issue)
+    await agent.call("complete_task", **log, status="success", outcome={"summary": "drawn"})
+    return {"work": begun["workflow_id"], "work_task": task["task_id"]}
+
+
+@pytest.fixture
+def markup():
+    """Return what agents have written in `filled`, which a page that took it for HTML would run."""
+    return MARKUP

@@ -21,9 +21,9 @@ CASES = [(host, origin, token) for host in HOSTS for origin in ORIGINS for token
 
 
 @pytest.fixture(scope="module", params=["dashboard", "server"])
-def dash(request, module_project_at):
+def dash(request, shared_project_at):
     """A dashboard by itself, and one of a server with tools."""
-    with getattr(module_project_at(request.param), request.param)() as dash:
+    with getattr(shared_project_at(request.param), request.param)() as dash:
         yield dash
 
 

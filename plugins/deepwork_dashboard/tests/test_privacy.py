@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import anyio
 import pytest
 from fastmcp import Client
@@ -11,7 +9,6 @@ from fastmcp.client.transports import StreamableHttpTransport
 from websockets.exceptions import InvalidStatus
 
 from deepwork.testing import Agent
-from deepwork_dashboard.previews import MAX_FILE, MAX_TEXT
 
 pytestmark = pytest.mark.anyio
 
@@ -32,20 +29,20 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
             for socket in (bobs, alices):
                 await listen(socket, "inbox")  # a new page is told that its inbox was looked at
             agent = Agent(client)
-            first_step = await agent.start("report", "main")
+            begun = await agent.start("report", "main")
             project.write("gather.md")
-            await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
+            await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
             project.write("write.md", "bad\n")
-            report = {"outputs": {"write.md": "write.md"}, "session_id": first_step["session_id"]}
+            report = {"outputs": {"write.md": "write.md"}, "session_id": begun["session_id"]}
             for _ in range(2):
                 await agent.call("finished_step", **report)
             await agent.refused("finished_step", **report)
-            thing = f"session:{first_step['session_id']}"
+            thing = f"session:{begun['session_id']}"
             await listen(alices, thing, "inbox")
             async with agent_of(dash, BOB) as client:
-                bobs_step = await Agent(client).start("plain", "main")
+                other = await Agent(client).start("plain", "main")
             heard = []
-            while f"session:{bobs_step['session_id']}" not in heard:
+            while f"session:{other['session_id']}" not in heard:
                 message = await listen(bobs)
                 heard += message["things"]
         assert thing not in heard
@@ -60,10 +57,10 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
         assert [row["id"] for row in dash.get("api/sessions?status=archived", token=ALICE)["items"]] == [archived]
         lists = ("api/sessions", "api/runs", "api/sessions?status=archived", "api/inbox", "api/overview", "api/events")
         paths = (*lists, "api/search?q=goal")
-        texts = "".join(dash.ask(path, token=BOB).text for path in paths)
-        assert [session_id for session_id in (first_step["session_id"], archived) if session_id in texts] == []
+        seen = "".join(dash.ask(path, token=BOB).text for path in paths)
+        assert [session_id for session_id in (begun["session_id"], archived) if session_id in seen] == []
         assert dash.get("api/overview", token=BOB)["counts"]["sessions"]["active"] == 1
-        own = f"api/sessions/{first_step['session_id']}"
+        own = f"api/sessions/{begun['session_id']}"
         for path in (own, f"{own}/history", f"{own}/preview?step=gather&path=gather.md"):
             assert (dash.ask(path, token=ALICE).status, dash.ask(path, token=BOB).status) == (200, 404), path
         [item] = dash.get("api/inbox", token=ALICE)["items"]
@@ -73,126 +70,12 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
         assert dash.get(own, token=ALICE)["status"] == "active"
 
 
-@pytest.fixture
-async def reported(project):
-    """A session whose first step has reported files of every kind."""
-    many = {"type": "files", "description": "files", "required": True}
-    project.write_job(
-        "files",
-        [
-            {
-                "id": "make",
-                "name": "Make",
-                "description": "d",
-                "instructions_file": "steps/make.md",
-                "outputs": {"made": many},
-                "reviews": [],
-            },
-            {
-                "id": "use",
-                "name": "Use",
-                "description": "d",
-                "instructions_file": "steps/use.md",
-                "outputs": {},
-                "reviews": [],
-            },
-        ],
-    )
-    contents = {
-        "text.md": "# <script>alert(1)</script> ü\n",
-        "long.txt": "ü" * MAX_TEXT,
-        "binary.bin": b"\x00\x01\x02",
-        "latin.txt": "\xfc".encode("latin-1") * 10,
-        "large.txt": "x" * (MAX_FILE + 1),
-        "gone.md": "gone",
-        "link.md": "before",
-        "changed.md": "before",
-        "folder.md": "before",
-    }
-    for name, content in contents.items():
-        project.write(name, content)
-    async with project.agent("core") as agent:
-        first_step = await agent.start("files", "main")
-        await agent.finish({"made": [*contents]}, session_id=first_step["session_id"])
-    return first_step["session_id"]
-
-
-async def test_previews_are_short_texts_of_reported_files(project, reported, tmp_path):
-    project.write("secret.txt", "secret")
-    outside = tmp_path / "outside.txt"
-    outside.write_text("secret")
-    for name in ("gone.md", "link.md", "folder.md"):
-        (project.root / name).unlink()
-    os.symlink(outside, project.root / "link.md")
-    (project.root / "folder.md").mkdir()
-    project.write("changed.md", "after")
-    with project.dashboard() as dash:
-
-        def preview(path, step="make"):
-            return dash.ask(f"api/sessions/{reported}/preview?step={step}&path={path}")
-
-        previews = {
-            path: preview(path).json() for path in ("text.md", "long.txt", "changed.md", "latin.txt", "binary.bin")
-        }
-        assert previews["text.md"] == {
-            "path": "text.md",
-            "kind": "text",
-            "size": 31,
-            "text": "# <script>alert(1)</script> ü\n",
-            "truncated": False,
-            "changed": False,
-            "reason": None,
-        }
-        assert previews["long.txt"]["truncated"]
-        assert previews["long.txt"]["text"] == "ü" * (MAX_TEXT // 2)
-        assert (previews["changed.md"]["text"], previews["changed.md"]["changed"]) == ("after", True)
-        assert {previews[name]["kind"] for name in ("binary.bin", "latin.txt")} == {"binary"}
-        kinds = {name: preview(name).json() for name in ("large.txt", "gone.md", "link.md", "folder.md")}
-        assert {name: answer["kind"] for name, answer in kinds.items()} == {
-            "large.txt": "large",
-            "gone.md": "missing",
-            "link.md": "refused",
-            "folder.md": "refused",
-        }
-        assert all(answer["text"] is None for answer in kinds.values())
-        assert "outside" in kinds["link.md"]["reason"]
-        for path in (
-            "secret.txt",
-            "../outside.txt",
-            str(outside),
-            "./text.md",
-            "",
-            ".deepwork/jobs/files/job.yml",
-            "%00",
-        ):
-            assert preview(path).status == 404, path
-        assert preview("text.md", step="use").status == 404
-
-
-async def test_the_file_of_a_report_that_failed_its_review_is_shown_as_it_is_now(project):
-    """Whoever decides about it can read it, and sees whether it is still what was judged."""
-    async with project.agent("core") as agent:
-        first_step = await agent.start("report", "main")
-        project.write("gather.md")
-        await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
-        project.write("write.md", "bad\n")
-        await agent.finish({"write.md": "write.md"}, session_id=first_step["session_id"])
-    with project.dashboard() as dash:
-        of_write = f"api/sessions/{first_step['session_id']}/preview?step=write&path="
-        preview_before = dash.get(f"{of_write}write.md")
-        assert (preview_before["text"], preview_before["changed"]) == ("bad\n", False)
-        project.write("write.md", "better\n")
-        preview_after = dash.get(f"{of_write}write.md")
-        assert (preview_after["text"], preview_after["changed"]) == ("better\n", True)
-        assert dash.ask(f"{of_write}gather.md").status == 404
-
-
 async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, listen):
     """Each is sent as a browser would send it for a foreign page, with the cookie of a user who is logged in."""
     hostile = '<script>fetch("/api/inbox/answer",{method:"POST"})</script>'
     async with project.agent("core") as agent:
-        started = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
-        session_id = started["begin_step"]["session_id"]
+        begun = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
+        session_id = begun["begin_step"]["session_id"]
         project.write("gather.md")
         await agent.finish({"gather.md": "gather.md"}, session_id=session_id, notes=hostile)
         project.write("write.md", "bad\n")
@@ -237,7 +120,7 @@ async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, li
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert (answer.json()["goal"], answer.json()["steps"][0]["notes"]) == (hostile, hostile)
         assert answer.json()["status"] == "active"
-        assert [row["id"] for row in dash.get("api/inbox")["items"]] == [item["id"]]
+        assert [one["id"] for one in dash.get("api/inbox")["items"]] == [item["id"]]
 
 
 async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrides_nothing(project, listen):
@@ -262,8 +145,8 @@ async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrid
             assert dash.ask("api/inbox/answer", "POST", body={**body, "state": "old"}, **action).status == 409
             async with dash.live() as socket:
                 await socket.recv()
-                answer = dash.ask("api/inbox/answer", "POST", body=body, **action)
-                assert (answer.status, "write" in answer.json()["done"]) == (200, True), answer.text
+                done = dash.ask("api/inbox/answer", "POST", body=body, **action)
+                assert (done.status, "write" in done.json()["done"]) == (200, True), done.text
                 await listen(socket, "inbox", f"session:{session_id}")
             assert dash.get("api/inbox")["items"] == []
             assert dash.ask("api/inbox/answer", "POST", body=body, **action).status == 404

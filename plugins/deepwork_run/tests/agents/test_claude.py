@@ -39,7 +39,7 @@ class TestClaudeAgent(AgentContract):
         return recorded(situation)
 
     def spending(self):
-        done = recorded("done")
+        stream = recorded("done")
         *messages, result = stream
         # A request that is no part of the conversation, such as a title, shows in the result alone.
         more = json.loads(result)
