@@ -12,9 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from anyio import to_thread
 
 import deepwork_sql
 from deepwork.api import open_context
+from deepwork.project.stores import open_store
 from deepwork_sql.testing import (  # noqa: F401 - fixtures
     database_url,
     module_database_url,
@@ -107,6 +109,33 @@ def deepwork(project):
         return SimpleNamespace(code=result.returncode, out=result.stdout, err=result.stderr)
 
     return deepwork
+
+
+@pytest.fixture
+def run(project_on_database):
+    """Run `deepwork` in the project."""
+
+    async def run(*arguments, code=0):
+        command = [sys.executable, "-m", "deepwork", *arguments, "--path", str(project_on_database.root)]
+        completed = await to_thread.run_sync(
+            lambda: subprocess.run(command, capture_output=True, text=True, timeout=240)
+        )
+        assert completed.returncode == code, completed.stderr
+        return completed.stdout
+
+    return run
+
+
+@pytest.fixture
+def save(project_on_database):
+    """Save new sessions in a store of the project."""
+
+    async def save(store_name, *new_sessions):
+        async with open_store(project_on_database.root, store_name) as store:
+            for session in new_sessions:
+                await store.save(session, expected=None)
+
+    return save
 
 
 @pytest.fixture

@@ -1,16 +1,10 @@
-"""Connections that break at the worst moment, and test processes that are killed."""
+"""Connections that break at the worst moment of a transaction."""
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import sqlite3
-import subprocess
 import sys
-import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -122,21 +116,3 @@ async def test_a_file_that_could_only_be_read_is_written_as_soon_as_it_can_be(pr
             with pytest.raises(Refused, match="attempt to write a readonly database; nothing was changed"):
                 await agent.call("start_workflow", **START)
         assert (await agent.call("start_workflow", **START))["begin_step"]
-
-
-@pytest.mark.slow
-def test_a_test_process_that_is_killed_leaves_no_postgresql_and_no_folder(postgres_server):
-    code = (
-        "import time\nfrom deepwork_sql.cluster import running_cluster\n"
-        "with running_cluster() as cluster:\n    print(cluster.url, cluster.folder, flush=True)\n    time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
-        url, folder = process.stdout.readline().split()
-        os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 60
-    while Path(folder).exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    parts = urlsplit(url)
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((parts.hostname, parts.port))
-    assert not Path(folder).exists()
