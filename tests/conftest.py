@@ -338,13 +338,13 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def here(project, monkeypatch):
+def invoke(project, monkeypatch):
     """Run a command in this process, in the project's folder; with an answer it has a terminal at which that is typed.
 
     A process of its own would take most of the time of a test that runs many.
     """
 
-    def here(*arguments, answer=None, cwd=project.root):
+    def invoke(*arguments, answer=None, cwd=project.root):
         monkeypatch.chdir(cwd)
         with monkeypatch.context() as patch:
             if answer is not None:
@@ -357,7 +357,7 @@ def here(project, monkeypatch):
             raise error
         return Ended(int(result.return_value or 0), result.stdout, result.stderr)
 
-    return here
+    return invoke
 
 
 @pytest.fixture

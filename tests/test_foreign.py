@@ -58,12 +58,12 @@ def test_a_server_that_lacks_a_name_ends_at_its_start_with_one_sentence(project,
         "from deepwork.__main__ import run\n"
         "sys.exit(run())\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 1
-    assert f"uvicorn {version('uvicorn')} cannot be served over {transport}: it lacks Server.gone" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert process.returncode == 1
+    assert f"uvicorn {version('uvicorn')} cannot be served over {transport}: it lacks Server.gone" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_the_first_list_of_tools_imports_no_store_of_session_state(project):
@@ -77,22 +77,24 @@ def test_the_first_list_of_tools_imports_no_store_of_session_state(project):
     ]
     command = [sys.executable, "-X", "importtime", "-P", "-m", "deepwork", "serve", "--path", str(project.root)]
     lines = "".join(f"{json.dumps(message)}\n" for message in messages)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=True)
-    assert "start_workflow" in done.stdout
-    assert "deepwork.server.project_server" in done.stderr
-    assert not re.search(r"\| +(beartype|key_value)\b", done.stderr)
+    process = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=True)
+    assert "start_workflow" in process.stdout
+    assert "deepwork.server.project_server" in process.stderr
+    assert not re.search(r"\| +(beartype|key_value)\b", process.stderr)
 
 
-def test_doctor_counts_the_names_and_says_which_is_gone(here, monkeypatch):
-    whole = here("doctor")
-    assert f"{len(NAMES)} of {len(NAMES)} names are there which other libraries do not promise" in whole.out
-    slow, limit = (next(name for name in NAMES if name.name == wanted) for wanted in ("_state_store", "servers"))
+def test_doctor_counts_the_names_and_says_which_is_gone(invoke, monkeypatch):
+    report = invoke("doctor")
+    assert f"{len(NAMES)} of {len(NAMES)} names are there which other libraries do not promise" in report.out
+    slow, limit = (
+        next(name for name in NAMES if name.name == name_of_library) for name_of_library in ("_state_store", "servers")
+    )
     monkeypatch.setattr(foreign, "NAMES", (replace(slow, name="gone"), replace(limit, name="lost")))
-    done = here("doctor")
-    assert done.code == 1
-    assert re.search(r"! fastmcp \S+ lacks FastMCP.gone, needed for a quick start", done.out)
-    assert re.search(r"✗ uvicorn \S+ lacks Server.lost, needed for an end in order", done.out)
-    assert "install uvicorn" in done.out
+    report_without = invoke("doctor")
+    assert report_without.code == 1
+    assert re.search(r"! fastmcp \S+ lacks FastMCP.gone, needed for a quick start", report_without.out)
+    assert re.search(r"✗ uvicorn \S+ lacks Server.lost, needed for an end in order", report_without.out)
+    assert "install uvicorn" in report_without.out
 
 
 def test_the_releases_that_a_refusal_names_are_those_of_the_lock():
@@ -109,15 +111,15 @@ def private_names(text):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            asked = node.args[1:2] if called.endswith("attr") else node.args[:1] if called == "attrgetter" else ()
-            names = [argument.value for argument in asked if isinstance(argument, ast.Constant)]
+            asked_names = node.args[1:2] if called.endswith("attr") else node.args[:1] if called == "attrgetter" else ()
+            names = [argument.value for argument in asked_names if isinstance(argument, ast.Constant)]
             yield from (name for name in names if re.match(r"_(?!_)", str(name)) and name not in own)
 
 
 def test_no_other_module_asks_for_a_private_name_by_a_string():
-    found = {file.name: [*private_names(file.read_text())] for file in SOURCE.rglob("*.py")}
-    assert {*found.pop("foreign.py")} == {"_mcp_server", "_request_futures"}
-    assert {name: asked for name, asked in found.items() if asked} == {}
+    names_of = {file.name: [*private_names(file.read_text())] for file in SOURCE.rglob("*.py")}
+    assert {*names_of.pop("foreign.py")} == {"_mcp_server", "_request_futures"}
+    assert {name: asked_names for name, asked_names in names_of.items() if asked_names} == {}
 
 
 def test_no_class_of_ours_overrides_a_private_name_of_another_library():
@@ -139,9 +141,11 @@ def foreign_subclasses():
 
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "deepwork"]
     kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
-    found = [kind for kind in kinds if kind.__module__.startswith("deepwork") and any(map(is_foreign, kind.__mro__))]
-    assert {"ProjectServer", "HttpProtocol", "CallMiddleware"} <= {kind.__name__ for kind in found}
-    return found
+    subclasses = [
+        kind for kind in kinds if kind.__module__.startswith("deepwork") and any(map(is_foreign, kind.__mro__))
+    ]
+    assert {"ProjectServer", "HttpProtocol", "CallMiddleware"} <= {kind.__name__ for kind in subclasses}
+    return subclasses
 
 
 @pytest.mark.parametrize("text", ["getattr(x, '_y')", "hasattr(x, '_y')", "setattr(x, '_y', 1)", "attrgetter('_y')(x)"])

@@ -42,24 +42,24 @@ async def test_without_json_store_a_server_asks_for_another_store_and_works_with
         assert (await agent.start())["step_id"] == "a"
 
 
-def test_without_memory_store_a_server_names_the_feature_and_jobs_can_still_be_tested(project, leave_out, here):
+def test_without_memory_store_a_server_names_the_feature_and_jobs_can_still_be_tested(project, leave_out, invoke):
     leave_out("memory_store")
     project.write_job(steps=[step("a")])
     with pytest.raises(UnknownName) as error:
         project.server(state_store="memory")
     assert "no state store 'memory'" in error.value.message
     assert "feature 'memory_store'" in error.value.message
-    assert here("jobs", "test", PACKAGED / "project_tour").code == 0  # a rehearsal has a store of its own
+    assert invoke("jobs", "test", PACKAGED / "project_tour").code == 0  # a rehearsal has a store of its own
 
 
-def test_without_authoring_its_commands_are_unknown_and_the_error_names_the_feature(leave_out, here):
+def test_without_authoring_its_commands_are_unknown_and_the_error_names_the_feature(leave_out, invoke):
     leave_out("authoring")
     for command in ("check", "new", "test"):
         with pytest.raises(click.UsageError) as error:
-            here("jobs", command)
+            invoke("jobs", command)
         assert f"No such command '{command}'. Left out: feature 'authoring'." in error.value.message
-    assert "  check " not in here("jobs", "--help").out
-    assert here("jobs", "list").code == 0
+    assert "  check " not in invoke("jobs", "--help").out
+    assert invoke("jobs", "list").code == 0
 
 
 async def test_without_local_jobs_there_are_no_workflows(project, leave_out):
@@ -140,12 +140,12 @@ async def test_without_proofs_no_server_starts_that_should_hold_what_was_not_tri
         reviewed.server(external_runner="tests")
 
 
-def test_without_proofs_gates_can_be_tried_on_files_and_not_proved(reviewed, leave_out, user_config, here):
+def test_without_proofs_gates_can_be_tried_on_files_and_not_proved(reviewed, leave_out, user_config, invoke):
     user_config(commands=VACUOUS, prove="hold")
     leave_out("proofs")
-    assert here("gate", "try", "demo", "a", "--file", "a.md", "--runner", "tests").code == 0
+    assert invoke("gate", "try", "demo", "a", "--file", "a.md", "--runner", "tests").code == 0
     with pytest.raises(click.UsageError, match=r"No such command 'prove'\. Left out: feature 'proofs'"):
-        here("gate", "prove", "demo", "a")
+        invoke("gate", "prove", "demo", "a")
 
 
 # What `deepwork serve --no-plugin FEATURE` says of an option that needs the feature.
@@ -166,10 +166,10 @@ NEEDED_BY = {
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_an_option_leaves_a_feature_out_for_one_server(run, feature):
-    arguments, code, seen = NEEDED_BY[feature]
+    arguments, code, pattern = NEEDED_BY[feature]
     ended = run("serve", "--no-plugin", feature, *arguments)
     assert (ended.returncode, ended.stdout) == (code, "")
-    assert re.search(seen, ended.stderr, re.DOTALL)
+    assert re.search(pattern, ended.stderr, re.DOTALL)
 
 
 async def test_the_option_changes_what_a_server_offers(project, install):
@@ -199,20 +199,20 @@ def test_without_http_its_transports_and_options_are_unknown_and_the_error_names
     ("feature", "command"),
     [("people", "inbox"), ("clients", "connect"), ("clients", "status"), ("clients", "uninstall")],
 )
-def test_without_its_feature_a_command_is_unknown_and_the_error_names_the_feature(leave_out, here, feature, command):
+def test_without_its_feature_a_command_is_unknown_and_the_error_names_the_feature(leave_out, invoke, feature, command):
     leave_out(feature)
     with pytest.raises(click.UsageError) as error:
-        here(command)
+        invoke(command)
     assert f"No such command '{command}': the feature '{feature}' has it, which is left out." in error.value.message
-    assert f"  {command} " not in here("--help").out
+    assert f"  {command} " not in invoke("--help").out
 
 
 @pytest.mark.parametrize("command", ["comments", "prune", "show"])
-def test_without_people_the_commands_that_it_adds_to_gate_are_unknown(leave_out, here, command):
+def test_without_people_the_commands_that_it_adds_to_gate_are_unknown(leave_out, invoke, command):
     leave_out("people")
     with pytest.raises(click.UsageError, match=rf"No such command '{command}'\. Left out: feature 'people'"):
-        here("gate", command)
-    assert here("gate", "list").code == 0
+        invoke("gate", command)
+    assert invoke("gate", "list").code == 0
 
 
 def test_without_clients_a_hook_prints_nothing_and_lets_the_agent_go_on(leave_out, run):
@@ -222,32 +222,34 @@ def test_without_clients_a_hook_prints_nothing_and_lets_the_agent_go_on(leave_ou
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_a_project_named_by_path_leaves_its_features_out(project, here, tmp_path):
+def test_a_project_named_by_path_leaves_its_features_out(project, invoke, tmp_path):
     project.write(".deepwork/config.yml", "plugins: {block: [people]}\n")
     with pytest.raises(click.UsageError, match="the feature 'people' has it"):
-        here("inbox", "--path", project.root, cwd=tmp_path)
+        invoke("inbox", "--path", project.root, cwd=tmp_path)
 
 
-def test_a_comment_about_blocking_leaves_nothing_out(project, here):
+def test_a_comment_about_blocking_leaves_nothing_out(project, invoke):
     project.write(".deepwork/config.yml", "# plugins:\n#   block: [people]\n")
-    assert here("inbox").code == 0
+    assert invoke("inbox").code == 0
 
 
-def test_without_clients_a_project_is_prepared_and_the_user_is_told_what_to_do(project, leave_out, here):
+def test_without_clients_a_project_is_prepared_and_the_user_is_told_what_to_do(project, leave_out, invoke):
     leave_out("clients")
-    ended = here("init", "--tools", "core") if not (project.root / ".deepwork/config.yml").exists() else here("init")
+    ended = (
+        invoke("init", "--tools", "core") if not (project.root / ".deepwork/config.yml").exists() else invoke("init")
+    )
     assert ended.code == 0
     assert "created  .deepwork/jobs/project_tour" in ended.out
     assert f"have your agent start `deepwork serve --path {project.root}`" in ended.out
     with pytest.raises(click.UsageError, match=r"No such option:? '?--client.*Left out: feature 'clients'"):
-        here("init", "--client", "claude")
+        invoke("init", "--client", "claude")
 
 
-def test_without_clients_and_people_doctor_says_nothing_of_them(leave_out, here):
-    names = {finding["check"] for finding in json.loads(here("doctor", "--json").out)["findings"]}
+def test_without_clients_and_people_doctor_says_nothing_of_them(leave_out, invoke):
+    names = {finding["check"] for finding in json.loads(invoke("doctor", "--json").out)["findings"]}
     assert "clients" in names
     leave_out("clients")
-    names = {finding["check"] for finding in json.loads(here("doctor", "--json").out)["findings"]}
+    names = {finding["check"] for finding in json.loads(invoke("doctor", "--json").out)["findings"]}
     assert "clients" not in names
 
 

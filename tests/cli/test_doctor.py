@@ -32,12 +32,12 @@ def test_a_fresh_project_has_neither_errors_nor_warnings(run, findings):
     assert set(by_level) <= {"ok", "info"}, by_level
 
 
-def test_a_state_folder_into_which_nothing_can_be_written_is_an_error(here, project, monkeypatch):
+def test_a_state_folder_into_which_nothing_can_be_written_is_an_error(invoke, project, monkeypatch):
     """Tests may run as root, who may always write: the folder is a place that the system refuses."""
-    here("init")
+    invoke("init")
     folder, access = project.root / ".deepwork" / "tmp", os.access
     monkeypatch.setattr("os.access", lambda path, mode, **options: path != folder and access(path, mode, **options))
-    ended = here("doctor")
+    ended = invoke("doctor")
     assert ended.code == 1
     assert "nothing can be written into .deepwork/tmp, so no session can be saved" in ended.out
 
@@ -103,13 +103,15 @@ def test_a_quality_gate_is_told_of_as_it_is_configured(run, config, level, text,
     file = user_config_file(os.environ)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(config)
-    shown = run("doctor")
-    assert shown.returncode == int(level == "error")
-    assert "quality gate" not in shown.stderr
+    report = run("doctor")
+    assert report.returncode == int(level == "error")
+    assert "quality gate" not in report.stderr
     assert run("plugins", "--cost").stderr == ""
-    said = [item for item in json.loads(run("doctor", "--json").stdout)["findings"] if item["check"] == "quality gate"]
-    assert [item["level"] for item in said] == ([level] if level else [])
-    assert [item for item in said if item["text"].startswith(text) and item["cure"] == cure] == said
+    findings = [
+        item for item in json.loads(run("doctor", "--json").stdout)["findings"] if item["check"] == "quality gate"
+    ]
+    assert [item["level"] for item in findings] == ([level] if level else [])
+    assert [item for item in findings if item["text"].startswith(text) and item["cure"] == cure] == findings
 
 
 def test_a_setting_of_a_plugin_that_waits_for_trust_is_told_at_the_first_run(project, install, findings):

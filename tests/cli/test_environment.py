@@ -13,13 +13,13 @@ import pytest
 from deepwork.cli import environment
 
 
-def told(here):
-    report = json.loads(here("doctor", "--json").out)
+def told(invoke):
+    report = json.loads(invoke("doctor", "--json").out)
     return report["install"], [item["text"] for item in report["findings"] if item["check"] == "environment"]
 
 
-def test_it_says_how_deepwork_was_installed_and_what_brings_a_newer_one(here):
-    install, texts = told(here)
+def test_it_says_how_deepwork_was_installed_and_what_brings_a_newer_one(invoke):
+    install, texts = told(invoke)
     assert set(install) == {"route", "upgrade"}
     assert f"installed by: {install['route']}; upgrade by: {install['upgrade']}" in texts
 
@@ -36,11 +36,11 @@ def server(project):
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/ps") and not os.path.exists("/usr/bin/ps"), reason="ps is missing")
-def test_servers_from_before_an_upgrade_are_named_and_newer_ones_are_not(here, server, monkeypatch):
+def test_servers_from_before_an_upgrade_are_named_and_newer_ones_are_not(invoke, server, monkeypatch):
     monkeypatch.setattr(environment, "_installed_at", lambda: time.time() - 3600)
-    assert str(server.pid) not in " ".join(told(here)[1])
+    assert str(server.pid) not in " ".join(told(invoke)[1])
     monkeypatch.setattr(environment, "_installed_at", lambda: time.time() + 3600)
-    [warning] = [text for text in told(here)[1] if "before the last upgrade" in text]
+    [warning] = [text for text in told(invoke)[1] if "before the last upgrade" in text]
     assert str(server.pid) in warning
 
 

@@ -51,9 +51,9 @@ def clients_here(tmp_path, monkeypatch):
 
 
 def test_without_a_terminal_it_connects_nothing_and_prints_the_line_for_each_client_that_is_here(
-    here, project, clients_here
+    invoke, project, clients_here
 ):
-    ended = here("init")
+    ended = invoke("init")
     assert ended.code == 0
     assert "Next: connect your agent:\n  deepwork connect claude\n  deepwork connect codex\nThen ask it:" in ended.out
     assert [path.name for path in project.root.iterdir()] == [".deepwork"]
@@ -69,8 +69,10 @@ def test_without_a_terminal_it_connects_nothing_and_prints_the_line_for_each_cli
         ("none\n", set()),
     ],
 )
-def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(here, project, clients_here, answer, files):
-    ended = here("init", "--tools", "core", answer=answer)
+def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(
+    invoke, project, clients_here, answer, files
+):
+    ended = invoke("init", "--tools", "core", answer=answer)
     assert ended.code == 0
     assert "claude (Claude Code), codex (Codex)" in ended.err
     assert ("cursor is not one of claude, codex" in ended.err) == ("cursor" in answer)
@@ -78,23 +80,23 @@ def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(here,
     assert "Next: ask your agent" in ended.out or not files
 
 
-def test_a_client_that_cannot_be_connected_does_not_keep_the_others_from_it(here, project, clients_here):
+def test_a_client_that_cannot_be_connected_does_not_keep_the_others_from_it(invoke, project, clients_here):
     project.write(".claude/settings.local.json", "{")
-    ended = here("init", "--tools", "core", answer="\n")
+    ended = invoke("init", "--tools", "core", answer="\n")
     assert ended.code == 1
     assert "Error: .claude/settings.local.json: line 1, column 2" in ended.err
     assert not (project.root / ".mcp.json").exists()
     assert "connected  .codex/config.toml" in ended.out
 
 
-def test_clients_that_are_connected_are_not_asked_for_again(here, project, clients_here):
-    here("init", "--tools", "core", answer="\n")
-    assert "Connect which?" not in here("init", answer="\n").err
+def test_clients_that_are_connected_are_not_asked_for_again(invoke, project, clients_here):
+    invoke("init", "--tools", "core", answer="\n")
+    assert "Connect which?" not in invoke("init", answer="\n").err
 
 
 @pytest.mark.parametrize("options", [(), ("--no-hooks",)])
-def test_hooks_come_with_a_client_unless_they_are_declined(here, project, clients_here, options):
-    assert here("init", "--client", "claude", *options).code == 0
+def test_hooks_come_with_a_client_unless_they_are_declined(invoke, project, clients_here, options):
+    assert invoke("init", "--client", "claude", *options).code == 0
     assert (project.root / ".claude/settings.local.json").exists() == (not options)
 
 
@@ -157,8 +159,8 @@ def chosen_sets(project):
     return yaml.safe_load((project.root / ".deepwork" / "config.yml").read_text())["tools"]["sets"]
 
 
-def test_without_a_terminal_agents_get_the_sets_that_everybody_needs(here, project, tool_sets):
-    ended = here("init")
+def test_without_a_terminal_agents_get_the_sets_that_everybody_needs(invoke, project, tool_sets):
+    ended = invoke("init")
     assert chosen_sets(project) == ["core", "review"]
     assert "tools    core, review; tools.sets in .deepwork/config.yml adds others" in ended.out
 
@@ -171,31 +173,31 @@ def test_without_a_terminal_agents_get_the_sets_that_everybody_needs(here, proje
         ("core,planing\ncore\n", ["core"]),
     ],
 )
-def test_at_a_terminal_it_asks_which_sets_agents_get_and_says_what_each_costs(here, project, tool_sets, answer, sets):
-    ended = here("init", answer=f"{answer}none\n")
+def test_at_a_terminal_it_asks_which_sets_agents_get_and_says_what_each_costs(invoke, project, tool_sets, answer, sets):
+    ended = invoke("init", answer=f"{answer}none\n")
     assert re.search(r"^  planning: 1 tools, about \d+ tokens$", ended.err, re.MULTILINE)
     assert ("no tool set 'planing'" in ended.err) == ("planing" in answer)
     assert chosen_sets(project) == sets
 
 
-def test_an_option_names_the_sets_without_a_question(here, project, tool_sets):
-    assert here("init", "--tools", "core,planning").code == 0
+def test_an_option_names_the_sets_without_a_question(invoke, project, tool_sets):
+    assert invoke("init", "--tools", "core,planning").code == 0
     assert chosen_sets(project) == ["core", "planning"]
 
 
-def test_a_set_that_is_not_installed_is_refused_before_a_configuration_is_written(here, project, tool_sets):
+def test_a_set_that_is_not_installed_is_refused_before_a_configuration_is_written(invoke, project, tool_sets):
     with pytest.raises(click.BadParameter, match="no tool set 'planing'"):
-        here("init", "--tools", "planing")
+        invoke("init", "--tools", "planing")
     assert not (project.root / ".deepwork" / "config.yml").exists()
 
 
-def test_the_sets_of_a_configuration_that_exists_are_its_own(here, project):
+def test_the_sets_of_a_configuration_that_exists_are_its_own(invoke, project):
     project.write(".deepwork/config.yml", "tools: {sets: [core]}\n")
-    ended = here("init", "--tools", "review")
+    ended = invoke("init", "--tools", "review")
     assert ended.code == 1
     assert ".deepwork/config.yml exists, and is kept as it is\nHint: Set tools.sets: [review] there." in ended.err
     assert chosen_sets(project) == ["core"]
-    assert "\ntools " not in here("init", answer="\n").out
+    assert "\ntools " not in invoke("init", answer="\n").out
 
 
 async def test_the_sample_can_be_worked_through(run, project):

@@ -191,7 +191,7 @@ def test_check_prints_json_with_stable_keys(mixed, jobs):
 
     out, err, code = jobs("check", "--json")
     report = json.loads(out)
-    report["findings"] = [found for found in report["findings"] if found["level"] != "info"]
+    report["findings"] = [finding for finding in report["findings"] if finding["level"] != "info"]
     assert report == {
         "checked": 3,
         "errors": [

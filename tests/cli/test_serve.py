@@ -121,10 +121,10 @@ def test_the_log_file_is_refused_where_it_cannot_be_written(run):
 
 
 @pytest.mark.usefixtures("bound_by_permissions")
-def test_the_log_file_is_refused_where_it_may_not_be_written(here, project):
+def test_the_log_file_is_refused_where_it_may_not_be_written(invoke, project):
     project.root.chmod(0o500)
     with pytest.raises(click.BadParameter, match="cannot be written: Permission denied"):
-        here("serve", "--log-json", "log.jsonl")
+        invoke("serve", "--log-json", "log.jsonl")
 
 
 def test_a_log_file_on_a_full_disk_does_not_stop_the_server(run):

@@ -409,17 +409,17 @@ async def test_a_list_without_models_is_the_list_of_the_store(project, monkeypat
                 await agent.call("abort_workflow", explanation="enough", session_id=first_step["session_id"])
 
     def listed(**variables):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("DEEPWORK_")}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("DEEPWORK_")}
         command = [sys.executable, "-X", "importtime", "-m", "deepwork", "sessions", "list", *arguments]
         return subprocess.run(
-            command, cwd=project.root, env={**kept, **variables}, capture_output=True, text=True, check=True
+            command, cwd=project.root, env={**inherited, **variables}, capture_output=True, text=True, check=True
         )
 
-    quick, asked = listed(), listed(DEEPWORK_NO_PLUGINS="none")
+    quick, of_store = listed(), listed(DEEPWORK_NO_PLUGINS="none")
     ages = re.compile(r"\d+ (s|min)( ago)")
-    assert ages.sub("0 s ago", quick.stdout) == ages.sub("0 s ago", asked.stdout)
+    assert ages.sub("0 s ago", quick.stdout) == ages.sub("0 s ago", of_store.stdout)
     assert "demo" in quick.stdout
-    assert ("pydantic" in quick.stderr, "pydantic" in asked.stderr) == (False, True)
+    assert ("pydantic" in quick.stderr, "pydantic" in of_store.stderr) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -436,7 +436,7 @@ async def test_files_that_only_the_store_understands_are_left_to_it(project, spo
     project.write_job()
     async with project.agent() as agent:
         await agent.start()
-        begun = await agent.start()
+        first_step = await agent.start()
     assert len(newest_heads(project.root, {}, status=None, limit=10)) == 2
-    spoil(project.state / f"session_{begun['session_id']}.json")
+    spoil(project.state / f"session_{first_step['session_id']}.json")
     assert newest_heads(project.root, {}, status=None, limit=10) is None

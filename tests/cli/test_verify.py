@@ -31,14 +31,14 @@ def verified(deepwork):
 @pytest.fixture
 def mixed(project):
     """A workflow with a file for each of its steps, and an input for the last one."""
-    given = [{"file": "a.md", "from_step": "a"}]
+    inputs = [{"file": "a.md", "from_step": "a"}]
     optional = {"c.md": output(required=False)}
     project.write_job(
         steps=[
             step("a"),
             step("b", reviews=[review(), review("b.md")]),
             step("c", outputs=optional, reviews=[review("c.md")]),
-            step("d", reviews=[review()], inputs=given, dependencies=["a"]),
+            step("d", reviews=[review()], inputs=inputs, dependencies=["a"]),
         ]
     )
     for name in "abd":
@@ -69,8 +69,8 @@ async def test_work_that_is_as_it_was_judged_is_verified_with_its_judges(mixed, 
         "c": ("skipped: there was nothing to judge", []),
         "d": ("passed", ["judge (opus)"]),
     }
-    shown = await deepwork("sessions", "verify", session["session_id"][:8])
-    assert "ok         b: passed by judge (opus)" in shown
+    printed = await deepwork("sessions", "verify", session["session_id"][:8])
+    assert "ok         b: passed by judge (opus)" in printed
 
 
 @pytest.mark.parametrize(

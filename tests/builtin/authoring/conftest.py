@@ -39,10 +39,10 @@ def completed(text: str, name: str = "example") -> tuple[str, dict[str, str]]:
     workflows = data.pop("workflows", [{"steps": [step["id"] for step in steps]}])
     # Whole lines stay as they are written, with their comments.
     lines = [line for line in text.splitlines() if line.partition(":")[0] in data]
-    rest = {key: value for key, value in {"name": name, **SMALLEST}.items() if key not in data}
-    rest["workflows"] = [{"name": "main", "summary": "All of it", **workflow} for workflow in workflows]
-    rest["steps"] = steps
-    return "\n".join([*lines, yaml.safe_dump(rest, sort_keys=False)]), files
+    job = {key: value for key, value in {"name": name, **SMALLEST}.items() if key not in data}
+    job["workflows"] = [{"name": "main", "summary": "All of it", **workflow} for workflow in workflows]
+    job["steps"] = steps
+    return "\n".join([*lines, yaml.safe_dump(job, sort_keys=False)]), files
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def write_example(project):
 
 
 @pytest.fixture
-def findings(here):
+def findings(invoke):
     """Return the findings of `deepwork jobs check --json`."""
 
     def findings(*arguments):
-        return json.loads(here("jobs", "check", "--json", *arguments).out)["findings"]
+        return json.loads(invoke("jobs", "check", "--json", *arguments).out)["findings"]
 
     return findings
 

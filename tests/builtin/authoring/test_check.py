@@ -31,9 +31,9 @@ def test_the_bad_example_of_a_rule_breaks_it(name, write_example, findings):
 @pytest.mark.parametrize("name", BAD)
 def test_the_good_example_of_a_rule_keeps_it_and_has_neither_errors_nor_warnings(name, write_example, findings):
     write_example(rules()[name].good)
-    found = findings()
-    assert name not in [finding["rule"] for finding in found]
-    assert [finding for finding in found if finding["level"] != "info"] == []
+    all_findings = findings()
+    assert name not in [finding["rule"] for finding in all_findings]
+    assert [finding for finding in all_findings if finding["level"] != "info"] == []
 
 
 def test_every_rule_has_examples_unless_no_text_shows_it():
@@ -41,13 +41,13 @@ def test_every_rule_has_examples_unless_no_text_shows_it():
 
 
 def test_the_page_of_the_rules_is_what_the_rules_say():
-    made = runpy.run_path(str(ROOT / "tools/job_rules.py"))["page"]()
-    assert (ROOT / "docs/reference/job-rules.md").read_text() == made
+    page = runpy.run_path(str(ROOT / "tools/job_rules.py"))["page"]()
+    assert (ROOT / "docs/reference/job-rules.md").read_text() == page
 
 
-def test_a_finding_has_its_rule_level_file_line_message_and_cure_and_no_path_in_the_message(write_example, here):
+def test_a_finding_has_its_rule_level_file_line_message_and_cure_and_no_path_in_the_message(write_example, invoke):
     folder = write_example("steps: [{id: write}, {id: send, dependencies: [wirte]}]\n")
-    code, out, _ = here("jobs", "check", "--json")
+    code, out, _ = invoke("jobs", "check", "--json")
     report = json.loads(out)
     assert sorted(report) == ["checked", "errors", "findings", "warnings"]
     [finding] = [finding for finding in report["findings"] if finding["level"] == "error"]
@@ -85,17 +85,17 @@ async def test_jobs_with_mere_warnings_start_and_finish(name, write_example, pro
     async with project.agent(enable_quality_gate=False) as agent:
         begin, status = await agent.start(job_name), "next_step"
         while status == "next_step":
-            wanted = {item["name"]: item["name"] for item in begin["step_expected_outputs"]}
-            for path in wanted:
+            paths = {item["name"]: item["name"] for item in begin["step_expected_outputs"]}
+            for path in paths:
                 project.write(path)
-            reply = await agent.finish(wanted)
+            reply = await agent.finish(paths)
             begin, status = reply.get("begin_step"), reply["status"]
     assert status == "workflow_complete", folder
 
 
-def test_a_missing_instructions_file_of_a_step_in_no_workflow_is_no_error(write_example, here):
+def test_a_missing_instructions_file_of_a_step_in_no_workflow_is_no_error(write_example, invoke):
     write_example("steps: [{id: write}, {id: send}]\nworkflows: [{steps: [write]}]\nsteps/send.md: null\n")
-    code, out, _ = here("jobs", "check")
+    code, out, _ = invoke("jobs", "check")
     assert code == 0
     assert "instructions file 'steps/send.md' does not exist (warning)" in out
 
@@ -106,38 +106,38 @@ def test_a_missing_instructions_file_of_a_step_in_no_workflow_is_no_error(write_
 def test_instructions_that_the_server_cannot_read_are_errors(content, says, write_example, project, findings):
     folder = write_example("steps: [{id: write}]\n")
     project.write(folder / "steps/write.md", content)
-    assert [(one["rule"], one["level"]) for one in findings()] == [("unreadable-instructions", "error")]
+    assert [(finding["rule"], finding["level"]) for finding in findings()] == [("unreadable-instructions", "error")]
     assert findings()[0]["message"].endswith(says)
 
 
 def test_huge_instructions_are_a_warning(write_example, project, findings):
     folder = write_example("steps: [{id: write}]\n")
     project.write(folder / "steps/write.md", "word " * 5000)
-    assert [(one["rule"], one["level"]) for one in findings()] == [("huge-instructions", "warning")]
+    assert [(finding["rule"], finding["level"]) for finding in findings()] == [("huge-instructions", "warning")]
 
 
-def test_info_is_printed_when_asked_for(write_example, here):
+def test_info_is_printed_when_asked_for(write_example, invoke):
     write_example("steps: [{id: write, exposed: true}]\n")
-    assert here("jobs", "check") == (0, "", "1 job checked, no errors.\n")
-    assert "'exposed' has no effect (info)" in here("jobs", "check", "--info").out
+    assert invoke("jobs", "check") == (0, "", "1 job checked, no errors.\n")
+    assert "'exposed' has no effect (info)" in invoke("jobs", "check", "--info").out
 
 
 @pytest.mark.parametrize(
     "place", ["{}  # deepwork: ignore[folder-name]\n", "# deepwork: ignore[order, folder-name]\n{}\n"]
 )
-def test_a_comment_on_the_line_or_above_it_ignores_a_finding(place, write_example, here, project):
+def test_a_comment_on_the_line_or_above_it_ignores_a_finding(place, write_example, invoke, project):
     folder = write_example("name: other\n")
     text = (folder / "job.yml").read_text()
     project.write(folder / "job.yml", text.replace("name: other\n", place.format("name: other"), 1))
-    report = json.loads(here("jobs", "check", "--json").out)
+    report = json.loads(invoke("jobs", "check", "--json").out)
     assert report["warnings"] == []
     assert "folder-name" not in [finding["rule"] for finding in report["findings"]]
 
 
-def test_a_comment_does_not_ignore_an_error(write_example, here):
+def test_a_comment_does_not_ignore_an_error(write_example, invoke):
     folder = write_example("version: 1.0  # deepwork: ignore[schema]\n")
     assert "ignore[schema]" in (folder / "job.yml").read_text()
-    assert here("jobs", "check").code == 1
+    assert invoke("jobs", "check").code == 1
 
 
 def test_a_comment_in_an_instructions_file_ignores_a_finding_there(write_example, findings):
@@ -152,9 +152,9 @@ def test_a_comment_that_names_no_rule_is_told(write_example, findings):
     assert finding["message"] == "ignore[folder-nam]: 'folder-nam' is no rule; did you mean 'folder-name'?"
 
 
-def test_sarif_names_files_relative_to_the_project_and_marks_what_is_ignored(write_example, here):
+def test_sarif_names_files_relative_to_the_project_and_marks_what_is_ignored(write_example, invoke):
     write_example("name: other  # deepwork: ignore[folder-name]\nsteps: [{id: write, exposed: true, outputs: {}}]\n")
-    code, out, _ = here("jobs", "check", "--sarif")
+    code, out, _ = invoke("jobs", "check", "--sarif")
     log = json.loads(out)
     jsonschema.validate(log, SARIF)
     [run] = log["runs"]
@@ -173,14 +173,14 @@ def test_sarif_names_files_relative_to_the_project_and_marks_what_is_ignored(wri
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
 
 
-def test_check_takes_names_of_jobs_of_any_source(here):
-    assert here("jobs", "check", "project_tour") == (0, "", "1 job checked, no errors.\n")
+def test_check_takes_names_of_jobs_of_any_source(invoke):
+    assert invoke("jobs", "check", "project_tour") == (0, "", "1 job checked, no errors.\n")
 
 
-def test_without_the_feature_its_commands_are_unknown(monkeypatch, here):
+def test_without_the_feature_its_commands_are_unknown(monkeypatch, invoke):
     monkeypatch.setenv("DEEPWORK_NO_PLUGINS", "authoring")
     with pytest.raises(Exception, match="No such command 'check'"):
-        here("jobs", "check")
+        invoke("jobs", "check")
 
 
 @pytest.mark.parametrize(
@@ -256,24 +256,24 @@ def test_a_name_like_that_of_an_output_is_found_and_a_glob_is_none(name, is_foun
     assert ["unknown-output-name"] * is_found == [finding["rule"] for finding in findings()]
 
 
-def test_a_hostile_job_is_linted_within_bounds_and_nothing_outside_is_read(project, here):
+def test_a_hostile_job_is_linted_within_bounds_and_nothing_outside_is_read(project, invoke):
     project.write("secret/hidden.md", "secret")
     folder = project.jobs / "hostile"
     project.write_job("hostile", [step("a", instructions_file="steps/a.md")])
     text = (folder / "job.yml").read_text().replace("steps/a.md", "../../../secret/hidden.md")
     project.write(folder / "job.yml", text)
-    out = here("jobs", "check", "--json", "hostile").out
+    out = invoke("jobs", "check", "--json", "hostile").out
     assert "lies outside of the job's folder" in out
     assert "is the instructions file of no step" not in out
     many = [
         step(
             f"s{number}",
-            outputs={f"o{one}": {"type": "file", "description": "x", "required": False} for one in range(20)},
+            outputs={f"o{output}": {"type": "file", "description": "x", "required": False} for output in range(20)},
         )
         for number in range(300)
     ]
     project.write_job("hostile", many, {"main": [["s0", "s1"], *(f"s{number}" for number in range(2, 300))]})
     project.write(folder / "steps/s1.md", "\n" * 500_000 + "`" * 100_000)
     begin = time.process_time()
-    assert len(json.loads(here("jobs", "check", "--json", "hostile").out)["findings"]) <= 1001
+    assert len(json.loads(invoke("jobs", "check", "--json", "hostile").out)["findings"]) <= 1001
     assert time.process_time() - begin < 20

@@ -15,13 +15,13 @@ def test_good_jobs_have_no_errors_and_no_warnings(corpus):
     assert [finding.at for finding in findings if finding.level != "info"] == []
 
 
-def test_the_tests_of_all_jobs_are_green(corpus, here):
-    assert here("jobs", "test").err == "46 tests, all green.\n"
+def test_the_tests_of_all_jobs_are_green(corpus, invoke):
+    assert invoke("jobs", "test").err == "46 tests, all green.\n"
 
 
 @pytest.mark.slow
-def test_faults_are_found_by_the_linter_and_changes_of_meaning_by_tests(corpus, here, project):
-    survey = json.loads(here("jobs", "mutate", "--json", "--corpus", project.jobs).out)
+def test_faults_are_found_by_the_linter_and_changes_of_meaning_by_tests(corpus, invoke, project):
+    survey = json.loads(invoke("jobs", "mutate", "--json", "--corpus", project.jobs).out)
     faults, changes = survey["faults"], survey["changes"]
     assert min(faults["mutants"], changes["mutants"]) >= 500
     assert faults["lint"] / faults["mutants"] >= 0.85

@@ -54,12 +54,12 @@ def demo(project):
 
 
 @pytest.fixture
-def run_test(demo, here):
+def run_test(demo, invoke):
     """Write a test file of the job, and run it."""
 
     def run_test(text, *options):
         demo.write(".deepwork/jobs/demo/flow.test.yml", text)
-        return here("jobs", "test", "demo", *options)
+        return invoke("jobs", "test", "demo", *options)
 
     return run_test
 
@@ -73,7 +73,7 @@ def test_a_conversation_that_goes_as_expected_is_green_and_its_coverage_is_print
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "line", "says"),
+    ("right", "broken", "line", "says"),
     [
         ("Instructions for a,", "Instructions for c,", 5, "what the agent reads does not have 'Instructions for c'"),
         ('feedback: "At most 5', 'feedback: "At most 6', 10, "the feedback does not have 'At most 6 lines?'"),
@@ -96,9 +96,9 @@ def test_a_conversation_that_goes_as_expected_is_green_and_its_coverage_is_print
         ("- step: b\n", "- step: a\n", 22, "it is not accepted"),
     ],
 )
-def test_what_is_not_as_expected_is_red_with_its_line(right, wrong, line, says, run_test, demo):
+def test_what_is_not_as_expected_is_red_with_its_line(right, broken, line, says, run_test, demo):
     assert right in GREEN
-    code, out, err = run_test(GREEN.replace(right, wrong))
+    code, out, err = run_test(GREEN.replace(right, broken))
     file = demo.jobs / "demo/flow.test.yml"
     assert (code, err) == (1, "1 test, 1 red.\n")
     assert any(text.startswith(f"{file}:{line}: ") and says in text for text in out.splitlines()), out
@@ -153,29 +153,29 @@ def test_a_path_that_is_nothing_is_wrong_usage(demo, run):
     assert run("jobs", "test", "demo/nowhere.test.yml").returncode == 2
 
 
-def test_a_job_without_tests_is_an_error_that_says_what_is_missing(demo, here):
-    ended = here("jobs", "test")
+def test_a_job_without_tests_is_an_error_that_says_what_is_missing(demo, invoke):
+    ended = invoke("jobs", "test")
     assert ended.code == 1
     assert "there are no tests: no *.test.yml beside demo" in ended.err
 
 
-def test_a_group_is_reported_with_its_first_member_last(project, here):
+def test_a_group_is_reported_with_its_first_member_last(project, invoke):
     project.write_job("demo", [step("a"), step("b"), step("c")], {"main": [["a", "b", "c"]]})
     report = "  - {step: %s, outputs: {%s.md: {%s.md: x}}, expect: {status: next_step}}\n"
     text = "version: 1\njob: demo\nsteps:\n" + report % ("b", "b", "b")
     text += "  - {step: a, outputs: {a.md: {a.md: x}}, expect: {notices: c}}\n"
     text += "expect: {status: workflow_complete, steps: [b, c, a], outputs: {a.md: a.md, b.md: b.md}}\n"
     project.write(".deepwork/jobs/demo/x.test.yml", text)
-    ended = here("jobs", "test")
+    ended = invoke("jobs", "test")
     assert (ended.code, ended.out) == (0, "demo: steps 2 of 3, reviews 0 of 0, criteria 0 of 0, members 1 of 2\n")
 
 
-def test_an_output_of_several_files_is_reported_as_a_list(project, here):
+def test_an_output_of_several_files_is_reported_as_a_list(project, invoke):
     files = {"all": {"type": "files", "description": "All", "required": True}}
     project.write_job("demo", [step("a", outputs=files)])
     text = "version: 1\njob: demo\nsteps: [{step: a, outputs: {all: {x: '1'}}}]\nexpect: {outputs: {all: [x]}}\n"
     project.write(".deepwork/jobs/demo/x.test.yml", text)
-    assert here("jobs", "test").code == 0
+    assert invoke("jobs", "test").code == 0
 
 
 def test_junit_names_each_test_with_its_job_and_what_is_red(run_test, demo):
@@ -255,13 +255,13 @@ async def test_a_job_that_tests_green_starts_and_ends_in_a_server(run_test, demo
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("example", EXAMPLE_NAMES)
-async def test_every_example_that_tests_green_starts_and_ends_in_a_server(example, project, here):
+async def test_every_example_that_tests_green_starts_and_ends_in_a_server(example, project, invoke):
     """The server answers as the test has seen it: the same steps in the same order, and the same outputs."""
-    folder = await anyio.to_thread.run_sync(lambda: here("jobs", "new", "mine", "--from", example))
+    folder = await anyio.to_thread.run_sync(lambda: invoke("jobs", "new", "mine", "--from", example))
     assert folder.code == 0
-    assert (await anyio.to_thread.run_sync(lambda: here("jobs", "test", "mine"))).code == 0
+    assert (await anyio.to_thread.run_sync(lambda: invoke("jobs", "test", "mine"))).code == 0
     expected = yaml.safe_load((project.jobs / "mine/main.test.yml").read_text())["expect"]
-    done, reply = [], {"status": "next_step"}
+    finished_steps, reply = [], {"status": "next_step"}
     async with project.agent(enable_quality_gate=False) as agent:
         begin = await agent.start("mine", "main")
         while reply["status"] == "next_step":
@@ -269,16 +269,20 @@ async def test_every_example_that_tests_green_starts_and_ends_in_a_server(exampl
             step_id, outputs = next(
                 (member["step_id"], member["step_expected_outputs"])
                 for member in members
-                if member["step_id"] not in done
+                if member["step_id"] not in finished_steps
             )
-            wanted = {output["name"]: expected["outputs"][output["name"]] for output in outputs}
-            for value in wanted.values():
+            submitted = {output["name"]: expected["outputs"][output["name"]] for output in outputs}
+            for value in submitted.values():
                 for path in [value] if isinstance(value, str) else value:
                     project.write(path)
-            reply = await agent.finish(wanted, step_id=step_id)
-            done.append(step_id)
+            reply = await agent.finish(submitted, step_id=step_id)
+            finished_steps.append(step_id)
             begin = reply.get("begin_step", begin)
-    assert (reply["status"], done, reply["all_outputs"]) == (expected["status"], expected["steps"], expected["outputs"])
+    assert (reply["status"], finished_steps, reply["all_outputs"]) == (
+        expected["status"],
+        expected["steps"],
+        expected["outputs"],
+    )
 
 
 def test_a_test_with_very_many_reports_is_refused(run_test):
@@ -287,7 +291,7 @@ def test_a_test_with_very_many_reports_is_refused(run_test):
     assert "flow.test.yml:3: steps: " in out
 
 
-def test_the_sample_of_init_is_clean_and_has_a_green_test(project, here):
-    assert here("init").code == 0
-    assert here("jobs", "check") == (0, "", "1 job checked, no errors.\n")
-    assert here("jobs", "test").err == "1 test, all green.\n"
+def test_the_sample_of_init_is_clean_and_has_a_green_test(project, invoke):
+    assert invoke("init").code == 0
+    assert invoke("jobs", "check") == (0, "", "1 job checked, no errors.\n")
+    assert invoke("jobs", "test").err == "1 test, all green.\n"

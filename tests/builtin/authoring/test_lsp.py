@@ -40,8 +40,8 @@ expect: {steps: [collect], outputs: {collect.md: a.md}}
 
 def at(path, text, offset=0):
     """Return the parameters for the place of a text in a file."""
-    whole = path.read_text()
-    before = whole[: whole.index(text) + offset]
+    content = path.read_text()
+    before = content[: content.index(text) + offset]
     line = before.count("\n")
     position = {"line": line, "character": len(before) - before.rfind("\n") - 1}
     return {"textDocument": {"uri": path.as_uri()}, "position": position}
@@ -79,16 +79,25 @@ def test_diagnostics_are_the_findings_of_the_checker_with_the_version_of_the_doc
     with editing(demo.root) as editor:
         assert editor.open(file) == []
         editor.change(file, 2, {"text": broken})
-        shown = editor.await_version(file.as_uri(), 2)
+        diagnostics = editor.await_version(file.as_uri(), 2)
         expected = [finding for finding in LintedJob(file.parent, {file: broken}).findings() if finding.file == file]
-        assert [(one["code"], one["severity"], one["message"], one["range"]["start"]["line"] + 1) for one in shown] == [
-            (finding.rule, SEVERITY[finding.level], finding.message, finding.line) for finding in expected
-        ]
-        assert len(shown) == 1
-        odd = file.read_text().replace("id: send", "id: send\n  hidden: true\n  dependencies: [write]")
-        editor.change(file, 3, {"text": odd})
-        shown = editor.await_version(file.as_uri(), 3)
-        assert {(one["code"], one["severity"]) for one in shown} == {("order", 2), ("no-effect", 3)}
+        assert [
+            (
+                entry["code"],
+                entry["severity"],
+                entry["message"],
+                entry["range"]["start"]["line"] + 1,
+            )
+            for entry in diagnostics
+        ] == [(finding.rule, SEVERITY[finding.level], finding.message, finding.line) for finding in expected]
+        assert len(diagnostics) == 1
+        changed = file.read_text().replace("id: send", "id: send\n  hidden: true\n  dependencies: [write]")
+        editor.change(file, 3, {"text": changed})
+        diagnostics = editor.await_version(file.as_uri(), 3)
+        assert {(diagnostic["code"], diagnostic["severity"]) for diagnostic in diagnostics} == {
+            ("order", 2),
+            ("no-effect", 3),
+        }
         editor.change(file, 4, {"text": file.read_text()})
         assert editor.await_version(file.as_uri(), 4) == []
 
@@ -97,12 +106,12 @@ def test_an_instructions_file_and_a_test_have_their_own_diagnostics(demo, file):
     instructions = file.parent / "steps/collect.md"
     test = file.parent / "main.test.yml"
     with editing(demo.root) as editor:
-        [one] = editor.open(instructions, "Collect.\n\nSkip the review.\n")
-        assert (one["code"], one["range"]["start"]["line"]) == ("bypass", 2)
+        [diagnostic] = editor.open(instructions, "Collect.\n\nSkip the review.\n")
+        assert (diagnostic["code"], diagnostic["range"]["start"]["line"]) == ("bypass", 2)
         assert editor.open(test) == []
         editor.change(test, 2, {"text": test.read_text().replace("Good", "God")})
-        [one] = editor.await_version(test.as_uri(), 2)
-        assert "has no criterion 'God'; did you mean 'Good'?" in one["message"]
+        [diagnostic] = editor.await_version(test.as_uri(), 2)
+        assert "has no criterion 'God'; did you mean 'Good'?" in diagnostic["message"]
 
 
 @pytest.mark.parametrize(
@@ -145,9 +154,9 @@ def test_hover_shows_what_the_agent_reads_and_definition_leads_there(demo, file)
         hover = editor.request("textDocument/hover", at(file, "from_step: collect", 13))["result"]
         for text in ("Instructions for collect", "`collect.md` (file)", "**Good** Has it ten lines?", "About demo"):
             assert text in hover["contents"]["value"]
-        made = editor.request("textDocument/definition", at(file, "from_step: collect", 13))["result"]
+        definition = editor.request("textDocument/definition", at(file, "from_step: collect", 13))["result"]
         lines = file.read_text().splitlines()
-        assert lines[made["range"]["start"]["line"]] == "- id: collect"
+        assert lines[definition["range"]["start"]["line"]] == "- id: collect"
         instructions = editor.request("textDocument/definition", at(file, "steps/write.md", 3))["result"]
         assert instructions["uri"] == (file.parent / "steps/write.md").as_uri()
 
@@ -175,7 +184,7 @@ def applied(text, edits):
 
 
 @pytest.mark.parametrize(("name", "new"), [("collect", "gather"), ("collect.md", "all: of it.md")])
-def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, here):
+def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, invoke):
     with editing(demo.root) as editor:
         editor.open(file)
         place = at(file, f"    {name}:\n" if "." in name else "id: collect", 4)
@@ -184,8 +193,8 @@ def test_rename_changes_the_job_its_tests_and_its_routes(name, new, demo, file, 
     for uri, edits in changes.items():
         paths[uri].write_text(applied(paths[uri].read_text(), edits))
     assert {paths[uri].name for uri in changes} == {"job.yml", "main.test.yml", "config.yml"}
-    assert here("jobs", "check").code == 0
-    assert here("jobs", "test").code == 0
+    assert invoke("jobs", "check").code == 0
+    assert invoke("jobs", "test").code == 0
     routes = yaml.safe_load((demo.root / ".deepwork/config.yml").read_text())["quality_gate"]["runners"]
     assert new in routes[0].values()
     assert routes[1]["step"] == "collect"
@@ -208,13 +217,13 @@ def test_random_edits_neither_end_the_server_nor_leave_a_stale_answer(example, p
     with editing(project.root) as editor:
         editor.open(path)
         text = editor.edit_at_random(path, 60, random.Random(example))
-        shown = editor.diagnostics[path.as_uri()]["diagnostics"]
+        diagnostics = editor.diagnostics[path.as_uri()]["diagnostics"]
     expected = [finding for finding in LintedJob(path.parent, {path: text}).findings() if finding.file == path]
-    assert [one["message"] for one in shown] == [finding.message for finding in expected]
+    assert [diagnostic["message"] for diagnostic in diagnostics] == [finding.message for finding in expected]
 
 
 def futures():
-    return sum(isinstance(one, Future) for one in gc.get_objects())
+    return sum(isinstance(thing, Future) for thing in gc.get_objects())
 
 
 def test_edits_that_were_answered_leave_nothing(demo, file):
@@ -233,17 +242,17 @@ def test_edits_that_were_answered_leave_nothing(demo, file):
         editor.open(file)
         before = futures()
         editor.edit_at_random(file, 20, random.Random(1))
-        kept = futures() - before
+        remaining = futures() - before
         editor.request("shutdown", None)
         editor.send("exit", None)
         ended.result(30)
-    assert kept < 10
+    assert remaining < 10
 
 
-def test_without_its_library_the_command_says_what_to_install(here, monkeypatch):
+def test_without_its_library_the_command_says_what_to_install(invoke, monkeypatch):
     monkeypatch.delitem(sys.modules, "deepwork.builtin.authoring.lsp", raising=False)
     monkeypatch.setitem(sys.modules, "pygls.exceptions", None)
-    ended = here("jobs", "lsp")
+    ended = invoke("jobs", "lsp")
     assert ended.code == 1
     assert "the language server needs" in ended.err
 

@@ -35,11 +35,11 @@ def demo(project):
 
 
 @pytest.fixture
-def survey(here):
+def survey(invoke):
     """Run `jobs mutate --json`, and return what it found."""
 
     def survey(*arguments):
-        ended = here("jobs", "mutate", "--json", *arguments)
+        ended = invoke("jobs", "mutate", "--json", *arguments)
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
@@ -56,12 +56,12 @@ def test_the_same_job_gives_the_same_answer_and_is_not_changed(demo, survey):
 
 
 def test_every_fault_is_found_by_the_linter(demo, survey):
-    found = survey("demo")
-    assert found["faults"]["lint"] == found["faults"]["mutants"] > 15
-    assert [survivor for survivor in found["survivors"] if survivor["kind"] == "fault"] == []
+    report = survey("demo")
+    assert report["faults"]["lint"] == report["faults"]["mutants"] > 15
+    assert [survivor for survivor in report["survivors"] if survivor["kind"] == "fault"] == []
 
 
-def test_a_survivor_names_its_place_and_a_test_that_kills_it(demo, survey, here):
+def test_a_survivor_names_its_place_and_a_test_that_kills_it(demo, survey, invoke):
     survivors = survey("demo")["survivors"]
     assert len(survivors) > 3
     lines = (demo.jobs / "demo/job.yml").read_text().splitlines()
@@ -70,10 +70,10 @@ def test_a_survivor_names_its_place_and_a_test_that_kills_it(demo, survey, here)
         assert survivor["file"] == f"{demo.jobs}/demo/job.yml"
         assert 0 < survivor["line"] <= len(lines)
         into = Path(survivor["into"])
-        there = into.read_text().splitlines() if into.exists() else []
-        pasted = [*there[: survivor["after"]], survivor["paste"], *there[survivor["after"] :]]
+        lines_of_test = into.read_text().splitlines() if into.exists() else []
+        pasted = [*lines_of_test[: survivor["after"]], survivor["paste"], *lines_of_test[survivor["after"] :]]
         into.write_text("\n".join(pasted))
-    assert here("jobs", "test", "demo").code == 0
+    assert invoke("jobs", "test", "demo").code == 0
     assert survey("demo")["survivors"] == []
 
 
@@ -87,16 +87,16 @@ def test_a_mutant_that_a_test_notices_does_not_survive(demo, survey):
     assert loosened not in survivors()
 
 
-def test_a_red_test_ends_it(demo, here):
+def test_a_red_test_ends_it(demo, invoke):
     demo.write(".deepwork/jobs/demo/main.test.yml", TEST.replace("reads: a.md", "reads: nothing"))
-    ended = here("jobs", "mutate", "demo")
+    ended = invoke("jobs", "mutate", "demo")
     assert ended.code == 1
     assert "a test of 'demo' is red as it is" in ended.err
 
 
-def test_a_job_without_tests_is_told_what_to_write(demo, here):
+def test_a_job_without_tests_is_told_what_to_write(demo, invoke):
     (demo.jobs / "demo/main.test.yml").unlink()
-    code, out, err = here("jobs", "mutate", "demo")
+    code, out, err = invoke("jobs", "mutate", "demo")
     assert code == 0
     assert "no finding and no red test; this test notices it: " in out
     assert "changes of meaning: " in out
@@ -116,7 +116,7 @@ def test_either_a_job_or_a_corpus_is_named(demo, run):
     assert run("jobs", "mutate", "demo", "--corpus", ".").returncode == 2
 
 
-def test_a_job_that_names_files_outside_of_its_folder_changes_none_of_them(project, here):
+def test_a_job_that_names_files_outside_of_its_folder_changes_none_of_them(project, invoke):
     """Neither by an absolute path, nor through a linked folder, nor where job.yml itself is a link in its folder."""
     outside = project.write("outside/a.md", "mine\n")
     folder = project.write_job("demo", [step("a"), step("b"), step("c")], {"main": ["c"]})
@@ -126,7 +126,7 @@ def test_a_job_that_names_files_outside_of_its_folder_changes_none_of_them(proje
     (folder / "job.yml").unlink()
     (folder / "job.yml").symlink_to(folder / "real.yml")
     before = {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()}
-    ended = here("jobs", "mutate", "demo")
+    ended = invoke("jobs", "mutate", "demo")
     assert ended.code == 0, ended.err
     assert {path: path.read_bytes() for path in project.root.rglob("*") if path.is_file()} == before
 
@@ -134,15 +134,15 @@ def test_a_job_that_names_files_outside_of_its_folder_changes_none_of_them(proje
 def test_of_a_large_job_some_places_spread_over_it_are_changed_and_the_rest_is_counted(project, survey, monkeypatch):
     monkeypatch.setattr("deepwork.builtin.authoring.mutate.MAX_OF_OPERATOR", 2)
     project.write_job("demo", [step(f"s{number}") for number in range(5)])
-    found = survey("demo")
-    scores = [score for of_kind in found["operators"].values() for score in of_kind.values()]
+    report = survey("demo")
+    scores = [score for of_kind in report["operators"].values() for score in of_kind.values()]
     assert max(score["mutants"] for score in scores) == 2
-    assert found["untried"] >= 3
-    assert {"'s0'", "'s3'"} <= set(re.findall(r"'s\d'", json.dumps(found["survivors"])))
+    assert report["untried"] >= 3
+    assert {"'s0'", "'s3'"} <= set(re.findall(r"'s\d'", json.dumps(report["survivors"])))
 
 
-def test_a_job_that_is_too_large_is_refused_at_once(project, here):
+def test_a_job_that_is_too_large_is_refused_at_once(project, invoke):
     project.write_job("demo", [step(f"s{number}", description="x" * 1000) for number in range(300)])
-    ended = here("jobs", "mutate", "demo")
+    ended = invoke("jobs", "mutate", "demo")
     assert ended.code == 1
     assert "Error: the job 'demo' is too large to be changed in every way" in ended.err

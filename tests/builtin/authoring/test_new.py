@@ -22,40 +22,40 @@ Some text.
 
 
 @pytest.fixture
-def made(project, here):
+def make_job(project, invoke):
     """Make a job, and see that it is clean, can be tried, and has a green test."""
 
-    def made(name, *options):
-        code, out, err = here("jobs", "new", name, *options)
+    def make_job(name, *options):
+        code, out, err = invoke("jobs", "new", name, *options)
         assert (code, err) == (0, f"Next: deepwork jobs try {name}, deepwork jobs test {name}\n")
         assert out.startswith(f"Created {project.jobs}/{name}: ")
-        report = json.loads(here("jobs", "check", name, "--json").out)
+        report = json.loads(invoke("jobs", "check", name, "--json").out)
         assert (report["errors"], report["findings"]) == ([], [])
-        assert here("jobs", "try", name, "--yes").code == 0
-        ended = here("jobs", "test", name)
+        assert invoke("jobs", "try", name, "--yes").code == 0
+        ended = invoke("jobs", "test", name)
         assert (ended.code, ended.err) == (0, "1 test, all green.\n")
         return ended.out
 
-    return made
+    return make_job
 
 
 @pytest.mark.parametrize("example", EXAMPLE_NAMES)
-def test_each_example_is_clean_can_be_tried_and_its_test_reaches_all_of_it(example, made):
-    reached = made("mine", "--from", example)
+def test_each_example_is_clean_can_be_tried_and_its_test_reaches_all_of_it(example, make_job):
+    reached = make_job("mine", "--from", example)
     counts = re.findall(r"(\d+) of (\d+)", reached)
     assert len(counts) == 4
-    assert all(of == there for of, there in counts)
+    assert all(reached_count == total for reached_count, total in counts)
 
 
-def test_a_job_of_named_steps_is_clean_can_be_tried_and_tested(made, here):
-    made("weekly", "--summary", 'Report: the "week"', "--step", "draft:report.md", "--step", "send:sent: to all")
-    assert "input   report.md  of draft" in here("jobs", "show", "weekly").out
+def test_a_job_of_named_steps_is_clean_can_be_tried_and_tested(make_job, invoke):
+    make_job("weekly", "--summary", 'Report: the "week"', "--step", "draft:report.md", "--step", "send:sent: to all")
+    assert "input   report.md  of draft" in invoke("jobs", "show", "weekly").out
 
 
-def test_the_items_of_a_list_become_steps(project, made, here):
+def test_the_items_of_a_list_become_steps(project, make_job, invoke):
     project.write("steps.md", LIST)
-    made("onboard", "--from", "steps.md")
-    out = here("jobs", "show", "onboard").out
+    make_job("onboard", "--from", "steps.md")
+    out = invoke("jobs", "show", "onboard").out
     assert out.startswith('onboard 1.0.0  Onboard: a "colleague"\n')
     assert [line.split()[1] for line in out.splitlines() if re.match(r"    \d\.", line)] == [
         "create_accounts_mail",
@@ -65,12 +65,12 @@ def test_the_items_of_a_list_become_steps(project, made, here):
     ]
 
 
-def test_at_a_terminal_it_asks(project, here):
+def test_at_a_terminal_it_asks(project, invoke):
     answers = "nothing\nReport the week\ndraft:report.md\nsend:sent.md\n\n"
-    assert here("jobs", "new", "weekly", answer=answers).code == 0
-    assert "1. draft" in here("jobs", "show", "weekly").out
-    assert here("jobs", "new", "fix", answer="bug_fix\n").code == 0
-    assert "reproduce" in here("jobs", "show", "fix").out
+    assert invoke("jobs", "new", "weekly", answer=answers).code == 0
+    assert "1. draft" in invoke("jobs", "show", "weekly").out
+    assert invoke("jobs", "new", "fix", answer="bug_fix\n").code == 0
+    assert "reproduce" in invoke("jobs", "show", "fix").out
 
 
 @pytest.mark.parametrize(
@@ -89,24 +89,24 @@ def test_wrong_usage_creates_nothing(arguments, says, run, project):
     assert not project.jobs.exists()
 
 
-def test_a_job_that_is_there_is_not_touched(project, here):
+def test_a_job_that_is_there_is_not_touched(project, invoke):
     folder = project.write_job("mine")
     before = (folder / "job.yml").read_text()
-    ended = here("jobs", "new", "mine", "--from", "release")
+    ended = invoke("jobs", "new", "mine", "--from", "release")
     assert ended.code == 1
     assert f"there is a job 'mine' already: {folder}" in ended.err
     assert (folder / "job.yml").read_text() == before
 
 
 @pytest.mark.parametrize(("name", "says"), [("nowhere.md", "nowhere.md"), ("empty.md", "has no list items")])
-def test_a_file_that_gives_no_steps_is_an_error(name, says, project, here):
+def test_a_file_that_gives_no_steps_is_an_error(name, says, project, invoke):
     project.write("empty.md", "# Nothing\n")
-    ended = here("jobs", "new", "mine", "--from", name)
+    ended = invoke("jobs", "new", "mine", "--from", name)
     assert ended.code == 1
     assert says in ended.err
 
 
-def test_show_names_inputs_outputs_reviews_and_who_reviews(project, here):
+def test_show_names_inputs_outputs_reviews_and_who_reviews(project, invoke):
     project.write_job(
         "demo",
         [
@@ -116,7 +116,7 @@ def test_show_names_inputs_outputs_reviews_and_who_reviews(project, here):
         ],
         {"main": [["a", "b"]]},
     )
-    assert here("jobs", "show", "demo").out.splitlines() == [
+    assert invoke("jobs", "show", "demo").out.splitlines() == [
         "demo 1.0.0  Job demo",
         "  workflow main  Does main",
         "    1. at the same time:",
@@ -135,10 +135,10 @@ def test_show_names_inputs_outputs_reviews_and_who_reviews(project, here):
         ".deepwork/config.yml",
         "quality_gate: {commands: {tests: {run: [true]}}, runner: tests}\n".replace("true", "'true'"),
     )
-    assert "by tests: Good" in here("jobs", "show", "demo").out
+    assert "by tests: Good" in invoke("jobs", "show", "demo").out
     project.write(".deepwork/config.yml", "quality_gate: {enabled: false}\n")
     project.trust()
-    assert "by nobody: the quality gate is off: Good" in here("jobs", "show", "demo").out
+    assert "by nobody: the quality gate is off: Good" in invoke("jobs", "show", "demo").out
 
 
 @pytest.fixture
@@ -150,16 +150,16 @@ def large(project):
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_the_graph_fits_the_terminal(columns, large, here, monkeypatch):
+def test_the_graph_fits_the_terminal(columns, large, invoke, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = here("jobs", "graph", "large").out.splitlines()
+    lines = invoke("jobs", "graph", "large").out.splitlines()
     assert max(map(len, lines)) <= columns
     assert sum("step_" in line for line in lines) == 40
     assert [line[2] for line in lines[1:8]] == ["●", "│", "┌", "├", "└", "│", "●"]
 
 
-def test_mermaid_joins_each_entry_to_the_next_and_no_members_of_a_group(large, here):
-    out = here("jobs", "graph", "large", "--mermaid").out
+def test_mermaid_joins_each_entry_to_the_next_and_no_members_of_a_group(large, invoke):
+    out = invoke("jobs", "graph", "large", "--mermaid").out
     edges = {tuple(edge) for edge in re.findall(r"w0_(\w+) --> w0_(\w+)", out)}
     assert {("step_0", f"step_{number}") for number in (1, 2, 3)} <= edges
     assert {(f"step_{number}", "step_4") for number in (1, 2, 3)} <= edges
@@ -168,15 +168,15 @@ def test_mermaid_joins_each_entry_to_the_next_and_no_members_of_a_group(large, h
     assert out.count('["step_') == 40
 
 
-def test_a_name_in_mermaid_ends_no_label(project, here):
+def test_a_name_in_mermaid_ends_no_label(project, invoke):
     project.write_job("demo", [step("a", name='x"] --> y["#quot;')])
-    out = here("jobs", "graph", "demo", "--mermaid").out
+    out = invoke("jobs", "graph", "demo", "--mermaid").out
     assert re.search(r'^    w0_a\["a: [\w #;-]*"\]$', out, re.MULTILINE)
 
 
-def test_mermaid_of_two_large_groups_stays_small_enough_to_be_drawn(project, here):
+def test_mermaid_of_two_large_groups_stays_small_enough_to_be_drawn(project, invoke):
     steps = [step(f"s{number}") for number in range(120)]
     ids = [item["id"] for item in steps]
     project.write_job("demo", steps, {"main": [ids[:60], ids[60:]]})
-    edges = set(re.findall(r"w0_(\w+) --> w0_(\w+)", here("jobs", "graph", "demo", "--mermaid").out))
+    edges = set(re.findall(r"w0_(\w+) --> w0_(\w+)", invoke("jobs", "graph", "demo", "--mermaid").out))
     assert edges == {("s0", later) for later in ids[60:]} | {(former, "s60") for former in ids[:60]}

@@ -268,8 +268,8 @@ def _bare(text: str) -> str:
 
 def _without_ours(data: Any, keys: tuple[str, str]) -> Any:
     servers = {name: server for name, server in data.get(keys[0], {}).items() if name != keys[1]}
-    rest = {key: value for key, value in data.items() if key != keys[0]}
-    return {**rest, keys[0]: servers} if servers else rest
+    remaining = {key: value for key, value in data.items() if key != keys[0]}
+    return {**remaining, keys[0]: servers} if servers else remaining
 
 
 def complaints(generator: Json | Toml, sample: Sample) -> Iterator[str]:

@@ -101,15 +101,22 @@ def test_hooks_go_beside_those_of_the_user_and_out_again(connect, project):
     file = project.root / ".claude/settings.local.json"
     connect("claude")
     hooks = json.loads(file.read_text())["hooks"]
-    others = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostToolUse", "PostToolUseFailure", "StopFailure"]
-    assert [*hooks] == ["Stop", *others, "SessionEnd"]
+    events = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreCompact",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "StopFailure",
+    ]
+    assert [*hooks] == ["Stop", *events, "SessionEnd"]
     assert hooks["Stop"][0] == mine
     assert hooks["Stop"][1]["hooks"][0]["command"] == f"{PROGRAM} hook Stop --client claude"
     assert "unchanged  .claude/settings.local.json" in connect("claude").stdout
     file.write_text(file.read_text().replace("say done", "say so"))
     connect("claude", "--remove")
-    left = json.loads(file.read_text())
-    assert left == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say so"}]}]}, "permissions": {}}
+    settings = json.loads(file.read_text())
+    assert settings == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say so"}]}]}, "permissions": {}}
 
 
 @pytest.mark.parametrize("name", [name for name, client in CLIENTS.items() if client.hooks])
@@ -344,7 +351,7 @@ def test_doctor_says_when_an_installed_plugin_starts_another_command(connect, ho
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said", "unsaid"),
+    ("arguments", "expected", "unexpected"),
     [
         (("claude",), ["asks for your approval"], []),
         (("claude", "--scope", "user"), [], ["asks for your approval"]),
@@ -353,10 +360,10 @@ def test_doctor_says_when_an_installed_plugin_starts_another_command(connect, ho
         (("codex", "--no-hooks"), ["trusted the project"], ["looked at them"]),
     ],
 )
-def test_what_a_client_still_asks_of_its_user_is_said_where_it_asks(run, home, arguments, said, unsaid):
-    told = run("connect", *arguments, "--no-verify", HOME=str(home)).stderr
-    assert [words for words in said if words not in told] == []
-    assert [words for words in unsaid if words in told] == []
+def test_what_a_client_still_asks_of_its_user_is_said_where_it_asks(run, home, arguments, expected, unexpected):
+    stderr = run("connect", *arguments, "--no-verify", HOME=str(home)).stderr
+    assert [words for words in expected if words not in stderr] == []
+    assert [words for words in unexpected if words in stderr] == []
 
 
 def test_doctor_tells_a_plugin_that_brings_its_own_deepwork_and_warns_of_an_entry_beside_it(connect, home, run):
@@ -366,5 +373,5 @@ def test_doctor_tells_a_plugin_that_brings_its_own_deepwork_and_warns_of_an_entr
     file.write_text(json.dumps({"mcpServers": {"deepwork": entry}}))
     assert "brings its own deepwork" in run("doctor").stdout
     connect("claude", "--no-verify")
-    assert "has the plugin in" in (said := run("doctor").stdout)
-    assert "every tool twice" in said
+    assert "has the plugin in" in (report := run("doctor").stdout)
+    assert "every tool twice" in report

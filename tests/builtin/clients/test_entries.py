@@ -26,9 +26,9 @@ EVIL = {
 
 
 @pytest.fixture
-def connect(here, home):
+def connect(invoke, home):
     def connect(*arguments, code=0, verify=False, **more):
-        ended = here("connect", *arguments, *([] if verify or "--remove" in arguments else ["--no-verify"]), **more)
+        ended = invoke("connect", *arguments, *([] if verify or "--remove" in arguments else ["--no-verify"]), **more)
         assert ended.code == code, ended
         return ended
 
@@ -133,10 +133,10 @@ def test_what_the_user_keeps_stays_from_then_on_but_no_other_value_of_it(connect
     connect(name)
     file = file_of(name, {**ours(name, project.root), **EVIL, "env": {"A": "mine"}})
     connect(name, "--keep", "env", "--keep", "trust")
-    kept = ours(name, project.root, env={"A": "mine"}, trust=True)
-    assert entry_in(name, file) == kept
+    expected = ours(name, project.root, env={"A": "mine"}, trust=True)
+    assert entry_in(name, file) == expected
     assert connect(name).out.startswith("unchanged  ")
-    file_of(name, {**kept, "env": {"A": "evil"}})
+    file_of(name, {**expected, "env": {"A": "evil"}})
     connect(name)
     assert entry_in(name, file) == ours(name, project.root, trust=True)
 
@@ -198,8 +198,10 @@ def test_an_entry_of_an_earlier_release_is_renewed_without_a_question_and_taken_
         patch.setattr("deepwork.builtin.clients.connect.installed_command", former)
         connect(name, "--no-hooks")
     [record] = home.joinpath(".local/state").rglob("record.json")
-    known = ("path", "after", "original", "is_original_known", "made_folders")
-    record.write_text(json.dumps({key: value for key, value in json.loads(record.read_text()).items() if key in known}))
+    old_keys = ("path", "after", "original", "is_original_known", "made_folders")
+    record.write_text(
+        json.dumps({key: value for key, value in json.loads(record.read_text()).items() if key in old_keys})
+    )
     connect(name, "--no-hooks")
     assert entry_in(name, file_of(name)) == ours(name, project.root)
     connect(name, "--remove")
@@ -251,12 +253,12 @@ def test_an_entry_that_a_second_project_has_replaced_comes_back_to_the_first(con
     assert not file.exists()
 
 
-def test_an_entry_of_a_repository_is_neither_kept_nor_started(connect, here, project, file_of):
+def test_an_entry_of_a_repository_is_neither_kept_nor_started(connect, invoke, project, file_of):
     file = file_of("claude", ours("claude", project.root, **EVIL))
     connect("claude", code=1)
-    printed = here("doctor").out
+    printed = invoke("doctor").out
     assert "not tried, because it is not what `deepwork connect` writes: env, cwd, envFile" in printed
-    assert "(with env, cwd, envFile, trust, autoApprove, headersHelper)" in here("connect").out
+    assert "(with env, cwd, envFile, trust, autoApprove, headersHelper)" in invoke("connect").out
     connect("claude", "--replace")
     assert entry_in("claude", file) == ours("claude", project.root)
 
@@ -270,17 +272,17 @@ def test_an_entry_of_a_repository_is_neither_kept_nor_started(connect, here, pro
         ("gemini", {"cwd": "nowhere"}, "cannot be started: No such file or directory"),
     ],
 )
-def test_the_server_is_started_precisely_as_the_file_says(connect, here, project, file_of, name, added, words):
+def test_the_server_is_started_precisely_as_the_file_says(connect, invoke, project, file_of, name, added, words):
     connect(name, "--no-hooks")
     file_of(name, ours(name, project.root, **added))
     [key] = added
     assert words in connect(name, "--no-hooks", "--keep", key, verify=True, code=1).err
-    assert words in here("doctor").out
+    assert words in invoke("doctor").out
     good = {"cwd": "."} if key == "cwd" else {key: {"DEEPWORK_TOOLS": "core"}}
     file_of(name, ours(name, project.root, **good))
     tools = "60" if key == "cwd" else "4"
     assert f"the server lists {tools} tools" in connect(name, "--no-hooks", "--keep", key, verify=True).out
-    assert f"{tools} tools after" in here("doctor").out
+    assert f"{tools} tools after" in invoke("doctor").out
 
 
 def test_a_server_that_is_late_is_connected_and_neither_command_fails(connect, here, monkeypatch):

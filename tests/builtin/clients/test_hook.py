@@ -76,7 +76,7 @@ async def test_an_agent_that_stops_with_an_open_step_is_reminded_once_for_each_s
 
 async def test_the_newest_of_more_sessions_than_are_noted_is_reminded_of(hook, started, project):
     earlier = [f"earlier-{number}" for number in range(MAX_SESSIONS)]
-    ClientSession("claude", "window-1", os.environ).change_listener("", lambda known: known.with_sessions(earlier))
+    ClientSession("claude", "window-1", os.environ).change_listener("", lambda state: state.with_sessions(earlier))
     async with project.agent() as agent:
         newest = await agent.start("notes")
     reply = content({"begin_step": newest, "stack": []})
@@ -130,8 +130,8 @@ def stop(project, started):
 
     def stop(event="Stop", *, is_continued=False):
         desk = Desk(project_at(project.root), str(project.root))
-        made = HookEvent(name=event, client="claude", session="window-1", is_continued=is_continued)
-        return _ended(answer(made, desk, ClientSession("claude", "window-1", os.environ))).text
+        event_of_stop = HookEvent(name=event, client="claude", session="window-1", is_continued=is_continued)
+        return _ended(answer(event_of_stop, desk, ClientSession("claude", "window-1", os.environ))).text
 
     return stop
 
@@ -235,13 +235,13 @@ async def test_after_a_compaction_the_own_session_comes_with_its_resume_text_and
     hook, started, project
 ):
     async with project.agent() as agent:
-        other = await agent.start("notes")
+        another_session = await agent.start("notes")
     output = json.loads(hook("SessionStart", source="compact"))["hookSpecificOutput"]
     text = output["additionalContext"]
     assert output["hookEventName"] == "SessionStart"
     assert "# Resume notes/main" in text
     assert started["step_instructions"].strip() in text
-    [line] = [line for line in text.splitlines() if other["session_id"] in line]
+    [line] = [line for line in text.splitlines() if another_session["session_id"] in line]
     assert line.startswith("- ")
     assert hook("PreCompact", trigger="auto") == f"{text}\n"
 

@@ -50,8 +50,8 @@ class Window:
         return await self.breathe(TOOL + tool, **texts), response
 
     async def start(self):
-        told, reply = await self.call("start_workflow", goal="a goal", job_name="demo", workflow_name="main")
-        assert told == ""
+        news, reply = await self.call("start_workflow", goal="a goal", job_name="demo", workflow_name="main")
+        assert news == ""
         return reply["begin_step"]["session_id"]
 
     def on(self, agent):
@@ -156,9 +156,9 @@ async def test_what_a_reply_has_told_is_not_told_again(agent, person):
     window = Window(agent)
     session_id = await window.start()
     await person("say", session_id, "Leave the migrations alone")
-    told, reply = await window.call("finished_step", session_id=session_id, step_id="?", outputs={})
+    news, reply = await window.call("finished_step", session_id=session_id, step_id="?", outputs={})
     assert "Leave the migrations alone" in reply["feedback"]
-    assert told == ""
+    assert news == ""
     assert await window.breathe() == ""
 
 
@@ -195,8 +195,8 @@ async def test_one_that_goes_on_with_a_session_hears_nothing_of_steps_that_are_d
     session_id = await window.start()
     await person("say", session_id, "About a")
     await window.call("finished_step", session_id=session_id, step_id="a", outputs={"a.md": "a.md"})
-    told, _ = await later.call("finished_step", session_id=session_id, step_id="?", outputs={})
-    assert told == ""
+    news, _ = await later.call("finished_step", session_id=session_id, step_id="?", outputs={})
+    assert news == ""
     assert await later.breathe() == ""
 
 
@@ -228,9 +228,9 @@ async def test_the_refusal_of_a_report_tells_of_the_pause_already(agent, person)
     window = Window(agent)
     session_id = await window.start()
     await person("pause", session_id, "the plan changes")
-    told, refusal = await window.call("finished_step", session_id=session_id, step_id="a", outputs={"a.md": "a.md"})
+    news, refusal = await window.call("finished_step", session_id=session_id, step_id="a", outputs={"a.md": "a.md"})
     assert "A person has paused" in refusal
-    assert told == ""
+    assert news == ""
 
 
 async def test_another_server_tells_again_what_nobody_has_confirmed_and_marks_it(agent, person, project):
@@ -328,10 +328,10 @@ async def test_both_are_told_once_of_a_file_that_two_client_sessions_have_change
     (project.root / "link.py").symlink_to("src/x.py")
     edit = {"tool": "Edit", "paths": [str(project.root / "src/x.py"), ""]}
     assert await first.breathe(**edit) == ""
-    told = await second.breathe(tool="Write", paths=["", "link.py"])
-    for text, other in ((told, first), (await first.breathe(), second)):
+    news = await second.breathe(tool="Write", paths=["", "link.py"])
+    for text, editor_of_file in ((news, first), (await first.breathe(), second)):
         assert str(project.root / "src/x.py") in text
-        assert f"another session of claude, {other.session[:12]}…" in text
+        assert f"another session of claude, {editor_of_file.session[:12]}…" in text
         assert "since" in text
     for window in (first, second):
         assert await window.breathe(**edit) == ""
@@ -364,11 +364,11 @@ async def test_a_review_that_ended_without_its_caller_is_told(project, person, m
     project.write("a.md")
     monkeypatch.setattr("deepwork.builtin.clients.news.RESULT_SECONDS", 0)
     async with project.agent() as agent:
-        window, other = Window(agent), Window(agent)
+        window, second_window = Window(agent), Window(agent)
         session_id = await window.start()
-        await other.call("finished_step", session_id=session_id, step_id="a", outputs={"a.md": "a.md"})
+        await second_window.call("finished_step", session_id=session_id, step_id="a", outputs={"a.md": "a.md"})
         await person("override", session_id, "a", "I have read it")
-        for listener in (window, other):
+        for listener in (window, second_window):
             text = await listener.breathe()
             assert "Your user lets step 'a' of demo/main" in text
             assert "I have read it" in text
@@ -442,15 +442,15 @@ async def test_what_a_reviewing_person_decides_and_says_reaches_the_agent_once(p
         await window.call("finished_step", outputs={"a.md": "a.md"})
         assert await window.hook("Stop") == {}  # nobody reminds an agent of a step that waits for a person
         await desk.pieces().decide(session_id, "a", Answer("changes", "Not yet", comments=comments), PERSON)
-        told = await window.breathe()
-        assert "asks for changes of step 'a'" in told
-        assert "| Not yet" in told
-        assert "comments on a.md:2" in told
-        assert "Why two?" in told
+        news = await window.breathe()
+        assert "asks for changes of step 'a'" in news
+        assert "| Not yet" in news
+        assert "comments on a.md:2" in news
+        assert "Why two?" in news
         assert await window.breathe() == ""
-        told, reply = await window.call("finished_step", outputs={"a.md": "a.md"})
+        news, reply = await window.call("finished_step", outputs={"a.md": "a.md"})
         assert [comment["id"] for comment in reply["comments"]] == ["c1"]
-        assert told == ""
+        assert news == ""
     await desk.close()
 
 
@@ -464,20 +464,20 @@ async def test_comments_that_a_report_has_told_are_not_told_at_the_next_breath(p
         await window.call("finished_step", outputs={"a.md": "a.md"})
         comment = {"file": "a.md", "line": 2, "text": "Why two?"}
         await desk.pieces().decide(session_id, "a", Answer("changes", "Not yet", comments=[comment]), PERSON)
-        told, reply = await window.call("finished_step", session_id=session_id, outputs={"a.md": "a.md"})
+        news, reply = await window.call("finished_step", session_id=session_id, outputs={"a.md": "a.md"})
         assert [comment["text"] for comment in reply["comments"]] == ["Why two?"]
-        assert (told, await window.breathe()) == ("", "")
+        assert (news, await window.breathe()) == ("", "")
     await desk.close()
 
 
 async def test_the_end_of_a_workflow_is_told_once_to_those_who_have_not_ended_it(agent, project):
-    mine, other, stranger = Window(agent), Window(agent), Window(agent)
+    mine, ending_window, stranger = Window(agent), Window(agent), Window(agent)
     session_id = await mine.start()
-    await other.call("finished_step", session_id=session_id, step_id="?", outputs={})
-    told, _ = await other.call("abort_workflow", explanation="The plan has changed", session_id=session_id)
-    assert told == ""
+    await ending_window.call("finished_step", session_id=session_id, step_id="?", outputs={})
+    news, _ = await ending_window.call("abort_workflow", explanation="The plan has changed", session_id=session_id)
+    assert news == ""
     async with project.agent() as second:  # and on any server
-        for window in (mine.on(second), other, stranger):
+        for window in (mine.on(second), ending_window, stranger):
             texts = [await window.breathe() for _ in range(2)]
             text = f"demo/main, session {session_id}, was ended before its end: The plan has changed ("
-            assert [text in told for told in texts] == [window.session == mine.session, False]
+            assert [text in news for news in texts] == [window.session == mine.session, False]

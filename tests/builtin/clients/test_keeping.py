@@ -39,60 +39,62 @@ def entry(project):
     return json.loads((project.root / ".mcp.json").read_text())["mcpServers"]["deepwork"]
 
 
-def test_a_client_is_refused_before_anything_is_written(here, project, home, uvx):
-    ended = here("init", "--client", "claude")
+def test_a_client_is_refused_before_anything_is_written(invoke, project, home, uvx):
+    ended = invoke("init", "--client", "claude")
     assert (ended.code, "runs by uvx" in ended.err) == (1, True)
     assert f"uv tool install '{PLACE}'" in ended.err
     assert "--transient" in ended.err
     assert list(project.root.iterdir()) == []
 
 
-def test_without_a_client_a_project_is_prepared_and_the_command_told(here, project, home, uvx):
-    ended = here("init")
+def test_without_a_client_a_project_is_prepared_and_the_command_told(invoke, project, home, uvx):
+    ended = invoke("init")
     assert (ended.code, f"uv tool install '{PLACE}'" in ended.err) == (0, True)
     assert (project.root / ".deepwork/config.yml").exists()
 
 
 @pytest.mark.parametrize("command", [["init", "--client", "claude"], ["connect", "claude"]])
-def test_a_transient_entry_starts_by_uvx_with_the_installed_extras(here, project, home, uvx, command):
-    ended = here(*command, "--transient")
+def test_a_transient_entry_starts_by_uvx_with_the_installed_extras(invoke, project, home, uvx, command):
+    ended = invoke(*command, "--transient")
     assert (ended.code, "verified   the server lists" in ended.out) == (0, True)
     assert (entry(project)["command"], entry(project)["args"][:5]) == (str(uvx / "uvx"), BY_UVX)
     hooks = (project.root / ".claude/settings.local.json").read_text()
     assert f"{uvx / 'uvx'} --from '{PLACE}' deepwork hook Stop" in hooks
 
 
-def test_a_second_run_changes_nothing_and_what_was_written_is_taken_out(here, project, home, uvx):
-    here("connect", "claude", "--transient", "--no-verify")
+def test_a_second_run_changes_nothing_and_what_was_written_is_taken_out(invoke, project, home, uvx):
+    invoke("connect", "claude", "--transient", "--no-verify")
     before = (project.root / ".mcp.json").read_bytes()
-    assert "unchanged  .mcp.json" in here("connect", "claude", "--transient", "--no-verify").out
+    assert "unchanged  .mcp.json" in invoke("connect", "claude", "--transient", "--no-verify").out
     assert (project.root / ".mcp.json").read_bytes() == before
-    here("connect", "claude", "--remove")
+    invoke("connect", "claude", "--remove")
     assert not (project.root / ".mcp.json").exists()
 
 
-def test_doctor_says_that_a_client_starts_it_by_uvx(here, project, home, uvx):
-    here("connect", "claude", "--transient", "--no-verify")
+def test_doctor_says_that_a_client_starts_it_by_uvx(invoke, project, home, uvx):
+    invoke("connect", "claude", "--transient", "--no-verify")
     texts = [
-        item["text"] for item in json.loads(here("doctor", "--json").out)["findings"] if item["check"] == "clients"
+        item["text"] for item in json.loads(invoke("doctor", "--json").out)["findings"] if item["check"] == "clients"
     ]
     [text] = [text for text in texts if text.startswith("Claude Code: .mcp.json")]
     assert f"{uvx / 'uvx'} --from {PLACE} deepwork serve" in text
     assert "tools after" in text  # it was tried
 
 
-def test_at_a_terminal_it_is_installed_to_stay_and_goes_on_as_the_installed_one(here, project, home, uvx, monkeypatch):
+def test_at_a_terminal_it_is_installed_to_stay_and_goes_on_as_the_installed_one(
+    invoke, project, home, uvx, monkeypatch
+):
     became = []
     monkeypatch.setattr("os.execv", lambda program, words: became.append((program, words[1:])))
     monkeypatch.setattr("sys.argv", ["deepwork", "init"])
     (uvx / "deepwork").write_text("#!/bin/sh\n")
     (uvx / "deepwork").chmod(0o755)
-    here("init", "--no-hooks", answer="y\nnone\n")
+    invoke("init", "--no-hooks", answer="y\nnone\n")
     assert (uvx / "calls").read_text().splitlines()[0] == f"tool install {PLACE}"
     assert became[0] == (str(uvx / "deepwork"), ["init"])
 
 
-def test_without_uvx_there_is_no_transient_entry(here, project, home, uvx, monkeypatch):
+def test_without_uvx_there_is_no_transient_entry(invoke, project, home, uvx, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    ended = here("connect", "claude", "--transient")
+    ended = invoke("connect", "claude", "--transient")
     assert (ended.code, "no `uvx` in PATH" in ended.err) == (1, True)

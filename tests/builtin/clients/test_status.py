@@ -34,16 +34,16 @@ async def test_what_is_open_is_shown_with_step_position_and_goal(project, run):
 async def test_a_session_that_no_agent_has_called_for_says_so(project, run):
     project.write_job("notes")
     async with project.agent() as agent:
-        begun = await agent.start("notes")
-    file = project.state / f"session_{begun['session_id']}.json"
+        first_step = await agent.start("notes")
+    file = project.state / f"session_{first_step['session_id']}.json"
     session = json.loads(file.read_text())
-    [shown] = json.loads(run("status", "--json").stdout)["sessions"]
-    assert shown["last_call_at"] == session["history"][-1]["at"]
+    [session_shown] = json.loads(run("status", "--json").stdout)["sessions"]
+    assert session_shown["last_call_at"] == session["history"][-1]["at"]
     assert "no agent" not in run("status").stdout + run("sessions", "list").stdout
     called_at = (datetime.now(UTC) - timedelta(minutes=14, seconds=1)).isoformat()
     calls = [{**entry, "at": called_at} for entry in session["history"]]
     # An answer of a person is not an agent's call.
-    answer = {"at": datetime.now(UTC).isoformat(), "kind": "override", "step_id": begun["step_id"]}
+    answer = {"at": datetime.now(UTC).isoformat(), "kind": "override", "step_id": first_step["step_id"]}
     calls.append({**answer, "detail": {"by": "person", "reason": "fine"}})
     file.write_text(json.dumps({**session, "history": calls, "standing": None}, indent=2) + "\n")
     assert "(step 1 of 2)  no agent since 14 min: " in run("status").stdout
@@ -53,9 +53,9 @@ async def test_a_session_that_no_agent_has_called_for_says_so(project, run):
 
 @pytest.mark.parametrize("config", ["nonsense: 1\n", "tools: [\n"])
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_broken_configuration_is_an_error(project, here, config, options):
+def test_a_broken_configuration_is_an_error(project, invoke, config, options):
     file = project.write(".deepwork/config.yml", config)
-    result = here("status", *options)
+    result = invoke("status", *options)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"Error: {file}:")
 

@@ -32,27 +32,27 @@ def test_three_acts_are_played_and_nothing_is_left(run, places, project):
     assert sorted(project.root.rglob("*")) == before
 
 
-def test_an_act_that_does_not_show_what_it_should_ends_with_1(here, places, monkeypatch):
+def test_an_act_that_does_not_show_what_it_should_ends_with_1(invoke, places, monkeypatch):
     monkeypatch.setattr(acts.ScriptedAgent, "write", lambda *_: None)  # so the step is refused again
-    ended = here("demo")
+    ended = invoke("demo")
     assert ended.code == 1
     assert "the reply is next_step, not refused" in ended.err
     assert os.listdir(places["temporary"]) == []
 
 
 @pytest.mark.slow
-def test_a_server_that_does_not_answer_is_an_error_and_not_a_wait(here, places, monkeypatch):
+def test_a_server_that_does_not_answer_is_an_error_and_not_a_wait(invoke, places, monkeypatch):
     monkeypatch.setattr(acts, "SERVER", "import time; time.sleep(60)")
     monkeypatch.setattr(command, "SECONDS", 3)
-    ended = here("demo")
+    ended = invoke("demo")
     assert (ended.code, ended.err.partition(":")[0]) == (1, "Error")
     assert "the server did not answer" in ended.err
     assert os.listdir(places["temporary"]) == []
 
 
 @pytest.mark.slow
-def test_a_gate_that_lets_everything_pass_is_seen(here, places, monkeypatch):
+def test_a_gate_that_lets_everything_pass_is_seen(invoke, places, monkeypatch):
     monkeypatch.setattr(command, "GATE", "")
-    ended = here("demo")
+    ended = invoke("demo")
     assert ended.code == 1
     assert "the reply is needs_work, not workflow_complete" in ended.err

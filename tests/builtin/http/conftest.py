@@ -86,8 +86,8 @@ class Line:
                 break
             self.rest += more
         size = len(self.rest) if length is None else int(length)
-        found, self.rest = self.rest[:size], self.rest[size:]
-        return found
+        body, self.rest = self.rest[:size], self.rest[size:]
+        return body
 
     def is_closed(self):
         """Wait until the other side ends the connection."""
@@ -102,8 +102,8 @@ class Line:
             assert more, "the connection was closed"
             self.rest += more
         size = 2 + self.rest[1]
-        found, self.rest = self.rest[:size], self.rest[size:]
-        return found[0] & 15, found[2:]
+        frame, self.rest = self.rest[:size], self.rest[size:]
+        return frame[0] & 15, frame[2:]
 
     def _until(self, end):
         while end not in self.rest:

@@ -47,5 +47,5 @@ async def test_a_yes_over_http_is_noted_as_the_clients_and_passes_no_strict_gate
     answer = {"by": "client", "client": "mcp 0.1.0", "principal": "alice"}
     assert history("override_asked") == [{"reason": "It is fine", "files": ["a.md"], **answer}]
     assert "not finished" in await deepwork("sessions", "verify", session_id, code=1)
-    shown = await deepwork("inbox", "--json")
-    assert "The client mcp 0.1.0 has answered yes; over HTTP that shows no person." in shown
+    inbox = await deepwork("inbox", "--json")
+    assert "The client mcp 0.1.0 has answered yes; over HTTP that shows no person." in inbox

@@ -368,10 +368,15 @@ def test_an_address_of_ipv6_is_shown_as_urls_have_it(listen):
 
 def test_what_a_proxy_says_of_a_request_counts_for_nothing(listen_with_routes, dial):
     _, url = listen_with_routes("http")
-    said = ("X-Forwarded-Host: {0}", "X-Forwarded-For: {0}", "Forwarded: host={0};for={0}", "X-Forwarded-Proto: https")
+    headers = (
+        "X-Forwarded-Host: {0}",
+        "X-Forwarded-For: {0}",
+        "Forwarded: host={0};for={0}",
+        "X-Forwarded-Proto: https",
+    )
     statuses = []
-    for host, other in (("localhost", "evil.example"), ("evil.example", "localhost")):
+    for host, claimed_host in (("localhost", "evil.example"), ("evil.example", "localhost")):
         line = dial(url)
-        line.ask("GET", "/custom", f"Host: {host}", *(header.format(other) for header in said), host=False)
+        line.ask("GET", "/custom", f"Host: {host}", *(header.format(claimed_host) for header in headers), host=False)
         statuses.append(line.answer().status)
     assert statuses == [200, 421]

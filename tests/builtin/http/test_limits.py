@@ -315,8 +315,8 @@ def test_over_so_many_websockets_further_ones_are_refused(listen_with_routes, op
 def test_an_open_websocket_is_not_half_open(listen_with_routes, dial, open_socket):
     _, url = listen_with_routes("http", MAX_WAITING=2, HEADER_SECONDS=0.2)
     line = open_socket(url)
-    others = [dial(url) for _ in range(10)]
-    assert all(other.is_closed() for other in others)
+    further_lines = [dial(url) for _ in range(10)]
+    assert all(further_line.is_closed() for further_line in further_lines)
     line.send(masked(1, b"four"))
     assert line.frame() == (1, b"4")
 

@@ -100,24 +100,24 @@ def test_a_program_that_sends_a_token_is_no_person_whatever_token_it_is(tokens):
 
 def test_each_login_has_a_cookie_and_a_csrf_token_of_its_own():
     server = Server()
-    one, two = server.browser(), server.browser()
-    assert cookie_of(one) != cookie_of(two)
-    csrf = [browser.get("/data").headers["x-csrf"] for browser in (one, two)]
+    first_browser, second_browser = server.browser(), server.browser()
+    assert cookie_of(first_browser) != cookie_of(second_browser)
+    csrf = [browser.get("/data").headers["x-csrf"] for browser in (first_browser, second_browser)]
     assert csrf[0] != csrf[1]
-    assert one.post("/data", headers={"X-CSRF-Token": csrf[1]}).status_code == 403
-    assert one.post("/data", headers={"X-CSRF-Token": csrf[0]}).status_code == 200
+    assert first_browser.post("/data", headers={"X-CSRF-Token": csrf[1]}).status_code == 403
+    assert first_browser.post("/data", headers={"X-CSRF-Token": csrf[0]}).status_code == 200
 
 
 def test_a_copied_cookie_ends_with_the_logout_and_with_the_server(tokens):
     server = Server(tokens)
-    browser, other = server.browser(ANNS), server.browser(ANNS)
+    browser, second_browser = server.browser(ANNS), server.browser(ANNS)
     cookie = cookie_of(browser)
     assert asked(server, cookie) == 200
     assert asked(Server(tokens), cookie) == 401
     csrf = {"X-CSRF-Token": browser.get("/data").headers["x-csrf"]}
     assert browser.post("/logout", headers=csrf).status_code == 204
     assert asked(server, cookie) == 401
-    assert other.get("/data").status_code == 200
+    assert second_browser.get("/data").status_code == 200
 
 
 def test_a_login_ends_after_twelve_hours_without_use(later):

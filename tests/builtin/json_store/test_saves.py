@@ -52,16 +52,16 @@ async def saved(store, *saves):
 @pytest.fixture
 def syncs(monkeypatch):
     """What is synced, in order: the names of files, `folder` for the folder."""
-    done = []
+    synced = []
     real = os.fsync
 
     def fsync(descriptor):
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-        done.append("folder" if is_folder else "file")
+        synced.append("folder" if is_folder else "file")
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    return done
+    return synced
 
 
 async def test_saves_that_wait_together_share_the_sync_of_the_folder(store, syncs):
@@ -169,8 +169,8 @@ async def test_a_save_that_cannot_be_synced_takes_back_nothing_that_another_stor
     real, other_saves = os.fsync, []
 
     async def save_elsewhere():
-        async with JsonStore(Workspace(project.root)) as other:
-            other_saves.append(await other.save(a_session("first", goal="theirs"), expected=2))
+        async with JsonStore(Workspace(project.root)) as second_store:
+            other_saves.append(await second_store.save(a_session("first", goal="theirs"), expected=2))
 
     def fsync(descriptor):
         if stat.S_ISDIR(os.fstat(descriptor).st_mode) and not other_saves:
@@ -193,20 +193,20 @@ async def test_a_lock_that_another_process_holds_delays_no_other_save(project, s
     assert len({lock_name(name) for name in names}) == 4
     with (project.state / lock_name("s1")).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = []
+        saves = []
 
         async def save(name):
-            done.append((name, await store.save(a_session(name), expected=None)))
+            saves.append((name, await store.save(a_session(name), expected=None)))
 
         async with anyio.create_task_group() as tasks:
             for name in names:
                 tasks.start_soon(save, name)
             with anyio.fail_after(240):
-                while len(done) < 3:
+                while len(saves) < 3:
                     await anyio.wait_all_tasks_blocked()
-            assert sorted(done) == [("s0", 1), ("s2", 1), ("s3", 1)]
+            assert sorted(saves) == [("s0", 1), ("s2", 1), ("s3", 1)]
             fcntl.flock(lock, fcntl.LOCK_UN)
-    assert ("s1", 1) in done
+    assert ("s1", 1) in saves
 
 
 async def test_a_slow_disk_is_synced_by_several_threads_at_once(store, monkeypatch):
@@ -230,8 +230,8 @@ async def test_a_session_that_another_store_reopens_is_found_again(project, stor
     await store.save(a_session("s1", status=SessionStatus.COMPLETED), expected=None)
     for _ in range(2):
         assert [summary.session_id for summary in await store.find(status=SessionStatus.ACTIVE)] == ["first"]
-    async with JsonStore(Workspace(project.root)) as other:
+    async with JsonStore(Workspace(project.root)) as second_store:
         for revision, status in ((1, SessionStatus.ACTIVE), (2, SessionStatus.ACTIVE)):
-            await other.save(a_session("s1", status=status), expected=revision)
-    found = await store.find(status=SessionStatus.ACTIVE)
-    assert sorted(summary.session_id for summary in found) == ["first", "s1"]
+            await second_store.save(a_session("s1", status=status), expected=revision)
+    summaries = await store.find(status=SessionStatus.ACTIVE)
+    assert sorted(summary.session_id for summary in summaries) == ["first", "s1"]

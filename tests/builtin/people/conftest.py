@@ -74,8 +74,8 @@ def at_terminal(project):
             os.close(secondary)
             if typed:
                 os.write(primary, typed)
-            shown = await anyio.to_thread.run_sync(_read_all, primary)
-            return shown.decode().replace("\r\n", "\n"), await process.wait()
+            output = await anyio.to_thread.run_sync(_read_all, primary)
+            return output.decode().replace("\r\n", "\n"), await process.wait()
         finally:
             os.close(primary)
 

@@ -32,8 +32,8 @@ async def test_an_override_at_a_terminal_lets_the_step_pass_and_is_recorded(
     text = await deepwork(*answer, "--text", "I have read it", code=1)
     assert "Only a person may answer what waits in the inbox" in text
     assert "failed-gate" in await waiting()
-    shown, code = await at_terminal(*answer, "--text", "I have read it")
-    assert (code, shown.strip()) == (
+    output, code = await at_terminal(*answer, "--text", "I have read it")
+    assert (code, output.strip()) == (
         0,
         "Step 'a' of demo/main passes without a review when the agent reports it next",
     )
@@ -47,8 +47,8 @@ async def test_an_override_at_a_terminal_lets_the_step_pass_and_is_recorded(
 
 async def test_the_reason_is_asked_for_at_a_terminal(reviewed, failed, at_terminal, history):
     session_id = await failed(reviewed)
-    shown, code = await at_terminal("inbox", "answer", session_id[:6], "override", typed=b"I have read it\n")
-    assert (code, "Reason: " in shown) == (0, True)
+    output, code = await at_terminal("inbox", "answer", session_id[:6], "override", typed=b"I have read it\n")
+    assert (code, "Reason: " in output) == (0, True)
     assert history("override")[0]["reason"] == "I have read it"
 
 
@@ -92,9 +92,9 @@ async def test_what_cannot_be_answered_is_told_with_what_can(reviewed, failed, a
     session_id = await failed(reviewed)
 
     async def refused(*words):
-        shown, code = await at_terminal("inbox", "answer", *words)
+        output, code = await at_terminal("inbox", "answer", *words)
         assert code == 1
-        return " ".join(shown.split())
+        return " ".join(output.split())
 
     assert "Nothing waits under the id 'nope'" in await refused("nope", "abort")
     assert "did you mean 'retry'?" in await refused(session_id, "retri")
@@ -119,13 +119,13 @@ async def test_a_beginning_of_several_ids_is_refused_with_the_ids(project, faile
 async def test_the_list_fits_terminals_of_eighty_and_of_forty_columns(reviewed, failed, at_terminal):
     session_id = await failed(reviewed)
     for columns in (80, 40):
-        shown, code = await at_terminal("inbox", columns=columns)
+        output, code = await at_terminal("inbox", columns=columns)
         assert code == 0
-        lines = shown.splitlines()[:-2]
+        lines = output.splitlines()[:-2]
         assert max(map(len, lines)) <= columns + len("\x1b[1m\x1b[0m")
-        assert f"sessions:{session_id[:8]}" in shown
-        assert "needs work after 3 reviews" in " ".join(shown.split())
-        assert "override --text REASON" in " ".join(shown.split())
+        assert f"sessions:{session_id[:8]}" in output
+        assert "needs work after 3 reviews" in " ".join(output.split())
+        assert "override --text REASON" in " ".join(output.split())
 
 
 async def test_show_gives_all_of_one_item_with_the_commands_that_answer_it(reviewed, failed, deepwork):
@@ -172,11 +172,11 @@ class Screen:
         self._descriptor = descriptor
 
     async def shows(self, text):
-        shown = ""
+        output = ""
         with anyio.fail_after(240):
-            while text not in shown:
+            while text not in output:
                 await anyio.wait_readable(self._descriptor)
-                shown += os.read(self._descriptor, 65536).decode()
+                output += os.read(self._descriptor, 65536).decode()
 
 
 async def test_watching_as_json_prints_a_line_for_each_change(reviewed, failed):

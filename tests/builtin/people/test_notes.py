@@ -75,8 +75,8 @@ async def test_what_a_person_answers_is_told_before_the_instructions_until_the_s
 ):
     async with reviewed.agent(failing) as agent:
         session_id = await failed(agent)
-    shown, code = await at_terminal("inbox", "answer", session_id, "retry", "--text", WORDS)
-    assert code == 0, shown
+    output, code = await at_terminal("inbox", "answer", session_id, "retry", "--text", WORDS)
+    assert code == 0, output
     [note] = history("note")
     assert (note["text"], note["by"]) == (WORDS, "person")
     assert note["at"]
@@ -145,19 +145,19 @@ async def test_a_reason_is_told_after_a_completed_session_was_reopened_but_not_a
     project.write_job(steps=[step("a"), step("b")], workflows={"main": ["a", "b"]})
     project.write("a.md")
     project.write("b.md")
-    told = "Somebody, not seen to be a person, says about step 'b':\n| The prices are old"
+    reason = "Somebody, not seen to be a person, says about step 'b':\n| The prices are old"
     async with project.agent() as agent:
         session_id = (await agent.start())["session_id"]
         first = await agent.finish(DONE, session_id=session_id, step_id="a")
         await agent.finish(B)
         await reopened(deepwork, session_id)
         repeated = await agent.finish(DONE, session_id=session_id, step_id="a")
-        assert repeated["feedback"] == told
+        assert repeated["feedback"] == reason
         assert repeated["begin_step"] == first["begin_step"]
         assert [*repeated].index("feedback") < [*repeated].index("begin_step")
     async with project.agent() as agent:
         refusal = await agent.refused("finished_step", outputs={}, session_id=session_id, step_id="b")
-    assert told in refusal
+    assert reason in refusal
 
 
 async def test_a_refusal_tells_a_new_note_before_anything_else_but_what_is_wrong(project, deepwork):
@@ -187,8 +187,8 @@ async def test_a_note_on_a_member_of_a_group_is_told_with_the_reply_to_any_other
         await reopened(deepwork, begin["session_id"])
         reply = await agent.finish({"c.md": "c.md"}, **named, step_id="c")
         assert "about step 'b':\n| The prices are old" in reply["feedback"]
-        done = await agent.finish(B, **named, step_id="b")
-    assert "The prices are old" not in json.dumps(done)
+        reply_of_b = await agent.finish(B, **named, step_id="b")
+    assert "The prices are old" not in json.dumps(reply_of_b)
 
 
 async def test_a_note_that_comes_during_a_review_is_told_with_its_reply(reviewed, judge, served, deepwork):
@@ -224,12 +224,12 @@ async def test_a_long_note_is_cut_and_of_many_the_newest_are_told(reviewed, fail
     async with reviewed.agent(failing) as agent:
         session_id = await failed(agent)
         await retry(session_id, "\n".join(["far too long"] * 700))
-        whole = await agent.where(session_id=session_id)
+        long_note = await agent.where(session_id=session_id)
         for count in range(5):
             await reopened(deepwork, session_id, "a", f"number {count} " + "x" * 1200)
         many = await agent.where(session_id=session_id)
-    assert 3000 < len("| far too long\n") * whole.count("far too long") < 4100
-    assert "…\n[Cut here; `deepwork sessions history` shows everything.]" in whole
+    assert 3000 < len("| far too long\n") * long_note.count("far too long") < 4100
+    assert "…\n[Cut here; `deepwork sessions history` shows everything.]" in long_note
     assert "number 4" in many
     assert "number 0" not in many
     assert "There are earlier notes; `deepwork sessions history` shows everything." in many

@@ -155,10 +155,10 @@ async def test_a_webhook_is_told_once_signed_with_the_id_and_state_by_which_it_d
     assert headers["Idempotency-Key"] != receiver.requests[1][1]["Idempotency-Key"]
     process.terminate()
     assert process.wait(100) == 0
-    shown = (project.root / "sender0.log").read_text()
-    assert first in shown
-    assert SECRET not in shown
-    assert "room=1" not in shown
+    log = (project.root / "sender0.log").read_text()
+    assert first in log
+    assert SECRET not in log
+    assert "room=1" not in log
 
 
 async def test_a_sender_that_is_killed_loses_nothing_and_the_next_one_tells_nothing_twice(

@@ -61,9 +61,9 @@ def editor(monkeypatch, tmp_path):
 
 
 def test_what_is_written_is_comments_and_what_was_said_of_the_whole():
-    said = read_text(WRITTEN, ["a.md"])
-    assert said.text == "Good on the whole"
-    assert said.comments == [
+    answer = read_text(WRITTEN, ["a.md"])
+    assert answer.text == "Good on the whole"
+    assert answer.comments == [
         {"file": "a.md", "line": 2, "text": "Why two?\n    and why here", "must": True},
         {
             "file": "a.md",
@@ -84,9 +84,9 @@ def test_a_suggestion_without_a_comment_or_an_end_is_refused(text):
 
 async def test_a_person_reads_the_work_and_comments_on_it_in_their_editor(waits, at_terminal, editor):
     editor(WRITTEN)
-    shown, code = await at_terminal("inbox", "review", waits.session_id)
-    assert code == 0, shown
-    assert "     1  One\n     2  Two\\x1b[31m\n" in shown
+    output, code = await at_terminal("inbox", "review", waits.session_id)
+    assert code == 0, output
+    assert "     1  One\n     2  Two\\x1b[31m\n" in output
     reply = await waits.finish(DONE)
     assert "Good on the whole" in reply["feedback"]
     assert [comment["line"] for comment in reply["comments"]] == [2, 1]
@@ -96,19 +96,19 @@ async def test_a_person_reads_the_work_and_comments_on_it_in_their_editor(waits,
 async def test_an_empty_file_changes_nothing(waits, at_terminal, editor, stored):
     editor("# nothing\n\n")
     before = stored()
-    shown, code = await at_terminal("inbox", "review", waits.session_id)
-    assert (code, "nothing was changed" in shown) == (0, True)
+    output, code = await at_terminal("inbox", "review", waits.session_id)
+    assert (code, "nothing was changed" in output) == (0, True)
     assert stored() == before
 
 
 async def test_what_was_written_in_vain_is_kept(waits, at_terminal, editor):
     editor("a.md:9 No\n")
-    shown, code = await at_terminal("inbox", "review", waits.session_id)
+    output, code = await at_terminal("inbox", "review", waits.session_id)
     assert code == 1
-    assert "is not in attempt 1" in shown
-    kept = anyio.Path(next(word for word in shown.split() if "review-" in word).rstrip("."))
-    assert await kept.read_text() == "a.md:9 No\n"
-    await kept.unlink()
+    assert "is not in attempt 1" in output
+    draft = anyio.Path(next(word for word in output.split() if "review-" in word).rstrip("."))
+    assert await draft.read_text() == "a.md:9 No\n"
+    await draft.unlink()
 
 
 @pytest.mark.parametrize("as_json", [True, False])
@@ -116,8 +116,8 @@ async def test_an_answer_takes_comments_of_a_file(waits, at_terminal, tmp_path, 
     comments = [{"file": "a.md", "line": 2, "text": "Why two?", "must": True}]
     file = tmp_path / "comments"
     file.write_text(json.dumps(comments) if as_json else "a.md:2 must Why two?\n")
-    shown, code = await at_terminal("inbox", "answer", waits.session_id, "changes", "--comments", str(file))
-    assert code == 0, shown
+    output, code = await at_terminal("inbox", "answer", waits.session_id, "changes", "--comments", str(file))
+    assert code == 0, output
     assert (await waits.finish(DONE))["comments"][0]["text"] == "Why two?"
 
 
@@ -192,16 +192,16 @@ async def test_an_old_draft_goes_once_its_step_is_over(waits, project, run, at_t
 
 async def test_old_files_go_by_themselves_and_those_of_open_steps_stay(waits, project):
     draft = await save_draft(project, waits.session_id)
-    [kept] = user_state_dir(os.environ).glob("attempts/*/*")
-    old, old_draft = kept.with_name("0" * 64), draft.with_name(f"{'0' * 64}.json")
+    [attempt] = user_state_dir(os.environ).glob("attempts/*/*")
+    old, old_draft = attempt.with_name("0" * 64), draft.with_name(f"{'0' * 64}.json")
     for file in (old, old_draft):
         file.write_text("of a step that is over")
-    for file in (kept, old, old_draft):
+    for file in (attempt, old, old_draft):
         os.utime(file, (0, 0))
     project.write("a.md", "Other work\n")
     async with project.agent(external_runner="person") as agent:  # a server looks once an hour
         await agent.finish(DONE, session_id=waits.session_id)
-    assert [file.exists() for file in (old, old_draft, kept, draft)] == [False, False, True, True]
+    assert [file.exists() for file in (old, old_draft, attempt, draft)] == [False, False, True, True]
 
 
 def test_of_too_many_contents_the_oldest_go_and_none_that_are_needed(tmp_path):

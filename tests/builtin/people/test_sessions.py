@@ -39,8 +39,8 @@ async def test_a_step_that_waits_shows_the_files_that_were_reported_and_the_crit
     item = (await waiting())["failed-gate"]
     assert (item["files"], item["criteria"]) == (["a.md"], ["Good: Is it good?"])
     assert json.loads(await deepwork("inbox", "show", session_id, "--json")) == item
-    shown = await deepwork("inbox", "show", session_id)
-    assert "file     a.md\nasked    Good: Is it good?\n" in shown
+    output = await deepwork("inbox", "show", session_id)
+    assert "file     a.md\nasked    Good: Is it good?\n" in output
 
 
 async def test_a_step_that_waits_for_a_reviewer_shows_its_files_too(reviewed, failed, waiting):
@@ -94,9 +94,9 @@ async def test_the_limit_of_the_server_counts_for_everybody_who_looks(
         reviewed.write("a.md", "version 3")
         if limit == 5:
             await agent.finish(DONE)
-    [shown] = json.loads(await deepwork("status", "--json"))["sessions"]
+    [session] = json.loads(await deepwork("status", "--json"))["sessions"]
     listed = await deepwork("sessions", "list")
-    assert ("failed-gate" in await waiting(), shown["waits_for_person"]) == (waits, waits)
+    assert ("failed-gate" in await waiting(), session["waits_for_person"]) == (waits, waits)
     assert ("waits for a person" in listed) is waits
 
 

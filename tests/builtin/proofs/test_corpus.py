@@ -44,8 +44,8 @@ def test_there_are_25_kinds_of_each():
     ],
 )
 def test_a_gate_is_told_for_what_it_is_and_its_project_is_left_alone(name, results):
-    result, reason, wrong = INSTANCES.measure(KINDS[name], Random(name))
-    assert (result in results, wrong) == (True, ""), (result, reason)
+    result, reason, remains = INSTANCES.measure(KINDS[name], Random(name))
+    assert (result in results, remains) == (True, ""), (result, reason)
 
 
 @pytest.mark.slow

@@ -35,10 +35,10 @@ def made(path, content, seed=1, count=1000):
 
 
 def test_python_stays_python_and_is_never_the_same():
-    found = made("a.py", PYTHON)
-    for mutant in found:
+    variants = made("a.py", PYTHON)
+    for mutant in variants:
         assert ast.dump(ast.parse(mutant.content)) != ast.dump(ast.parse(PYTHON))
-    kinds = {mutant.kind.partition(" in line")[0] for mutant in found}
+    kinds = {mutant.kind.partition(" in line")[0] for mutant in variants}
     assert kinds == {
         *("a comparison turned", "a condition turned", "another operator", "a boolean turned", "another number"),
         *("another text", "nothing returned", "a statement removed"),
@@ -65,15 +65,15 @@ COMPONENT = TYPESCRIPT.replace(b"return total", b'return <b title="x">{total}</b
     ("path", "content"), [("a.js", JAVASCRIPT), ("a.mjs", JAVASCRIPT), ("a.ts", TYPESCRIPT), ("a.tsx", COMPONENT)]
 )
 def test_scripts_are_changed_at_places_of_their_syntax(path, content):
-    found = made(path, content)
-    kinds = {mutant.kind.partition(" in line")[0] for mutant in found}
+    variants = made(path, content)
+    kinds = {mutant.kind.partition(" in line")[0] for mutant in variants}
     assert kinds == {
         *("a comparison turned", "a condition turned", "another operator", "a boolean turned", "another number"),
         *("another text", "nothing returned", "a statement removed"),
     }
-    assert all(b'from "assert"' in mutant.content and b'require("fs")' in mutant.content for mutant in found)
-    assert all(b"// 12 people" in mutant.content for mutant in found)
-    assert all([*faults(path, mutant.content)] for mutant in found)  # each can be parsed again
+    assert all(b'from "assert"' in mutant.content and b'require("fs")' in mutant.content for mutant in variants)
+    assert all(b"// 12 people" in mutant.content for mutant in variants)
+    assert all([*faults(path, mutant.content)] for mutant in variants)  # each can be parsed again
 
 
 def test_a_script_that_cannot_be_parsed_is_text_and_so_is_each_without_the_extra(monkeypatch):
@@ -112,8 +112,8 @@ def test_of_a_change_its_own_lines_are_removed():
 
 @pytest.mark.parametrize(("path", "content"), [("a.py", PYTHON), ("a.md", TEXT), ("b.bin", bytes(range(256)))])
 def test_a_seed_decides_and_no_mutant_comes_twice(path, content):
-    first, again, other = made(path, content), made(path, content), made(path, content, seed=2)
-    assert first == again != other
+    first, again, of_another_seed = made(path, content), made(path, content), made(path, content, seed=2)
+    assert first == again != of_another_seed
     assert len({mutant.content for mutant in first}) == len(first)
     assert content not in {mutant.content for mutant in first}
 

@@ -52,8 +52,8 @@ def prove(reviewed, prove_with):
 async def test_the_exit_code_and_the_json_say_the_result(prove, script, more, code, result, grade):
     facts = json.loads(await prove(script, "--file", "a.md", "--json", code=code, **more))
     assert (facts["result"], facts["grade"]) == (result, grade)
-    for one in facts["counterfactuals"]:
-        assert set(one) == {"kind", "output", "verdict", "reason", "seconds"}
+    for attempt in facts["counterfactuals"]:
+        assert set(attempt) == {"kind", "output", "verdict", "reason", "seconds"}
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ async def test_the_exit_code_and_the_json_say_the_result(prove, script, more, co
 )
 async def test_missing_then_empty_then_a_mutant_until_what_can_be_read_is_refused(prove, script, kinds):
     tried = json.loads(await prove(script, "--file", "a.md", "--json", code=script == "true"))["counterfactuals"]
-    tried = [one for one in tried if one["kind"] != "the work as it is"]
-    assert [one["kind"].partition(":")[0] for one in tried] == kinds
+    tried = [attempt for attempt in tried if attempt["kind"] != "the work as it is"]
+    assert [attempt["kind"].partition(":")[0] for attempt in tried] == kinds
 
 
 async def test_of_a_file_that_git_knows_a_line_of_the_change_is_removed(reviewed, prove, deepwork):
@@ -80,7 +80,7 @@ async def test_of_a_file_that_git_knows_a_line_of_the_change_is_removed(reviewed
     git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "Begin")
     reviewed.write("a.md", "The work of 12 people\nis done\n")
     facts = json.loads(await prove("true", "--file", "a.md", "--json", "--mutants", "40", code=1))
-    lines = {one["kind"] for one in facts["counterfactuals"] if "removed" in one["kind"]}
+    lines = {attempt["kind"] for attempt in facts["counterfactuals"] if "removed" in attempt["kind"]}
     assert lines == {"mutant: a line of the change removed in line 2 of a.md"}
 
 

@@ -118,8 +118,8 @@ async def test_a_project_can_only_raise_it_and_needs_no_trust(reviewed, gate, de
     if of_project:
         reviewed.write(".deepwork/config.yml", f"quality_gate: {{prove: '{of_project}'}}\n")
     reply = await finished(reviewed, chosen)
-    found = "hold" if reply["status"] == "needs_work" else "warn" if reply.get("notices") else "off"
-    assert found == effective
+    effect = "hold" if reply["status"] == "needs_work" else "warn" if reply.get("notices") else "off"
+    assert effect == effective
 
 
 async def test_the_usual_proof_is_one_more_run_and_one_control(reviewed, gate):
@@ -141,8 +141,8 @@ async def test_the_work_of_the_last_refused_attempt_is_tried_and_is_kept_for_the
         await agent.start()
         reviewed.write("a.md", "The TODO of 12 people\n")
         assert (await agent.finish(DONE))["status"] == "needs_work"
-        [kept] = (user_state_dir(os.environ) / "proofs/refused").iterdir()
-        assert kept.stat().st_mode & 0o077 == kept.parent.stat().st_mode & 0o077 == 0
+        [file] = (user_state_dir(os.environ) / "proofs/refused").iterdir()
+        assert file.stat().st_mode & 0o077 == file.parent.stat().st_mode & 0o077 == 0
         reviewed.write("a.md", "The work of 12 people\n")
         assert (await agent.finish(DONE))["status"] == "next_step"
     assert history("verdict")[-1]["proof"] == {"result": "proved", "grade": "content"}
@@ -160,8 +160,8 @@ async def test_in_whole_seconds_broken_work_never_has_the_time_of_the_work(revie
         chosen = gate(f"stat -c %Y a.md >> {times}; {HONEST}", folder="project")
         os.utime(reviewed.root / "a.md", (time.time() - age,) * 2)
         await finished(reviewed, chosen)
-        honest, *others = times.read_text().split()
-        assert honest not in others
+        honest, *times_of_broken = times.read_text().split()
+        assert honest not in times_of_broken
         times.unlink()
 
 
@@ -328,19 +328,19 @@ async def test_verify_and_show_say_on_what_a_pass_rests(reviewed, gate, deepwork
 
 
 async def test_progress_of_a_proof_is_told_and_cancelling_the_call_ends_it(reviewed, gate, stored):
-    number, told = reviewed.root.parent / "number", []
+    number, messages = reviewed.root.parent / "number", []
     chosen = gate(f"{HONEST} || {{ echo $$ > {number}; exec sleep 1000; }}")
 
     async def hear(_progress, _total, message):
-        told.append(message)
+        messages.append(message)
 
     async with reviewed.agent(**chosen) as agent:
         await agent.start()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(agent.client.call_tool, "finished_step", {"outputs": DONE}, progress_handler=hear))
-            await until(lambda: number.exists() and number.read_text() and "on purpose" in str(told))
+            await until(lambda: number.exists() and number.read_text() and "on purpose" in str(messages))
             tasks.cancel_scope.cancel()
-        assert "reviewing step by tests, broken on purpose" in str(told)
+        assert "reviewing step by tests, broken on purpose" in str(messages)
         await until(lambda: not is_running(int(number.read_text())))
         await until(lambda: stored()["step_progress"]["a"]["quality_attempts"] == 0)
 

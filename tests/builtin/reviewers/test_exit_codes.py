@@ -139,8 +139,8 @@ async def test_the_python_of_an_environment_in_the_project_runs_as_itself_once_i
     async with reviewed.agent(external_runner="tests") as agent:
         await agent.start()
         assert "the user has not trusted it" in (await agent.finish(DONE))["feedback"]
-        shown = await deepwork("trust", "--yes")
-        assert f"a link: {os.readlink(environment / 'bin' / 'python')}, which is " in shown
+        output = await deepwork("trust", "--yes")
+        assert f"a link: {os.readlink(environment / 'bin' / 'python')}, which is " in output
         reply = await agent.finish(DONE)
         assert str(environment) in reply["feedback"]  # sys.prefix: the program has found its environment
         (environment / "bin" / "python").unlink()

@@ -92,7 +92,7 @@ async def test_files_may_be_named_by_a_base_and_escaped(finished, reviewed):
     root = {"originalUriBaseIds": {"ROOT": {"uri": f"{reviewed.root.as_uri()}/"}}}
     place = {"artifactLocation": {"uri": "%61.md", "uriBaseId": "ROOT"}, "region": {"startLine": 3, "endLine": 3}}
     reply = await finished(log(result("error", locations=[{"physicalLocation": place}]), **root))
-    assert [(one["file"], one["line"]) for one in reply["failed_reviews"][0]["findings"]] == [("a.md", 3)]
+    assert [(finding["file"], finding["line"]) for finding in reply["failed_reviews"][0]["findings"]] == [("a.md", 3)]
 
 
 async def test_an_error_without_a_place_refuses_too(finished):

@@ -86,13 +86,13 @@ def measure(kind: Any, random: Random) -> tuple[str, str, str]:
         ended = subprocess.run(
             command_of(path), cwd=project, env=environment, capture_output=True, text=True, check=False
         )
-        wrong = left(Path(folder), before)
+        remains = left(Path(folder), before)
         try:
             facts = json.loads(ended.stdout)
         except ValueError:
             return "broken", "", ended.stderr[-500:] or "it printed nothing"
         result = facts["result"] or "refused"
-        return f"{result}/{facts['grade']}" if facts["grade"] else result, facts["reason"], wrong
+        return f"{result}/{facts['grade']}" if facts["grade"] else result, facts["reason"], remains
 
 
 def left(folder: Path, before: dict[str, tuple[bytes, int, int, int]]) -> str:
