@@ -283,6 +283,16 @@ def test_units_are_printed_and_start_nothing(desk):
     assert len(desk.seen) == 1
 
 
+def test_a_unit_does_not_try_an_aborted_session_again(desk):
+    desk.plan(claude=[{"steps": 1, "then": "limit", "for": 3600}])
+    assert desk.run("--with", "claude", "--no-wait") == 7, desk.stderr
+    session_id = desk.session()["session_id"]
+    assert desk("run", "--continue", session_id, "--print-unit") == 0, desk.stderr
+    [final] = re.findall(r"^RestartPreventExitStatus=(.+)$", desk.stdout, re.MULTILINE)
+    assert desk("sessions", "abort", session_id, "--reason", "no use") == 0, desk.stderr
+    assert str(desk("run", "--continue", session_id)) in final.split(), desk.stderr
+
+
 @pytest.mark.slow
 def test_a_file_of_the_project_cannot_be_what_runs(desk):
     """The record is in the project, so nothing in it may widen what an agent may do."""
@@ -319,6 +329,7 @@ def test_runs_are_listed(desk):
     assert run["waiting"]["cause"] == "usage limit of claude"
     assert desk("runs", "list") == 0
     assert run["session_id"] in desk.stdout
+    assert re.search(r"waits until .*\d\d:\d\d: usage limit of claude$", desk.stdout, re.MULTILINE)
     assert desk("runs", "--json", "log", run["session_id"]) == 0
     log = json.loads(desk.stdout)
     assert (log["worker"], [json.loads(line)["type"] for line in log["lines"]][-1]) == (1, "result")

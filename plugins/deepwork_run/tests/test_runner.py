@@ -461,7 +461,7 @@ async def test_an_aborted_session_ends_the_run(runs):
         yield Ended(0)
 
     run = await runs.run({"one": [aborts]})
-    assert (run.code, run.starts) == (1, ["one"])
+    assert (run.code, run.starts) == (8, ["one"])
 
 
 async def test_the_history_says_which_agent_waited(runs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import anyio
@@ -17,7 +18,7 @@ from deepwork.errors import ConfigError, DeepWorkError, UnknownName, UnknownSess
 from deepwork.ports.agent import Agent, AgentSpec
 from deepwork.ports.call import LOCAL
 from deepwork.project.opened import OpenedProject
-from deepwork.text import one_line
+from deepwork.text import one_line, paused
 from deepwork_run.acts import stop_runner
 from deepwork_run.display import Display
 from deepwork_run.options import OnLimit, Options, seconds_of
@@ -295,7 +296,8 @@ def _line(about: Mapping[str, Any]) -> str:
     totals = about["totals"]
     cost = f"${totals['cost_usd']:.2f}" if totals["cost_usd"] is not None else ""
     wait = about["waiting"]
-    waits = f"waits until {wait['until']}: {wait['cause']}" if wait and about["state"] == "waiting" else ""
+    is_waiting = wait and about["state"] not in ("running", "paused")
+    waits = paused(wait["until"], wait["cause"], datetime.now(UTC)) if is_waiting else ""
     parts = [about["state"], about["workflow"] or "", about["position"], about["agent"] or "", cost, waits]
     return "  ".join([about["session_id"], *filter(None, parts)])
 

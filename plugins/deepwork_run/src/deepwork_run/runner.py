@@ -72,6 +72,7 @@ class Exit(IntEnum):
     BUDGET = 5
     NO_PROGRESS = 6
     LIMIT = 7
+    ABORTED = 8
     INTERRUPTED = 130
 
 
@@ -143,7 +144,7 @@ class Runner:
                 return Exit.COMPLETE
             if not session.is_active:
                 self._display.log(f"The session was aborted: {one_line(session.abort_reason or '')}")
-                return Exit.ERROR
+                return Exit.ABORTED
             if self._interrupted.is_set():
                 return Exit.INTERRUPTED
             if wait := _wait_for_person(session):
