@@ -75,8 +75,12 @@ async def test_a_person_pauses_a_plan_and_lets_it_go_on(project, tokens):
             assert intervene("pause", "Again") == 409
             paused_plan = dash.get(f"api/plans/{plan}", **token)
             assert (paused_plan["paused"], paused_plan["next_tasks"]) == ("The budget is spent", [])
+            for query in ("", "?status=paused"):
+                [plan_in_list] = dash.get(f"api/plans{query}", **token)["items"]
+                assert (plan_in_list["id"], plan_in_list["paused"]) == (plan, "The budget is spent")
             claim = {"task_id": task["id"], "agent_id": worker}
             assert "The budget is spent" in await agent.refused("task_claim", **claim)
             assert intervene("unpause", "Go on") == 200
             assert dash.get(f"api/plans/{plan}", **token)["paused"] is None
+            assert dash.get("api/plans?status=paused", **token)["items"] == []
             assert (await agent.call("task_claim", **claim))["success"]

@@ -37,7 +37,7 @@ class Plans(DatabaseViews):
         names = ("source_type", "source_ref", "source_content", "plan_summary", "max_parallel_tasks", "running")
         return {
             **_plan(plan),
-            **chosen(plan, *names, "free_slots", "paused", "workspaces"),
+            **chosen(plan, *names, "free_slots", "workspaces"),
             **lists,
             "agents": [_agent(agent) for agent in plan["agents"]],
         }
@@ -126,7 +126,7 @@ class Plans(DatabaseViews):
 def _plan(row: Mapped) -> Mapped:
     tasks = row["tasks"]
     return {
-        **chosen(row, "id", "name", "status"),
+        **chosen(row, "id", "name", "status", "paused"),
         "thing": f"plan:{row['id']}",
         "created_at": iso(row["created_at"]),
         "updated_at": iso(row["updated_at"]),

@@ -37,6 +37,8 @@ _IN_ORDER = f"ORDER BY {_ORDER}"
 _LISTED = f't.id, t.name, {_STATUS} AS status, t.sequence, t.parallel_group AS "group", t.assigned_agent_id AS agent'
 _NEEDED = "SELECT depends_on_id FROM orchestration_dependencies WHERE task_id = :task_id AND type = 'blocks'"
 _WAITING = "SELECT task_id FROM orchestration_dependencies WHERE depends_on_id = :task_id AND type = 'blocks'"
+# Why a person has paused a plan.
+_PAUSE = "SELECT p.reason FROM orchestration_pauses AS p WHERE p.workflow_id = orchestration_workflows.id"
 _PLAN = "id", "name", "status", "source_type", "source_ref", "source_content", "plan_summary"
 _TASK = "id", "name", "description", "sequence", "parallel_group", "plan", "plan_summary", "context", "outcome"
 _AGENT = "id", "name", "runtime", "role", "status", "capabilities", "workspace_path", "last_heartbeat", "created_at"
@@ -68,9 +70,15 @@ class MessageFilter(NamedTuple):
 
 
 def plans(transaction: Transaction, status: str | None, query: ListQuery) -> Rows:
-    """List plans with the counts of their tasks, the newest first."""
-    filters = _with_words(Filters(status=status), query.words, "id", "name")
-    listed = f"SELECT id, name, status, created_at, updated_at FROM orchestration_workflows {filters.where()}"
+    """List plans with their pauses and the counts of their tasks, the newest first."""
+    filters = _with_words(Filters(), query.words, "id", "name")
+    if status is not None:
+        is_paused = f" OR EXISTS ({_PAUSE})" if status == "paused" else ""
+        filters.add(f"(status = :status{is_paused})", status=status)
+    listed = (
+        f"SELECT id, name, status, created_at, updated_at, ({_PAUSE}) AS paused FROM orchestration_workflows "
+        f"{filters.where()}"
+    )
     page = _page(transaction, listed, "created_at DESC, number DESC", filters, query)
     counts = _task_counts(transaction, [row["id"] for row in page.rows])
     return Rows([row | {"tasks": counts.get(row["id"], {})} for row in page.rows], page.total)

@@ -61,7 +61,7 @@ export function plansView({query}) {
 
 export function planRow(plan) {
   return html`<li class="item" data-row-group>
-    <div class="item-icon">${statusIcon(plan.status)}</div>
+    <div class="item-icon">${statusIcon(shownStatus(plan))}</div>
     <div class="item-main">
       <a class="item-title stretched" data-row href=${href(['plans', plan.id])}>${plan.name}</a>
       <p class="item-detail">
@@ -78,6 +78,11 @@ export function planRow(plan) {
       >${time(plan.updated_at)}
     </div>
   </li>`;
+}
+
+// A person may pause a plan in any state.
+function shownStatus({status, paused}) {
+  return paused === null ? status : 'paused';
 }
 
 // A task has its address in its plan; a link that knows the task alone is led there.
@@ -135,7 +140,7 @@ function tasksArea(graph, tab, query) {
 
 function planHead(plan, query) {
   const chosen = query.get('status') ?? '';
-  const about = html`${pill(plan.paused === null ? plan.status : 'paused')}${idMark(plan.id)}<span class="quiet"
+  const about = html`${pill(shownStatus(plan))}${idMark(plan.id)}<span class="quiet"
       >changed ${time(plan.updated_at, {focusable: true})}</span
     >
     <span class="quiet"
