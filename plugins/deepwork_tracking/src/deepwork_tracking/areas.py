@@ -18,13 +18,9 @@ def files_outside(files: Iterable[str], areas: Sequence[str]) -> list[str]:
     """
     if not areas:
         return []
-    names = {_normal(area) for area in areas}
+    names = {area.strip().lower().replace("\\", "/").removeprefix("./").strip("/") for area in areas}
     globs = GitIgnoreSpec.from_lines(f"/{name}" if "/" in name else f"**/{name}" for name in names if _GLOB & set(name))
     return sorted(file for file in files if not _is_inside(file.lower(), names, globs))
-
-
-def _normal(area: str) -> str:
-    return area.strip().lower().replace("\\", "/").removeprefix("./").strip("/")
 
 
 def _is_inside(path: str, names: set[str], globs: GitIgnoreSpec) -> bool:

@@ -39,23 +39,24 @@ _BLOCKERS = Statement(
 
 
 def get_context(
-    transaction: Transaction, workflow_id: str, include: Sequence[str], filter_: Filter, *, limit: int | None = MAX_ROWS
+    transaction: Transaction,
+    workflow_id: str,
+    include: Sequence[str],
+    filter: Filter | None = None,  # noqa: A002 - the specification's name
+    *,
+    limit: int | None = MAX_ROWS,
 ) -> dict[str, Any]:
-    """Show the sections of a workflow that are asked for.
+    """Show the sections of a workflow that are asked for; the filter does not concern the phases.
 
-    Args:
-        transaction: A transaction that reads.
-        workflow_id: The workflow.
-        include: The sections.
-        filter_: Which rows; it does not concern the phases.
-        limit: The most rows in a list, the newest; None: all. The counts always count all.
+    A list has its newest rows, at most as many as the limit; the counts always count all.
 
     Raises:
         NotFound: There is no such workflow.
         InvalidCall: The filter's time is not a time.
     """
     context = workflow_row(find(transaction, workflows, workflow_id))
-    conditions, since = _conditions(workflow_id, filter_), filter_.since_milliseconds
+    wanted = filter or Filter()
+    conditions, since = _conditions(workflow_id, wanted), wanted.since_milliseconds
     if "phase_summary" in include:
         context["phase_summary"] = phase_rows(transaction, phases.c.workflow_id == workflow_id)[-(limit or 0) :]
     for section, read in SECTIONS.items():
@@ -64,33 +65,30 @@ def get_context(
             context |= {section: rows, f"{section}_count": total}
     if "blockers" in include:
         context["has_blockers"] = context["blockers_count"] > 0
-    if filter_.applied:
-        context["filters_applied"] = filter_.applied
-    if filter_.phase is not None and not _has_phase(transaction, workflow_id, filter_.phase):
-        context["warning"] = f"the workflow has no phase {filter_.phase}"
+    if wanted.applied:
+        context["filters_applied"] = wanted.applied
+    if wanted.phase is not None and not _has_phase(transaction, workflow_id, wanted.phase):
+        context["warning"] = f"the workflow has no phase {wanted.phase}"
     return context
 
 
 def open_blockers(transaction: Transaction, limit: int, characters: int = MAX_TEXT) -> tuple[list[dict[str, Any]], int]:
     """Return issues of all workflows that wait for a person, and how many there are in all.
 
-    Args:
-        transaction: A transaction that reads.
-        limit: At most so many: the oldest, with a share for each workflow and each agent of it.
-        characters: So much of their texts is read.
+    They are the oldest, with a share for each workflow and each agent of it, and so many characters of their texts.
     """
     rows = transaction.rows(_BLOCKERS, limit=limit, characters=characters)
     blockers = [{"workflow_id": row.workflow_id, **issue_row(row)} for row in rows]
     return blockers, rows[0].total if rows else 0
 
 
-def _conditions(workflow_id: str, filter_: Filter) -> Conditions:
+def _conditions(workflow_id: str, wanted: Filter) -> Conditions:
     """What the tasks must be like whose rows are asked for."""
     conditions: Conditions = [tasks.c.workflow_id == workflow_id]
-    if filter_.agent is not None:
-        conditions.append(tasks.c.agent_name == filter_.agent)
-    if filter_.phase is not None:
-        phase = select(phases.c.id).where(phases.c.workflow_id == workflow_id, phases.c.number == filter_.phase)
+    if wanted.agent is not None:
+        conditions.append(tasks.c.agent_name == wanted.agent)
+    if wanted.phase is not None:
+        phase = select(phases.c.id).where(phases.c.workflow_id == workflow_id, phases.c.number == wanted.phase)
         conditions.append(tasks.c.phase_id.in_(phase))
     return conditions
 

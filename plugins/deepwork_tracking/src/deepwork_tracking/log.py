@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, Table, insert, update
 
 from deepwork_sql import Transaction, new_id
+from deepwork_tracking.arguments import check_metadata
 from deepwork_tracking.database import TrackingDatabase
 from deepwork_tracking.errors import InvalidCall
 from deepwork_tracking.rows import decision_row, find, issue_row, milestone_row, with_task
 from deepwork_tracking.tables import decisions, issues, milestones, tasks
-from deepwork_tracking.words import iso
+from deepwork_tracking.words import iso, stored
 from deepwork_tracking.workflows import emit
 
 
@@ -41,13 +42,39 @@ LOGS = {
 }
 
 
-def log(transaction: Transaction, kind: str, task_id: str, *, principal: str, **values: Any) -> dict[str, Any]:
-    """Write down what a task logs, one of `LOGS`; the task may have ended.
+def log_decision(transaction: Transaction, category: str, **values: Any) -> dict[str, Any]:
+    """Write down a decision of a task, which may have ended.
 
     Raises:
         NotFound: There is no such task.
     """
-    name, prefix, table, view, _ = LOGS[kind]
+    values["options_considered"] = values["options_considered"] or []
+    return _log(transaction, LOGS["decisions"], category=stored(category), **values)
+
+
+def log_issue(transaction: Transaction, type: str, **values: Any) -> dict[str, Any]:  # noqa: A002 - the name of the tool
+    """Write down a problem of a task, which may have ended.
+
+    Raises:
+        NotFound: There is no such task.
+    """
+    values["requires_human_review"] = bool(values["requires_human_review"])
+    return _log(transaction, LOGS["issues"], type=stored(type), **values)
+
+
+def log_milestone(transaction: Transaction, metadata: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
+    """Write down how far a task is; it may have ended.
+
+    Raises:
+        NotFound: There is no such task.
+        InvalidCall: The metadata are too large.
+    """
+    check_metadata(metadata)
+    return _log(transaction, LOGS["milestones"], metadata=metadata, **values)
+
+
+def _log(transaction: Transaction, kind: Log, task_id: str, principal: str, **values: Any) -> dict[str, Any]:
+    name, prefix, table, view, _ = kind
     task = find(transaction, tasks, task_id)
     row = {"id": new_id(prefix), "workflow_id": task.workflow_id, "task_id": task_id, "created_at": transaction.now}
     transaction.execute(insert(table).values(**values, **row))

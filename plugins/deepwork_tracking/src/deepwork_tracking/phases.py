@@ -15,9 +15,9 @@ from deepwork_tracking.workflows import emit, emit_workflow, lock, reopen
 
 
 def start_phase(
-    transaction: Transaction, workflow_id: str, number: int, *, principal: str, **values: Any
+    transaction: Transaction, workflow_id: str, number: int, *, is_parallel: bool | None, principal: str, **texts: Any
 ) -> dict[str, Any]:
-    """Begin a phase; `values` are its name, description and `is_parallel`.
+    """Begin a phase; `texts` are its name and description.
 
     If there is a phase of this number already, show that one and change nothing.
 
@@ -32,7 +32,7 @@ def start_phase(
     phase_id = new_id("ph")
     place = {"id": phase_id, "workflow_id": workflow_id, "number": number}
     state = {"status": IN_PROGRESS, "started_at": transaction.now}
-    transaction.execute(insert(phases).values(**place, **state, **values))
+    transaction.execute(insert(phases).values(**place, **state, is_parallel=bool(is_parallel), **texts))
     warnings = reopen(transaction, workflow)
     transaction.execute(update(workflows).where(workflows.c.id == workflow_id).values(current_phase=number))
     _emit_phase(transaction, "phase:created", workflow_id, phase_id, principal)

@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import Row, Select, func, select
 
 from deepwork_sql import Transaction
-from deepwork_tracking.arguments import Filter
 from deepwork_tracking.context import SECTIONS, WAITING, get_context
 from deepwork_tracking.rows import find, issue_row, with_task
 from deepwork_tracking.tables import issues, tasks, workflows
@@ -57,7 +56,7 @@ def workflow_report(transaction: Transaction, workflow_id: str) -> dict[str, Any
         NotFound: There is no such workflow.
     """
     workflow = find(transaction, workflows, workflow_id)
-    report = get_context(transaction, workflow_id, ["phase_summary", *SECTIONS], Filter(), limit=None)
+    report = get_context(transaction, workflow_id, ["phase_summary", *SECTIONS], limit=None)
     of_workflow = select(tasks.c.id, tasks.c.files_changed, tasks.c.verification).where(
         tasks.c.workflow_id == workflow_id
     )

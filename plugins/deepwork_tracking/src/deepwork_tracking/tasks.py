@@ -145,12 +145,7 @@ def running_task(transaction: Transaction, task_id: str) -> Row[Any]:
 
 
 class Beginning(NamedTuple):
-    """What a task was like when it began.
-
-    Attributes:
-        workflow_id: The workflow of the task.
-        snapshot: The files.
-    """
+    """The workflow of a task, and what the files were like when it began."""
 
     workflow_id: str
     snapshot: TreeSnapshot

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -22,7 +24,6 @@ from deepwork_tracking.arguments import (
     TaskMetadata,
     Text,
     Texts,
-    check_metadata,
 )
 from deepwork_tracking.database import TrackingDatabase
 from deepwork_tracking.words import (
@@ -34,7 +35,6 @@ from deepwork_tracking.words import (
     Section,
     TaskEnd,
     WorkflowEnd,
-    stored,
 )
 
 INSTRUCTIONS = (
@@ -44,16 +44,12 @@ INSTRUCTIONS = (
 )
 
 
-class TrackingTools:
-    """The functions behind the tools."""
+class Tools(Protocol):
+    """The arguments of the tools, and their descriptions; the functions of these names do the work."""
 
-    def __init__(self, context: PluginContext) -> None:
-        self._context = context
-        self._database = TrackingDatabase(context)
-
-    async def start_workflow(
+    def start_workflow(
         self,
-        call: ToolCall,
+        /,
         name: Name,
         objective: Annotated[Text, Field(description="Measurable goal")],
         profile: Annotated[Profile | None, Field(description="Default: standard")] = None,
@@ -62,22 +58,10 @@ class TrackingTools:
         constraints: Annotated[OptionalText, Field(description="Technical limits")] = None,
     ) -> dict[str, Any]:
         """Start tracking a workflow. Orchestrator only, once."""
-        from deepwork_tracking.workflows import start_workflow
 
-        return await self._write(
-            call,
-            start_workflow,
-            name=name,
-            objective=objective,
-            profile=profile or "standard",
-            total_phases=total_phases,
-            scope=scope,
-            constraints=constraints,
-        )
-
-    async def complete_workflow(
+    def complete_workflow(
         self,
-        call: ToolCall,
+        /,
         workflow_id: Id,
         status: WorkflowEnd,
         summary: Text,
@@ -85,33 +69,19 @@ class TrackingTools:
         limitations: Texts = None,
     ) -> dict[str, Any]:
         """Finalize a workflow, and get its metrics."""
-        from deepwork_tracking.workflows import complete_workflow
 
-        return await self._write(
-            call,
-            complete_workflow,
-            workflow_id=workflow_id,
-            status=status,
-            summary=summary,
-            achievements=achievements,
-            limitations=limitations,
-        )
-
-    async def get_context(
+    def get_context(
         self,
+        /,
         workflow_id: Id,
         include: list[Section],
         filter: Annotated[Filter | None, Field(description="Only rows of this phase, agent, time")] = None,  # noqa: A002 - the specification's name
     ) -> dict[str, Any]:
         """Query the state of a workflow: phases, tasks, decisions, milestones, and blockers that wait for a human."""
-        from deepwork_tracking.context import get_context
 
-        rows = filter or Filter()
-        return await self._database.read(lambda transaction: get_context(transaction, workflow_id, include, rows))
-
-    async def start_phase(
+    def start_phase(
         self,
-        call: ToolCall,
+        /,
         workflow_id: Id,
         number: PhaseNumber,
         name: Name,
@@ -119,29 +89,13 @@ class TrackingTools:
         is_parallel: Annotated[Flag | None, Field(description="Can tasks run in parallel? Default: false")] = None,
     ) -> dict[str, Any]:
         """Start a phase before launching its subagents. A number that exists gives the existing phase."""
-        from deepwork_tracking.phases import start_phase
 
-        return await self._write(
-            call,
-            start_phase,
-            workflow_id=workflow_id,
-            number=number,
-            name=name,
-            description=description,
-            is_parallel=bool(is_parallel),
-        )
-
-    async def complete_phase(
-        self, call: ToolCall, phase_id: Id, status: PhaseEnd, summary: OptionalText = None
-    ) -> dict[str, Any]:
+    def complete_phase(self, /, phase_id: Id, status: PhaseEnd, summary: OptionalText = None) -> dict[str, Any]:
         """End a phase after all of its tasks are done."""
-        from deepwork_tracking.phases import complete_phase
 
-        return await self._write(call, complete_phase, phase_id=phase_id, status=status, summary=summary)
-
-    async def start_task(
+    def start_task(
         self,
-        call: ToolCall,
+        /,
         workflow_id: Id,
         phase_id: Id,
         caller_type: CallerType,
@@ -153,39 +107,20 @@ class TrackingTools:
         path: Annotated[OptionalText, Field(description="Folder of the work. Default: the project")] = None,
     ) -> dict[str, Any]:
         """Start a task at the beginning of your work. Notes the state of git, so that your changes are known later."""
-        from deepwork_tracking.tasks import NewTask
-        from deepwork_tracking.work import start_task
 
-        new = NewTask(
-            name=name,
-            goal=goal,
-            areas=areas or [],
-            workflow_id=workflow_id,
-            phase_id=phase_id,
-            caller_type=caller_type,
-            agent_name=agent_name,
-            parent_task_id=parent_task_id,
-        )
-        return await start_task(self._context, self._database, new, path, call.principal)
-
-    async def complete_task(
+    def complete_task(
         self,
-        call: ToolCall,
+        /,
         task_id: Id,
         status: TaskEnd,
         outcome: Outcome,
         metadata: TaskMetadata | None = None,
     ) -> dict[str, Any]:
         """Complete your task. Lists the files that changed since its start, and checks them against its areas."""
-        from deepwork_tracking.tasks import EndOfTask
-        from deepwork_tracking.work import complete_task
 
-        end = EndOfTask(task_id, status, outcome, metadata or TaskMetadata())
-        return await complete_task(self._context, self._database, end, call.principal)
-
-    async def log_decision(
+    def log_decision(
         self,
-        call: ToolCall,
+        /,
         task_id: Id,
         category: Category,
         question: Text,
@@ -195,21 +130,10 @@ class TrackingTools:
         trade_offs: OptionalText = None,
     ) -> dict[str, Any]:
         """Record an architectural decision of a task."""
-        return await self._log(
-            call,
-            "decisions",
-            task_id=task_id,
-            category=stored(category),
-            question=question,
-            options_considered=options_considered or [],
-            chosen=chosen,
-            reasoning=reasoning,
-            trade_offs=trade_offs,
-        )
 
-    async def log_issue(
+    def log_issue(
         self,
-        call: ToolCall,
+        /,
         task_id: Id,
         type: IssueType,  # noqa: A002 - the specification's name
         description: Text,
@@ -217,60 +141,55 @@ class TrackingTools:
         requires_human_review: Annotated[Flag | None, Field(description="Makes it a blocker")] = None,
     ) -> dict[str, Any]:
         """Record a problem of a task."""
-        return await self._log(
-            call,
-            "issues",
-            task_id=task_id,
-            type=stored(type),
-            description=description,
-            resolution=resolution,
-            requires_human_review=bool(requires_human_review),
-        )
 
-    async def log_milestone(
+    def log_milestone(
         self,
-        call: ToolCall,
+        /,
         task_id: Id,
         message: Message,
         progress: Annotated[Progress | None, Field(description="0-100")] = None,
         metadata: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Record progress of a task."""
-        check_metadata(metadata)
-        values = {"message": message, "progress": progress, "metadata": metadata}
-        return await self._log(call, "milestones", task_id=task_id, **values)
-
-    async def _log(self, call: ToolCall, kind: str, **values: Any) -> dict[str, Any]:
-        from deepwork_tracking.log import log
-
-        return await self._write(call, log, kind=kind, **values)
-
-    async def _write(self, call: ToolCall, change: Callable[..., dict[str, Any]], **values: Any) -> dict[str, Any]:
-        self._database.check(values)
-        return await self._database.write(lambda transaction: change(transaction, principal=call.principal, **values))
 
 
 def tool_set(context: PluginContext) -> ToolSet:
     """Make the tools for a project."""
-    tools = TrackingTools(context)
+    tool = partial(_tool, context, TrackingDatabase(context))
     return ToolSet(
         name="tracking",
         prefix="track_",
         instructions=INSTRUCTIONS,
         tools=[
-            ToolSpec("start_workflow", tools.start_workflow, title="Start tracking a workflow"),
-            ToolSpec(
-                "complete_workflow", tools.complete_workflow, title="Complete a tracked workflow", idempotent=True
-            ),
-            ToolSpec(
-                "get_context", tools.get_context, title="Query a tracked workflow", read_only=True, idempotent=True
-            ),
-            ToolSpec("start_phase", tools.start_phase, title="Start a phase", idempotent=True),
-            ToolSpec("complete_phase", tools.complete_phase, title="Complete a phase"),
-            ToolSpec("start_task", tools.start_task, title="Start a task"),
-            ToolSpec("complete_task", tools.complete_task, title="Complete a task"),
-            ToolSpec("log_decision", tools.log_decision, title="Record a decision"),
-            ToolSpec("log_issue", tools.log_issue, title="Record an issue"),
-            ToolSpec("log_milestone", tools.log_milestone, title="Record a milestone"),
+            tool("workflows", Tools.start_workflow, title="Start tracking a workflow"),
+            tool("workflows", Tools.complete_workflow, title="Complete a tracked workflow", idempotent=True),
+            tool("context", Tools.get_context, title="Query a tracked workflow", read_only=True, idempotent=True),
+            tool("phases", Tools.start_phase, title="Start a phase", idempotent=True),
+            tool("phases", Tools.complete_phase, title="Complete a phase"),
+            tool("work", Tools.start_task, title="Start a task"),
+            tool("work", Tools.complete_task, title="Complete a task"),
+            tool("log", Tools.log_decision, title="Record a decision"),
+            tool("log", Tools.log_issue, title="Record an issue"),
+            tool("log", Tools.log_milestone, title="Record a milestone"),
         ],
     )
+
+
+def _tool(
+    context: PluginContext, database: TrackingDatabase, module: str, fn: Callable[..., Any], **hints: Any
+) -> ToolSpec:
+    """Describe a tool whose work is done by the function of its name in a module of this plugin."""
+
+    async def run(call: ToolCall, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        do = getattr(import_module(f"deepwork_tracking.{module}"), fn.__name__)
+        result: dict[str, Any]
+        if module == "work":
+            result = await do(context, database, call.principal, **arguments)
+        elif module == "context":
+            result = await database.read(lambda transaction: do(transaction, **arguments))
+        else:
+            database.check(arguments)
+            result = await database.write(lambda transaction: do(transaction, principal=call.principal, **arguments))
+        return result
+
+    return ToolSpec(fn.__name__, fn, run=run, **hints)

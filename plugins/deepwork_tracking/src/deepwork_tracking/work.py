@@ -10,6 +10,7 @@ from typing import Any
 from deepwork.api import Git, PluginContext
 from deepwork.errors import GitError, PathRefused
 from deepwork_tracking import tasks
+from deepwork_tracking.arguments import TaskMetadata
 from deepwork_tracking.changes import FileChanges, changes_since
 from deepwork_tracking.database import TrackingDatabase
 from deepwork_tracking.errors import InvalidCall
@@ -19,13 +20,14 @@ from deepwork_tracking.tasks import EndOfTask, NewTask
 
 
 async def start_task(
-    context: PluginContext, database: TrackingDatabase, new: NewTask, path: str | None, principal: str
+    context: PluginContext, database: TrackingDatabase, principal: str, path: str | None, **about: Any
 ) -> dict[str, Any]:
-    """Take a snapshot, and begin a task.
+    """Take a snapshot, and begin a task; `about` is all of it but the folder of the work.
 
     Raises:
         TrackingError: The task cannot begin.
     """
+    new = NewTask(**{**about, "areas": about["areas"] or []})
     database.check(asdict(new))
     # The snapshot may take a while; a call that cannot succeed is refused before.
     await database.read(lambda transaction: tasks.check_start(transaction, new))
@@ -39,13 +41,14 @@ async def start_task(
 
 
 async def complete_task(
-    context: PluginContext, database: TrackingDatabase, end: EndOfTask, principal: str
+    context: PluginContext, database: TrackingDatabase, principal: str, metadata: TaskMetadata | None, **ending: Any
 ) -> dict[str, Any]:
     """Compare the files with the snapshot of a task, and end the task.
 
     Raises:
         TrackingError: The task cannot end.
     """
+    end = EndOfTask(metadata=metadata or TaskMetadata(), **ending)
     texts = {"outcome": end.outcome.model_dump(), "metadata": end.metadata.model_dump()}
     database.check({"task_id": end.task_id, **texts})
     beginning = await database.read(lambda transaction: tasks.beginning(transaction, end.task_id))

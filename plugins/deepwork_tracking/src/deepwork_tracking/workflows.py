@@ -32,10 +32,10 @@ def lock(transaction: Transaction, workflow_id: str) -> None:
 
 
 def start_workflow(
-    transaction: Transaction, *, profile: str, total_phases: int | None, principal: str, **texts: str | None
+    transaction: Transaction, *, profile: str | None, total_phases: int | None, principal: str, **texts: str | None
 ) -> dict[str, Any]:
     """Begin a workflow; `texts` are its name, objective, scope and constraints."""
-    workflow_id = new_id("tw")
+    profile, workflow_id = profile or "standard", new_id("tw")
     values = {
         "id": workflow_id,
         "profile": stored(profile),
