@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # At least so many modules have a test file of their own: the number may only grow.
-FOUND = 208
+FOUND = 258
 # Modules that only declare, and modules that are tested through a door: where, and why there.
 ELSEWHERE = {
     "deepwork/api.py": ("tests/test_distributions.py", "a list of names"),
@@ -37,7 +37,7 @@ ELSEWHERE = {
     "deepwork_claude_runner/*": ("plugins/deepwork_claude_runner/tests/test_runner.py", "parts of one runner"),
     "deepwork_dashboard/*": ("plugins/deepwork_dashboard/tests/test_app.py", "endpoints, tested over HTTP"),
     "deepwork_orchestration/*": ("plugins/deepwork_orchestration/tests", "parts of the tools, tested by agents"),
-    "deepwork_review/*": ("plugins/deepwork_review/tests/test_replies.py", "parts of a plan of reviews"),
+    "deepwork_review/*": ("plugins/deepwork_review/tests", "parts of a plan of reviews"),
     "deepwork_run/*": ("plugins/deepwork_run/tests/test_cli.py", "parts of one command"),
     "deepwork_sql/*": (
         "plugins/deepwork_sql/tests/test_transaction.py",

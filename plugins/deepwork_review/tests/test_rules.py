@@ -114,57 +114,6 @@ async def test_without_rules_the_list_is_empty(repo):
         assert await agent.configured() == []
 
 
-async def test_vendored_ignored_and_foreign_rules_are_left_out_and_vendored_ones_named(repo):
-    repo.rule("mine", include=["*.py"])
-    repo.rule("theirs", folder="vendor/lib")
-    repo.rule("installed", folder="node_modules/lib")
-    repo.write(".gitignore", "node_modules\n")
-    repo.write("a.py")
-    answer = await repo.ask()
-    assert "WARNING: rules in folders of other people's code were left out: vendor/lib/.deepreview" in answer
-    assert "theirs" not in answer
-    assert "installed" not in answer
-
-
-async def test_a_search_without_git_ends_with_loops_of_links(project, repo_at):
-    folder = repo_at(project.root)
-    folder.rule("mine", include=["**/*.py"])
-    folder.rule("nested", folder="other")
-    (project.root / "other" / ".git").mkdir()
-    (project.root / "sub").mkdir()
-    (project.root / "sub" / "up").symlink_to("..")
-    (project.root / "sub" / "self").symlink_to(".")
-    async with folder.reviewer() as agent:
-        assert [rule["name"] for rule in await agent.configured()] == ["mine"]
-
-
-def test_lint_names_what_has_no_effect_or_is_missing(repo):
-    repo.rule(
-        include=["*.py", "*.rb"],
-        exclude=["gen/**"],
-        agent={"emacs": "x"},
-        reference_files=[{"path": "gone.md"}],
-        precomputed_info_for_reviewer_bash_command="gone.sh",
-    )
-    repo.write("a.py")
-    completed = repo.run("reviews", "lint")
-    assert (completed.returncode, completed.stderr) == (0, "1 rules checked, no errors.\n")
-    assert completed.stdout.splitlines() == [
-        ".deepreview:1: rule 'rule': include '*.rb' matches no file (warning)",
-        ".deepreview:1: rule 'rule': exclude 'gen/**' excludes nothing that is included (warning)",
-        ".deepreview:1: rule 'rule': agent 'emacs' is for a platform that reviews are not written for (warning)",
-        ".deepreview:1: rule 'rule': reference file 'gone.md' does not exist (warning)",
-        ".deepreview:1: rule 'rule': the command 'gone.sh' is not a file beside .deepreview (warning)",
-    ]
-
-
-def test_lint_fails_for_a_broken_file(repo):
-    repo.write(".deepreview", "nonsense")
-    completed = repo.run("reviews", "lint", "--json")
-    assert completed.returncode == 1
-    assert '"level": "error"' in completed.stdout
-
-
 def test_doctor_reports_broken_rules(repo):
     repo.write(".deepreview", "nonsense")
     completed = repo.run("doctor")

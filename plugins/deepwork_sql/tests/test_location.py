@@ -11,8 +11,6 @@ import pytest
 from deepwork.api import open_context
 from deepwork_sql.address import choose_address
 
-pytestmark = pytest.mark.anyio
-
 
 def shown(root):
     return choose_address(open_context("sql", root)).shown
