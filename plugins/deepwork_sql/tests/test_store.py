@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def reopen(project, module_database_url, monkeypatch):
+def open_store(project, module_database_url, monkeypatch):
     """Make stores of one project, in a database that other tests have used before."""
     forget_sessions(module_database_url)
     monkeypatch.setenv("DEEPWORK_DATABASE_URL", module_database_url)
@@ -29,7 +29,7 @@ def reopen(project, module_database_url, monkeypatch):
 
 
 @pytest.fixture
-async def raw(project, reopen):
+async def raw(project, open_store):
     """The database, past the store, and what finds a session's row."""
     async with open_context("acme", project.root) as context:
         yield await deepwork_sql.database(context), sessions.c.project == str(project.root)
@@ -37,13 +37,13 @@ async def raw(project, reopen):
 
 class TestSqlStore(StateStoreContract):
     @pytest.fixture
-    async def store(self, reopen):
-        async with reopen() as store:
+    async def store(self, open_store):
+        async with open_store() as store:
             yield store
 
     @pytest.fixture
-    def reopen(self, reopen):
-        return reopen
+    def reopen(self, open_store):
+        return open_store
 
     @pytest.fixture
     def read_raw(self, raw):
@@ -69,16 +69,16 @@ class TestSqlStore(StateStoreContract):
 
 class TestSqlStoreProcesses(StateStoreProcessesContract):
     @pytest.fixture
-    def reopen(self, reopen):
-        return reopen
+    def reopen(self, open_store):
+        return open_store
 
 
-async def test_a_session_of_another_folder_is_refused_with_machine_and_folder(reopen, tmp_path):
+async def test_a_session_of_another_folder_is_refused_with_machine_and_folder(open_store, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with ProjectStore(elsewhere) as theirs:
         await theirs.save(a_session("far"), expected=None)
-    async with reopen() as mine:
+    async with open_store() as mine:
         with pytest.raises(UnknownSession) as error:
             await mine.load("far")
         assert str(elsewhere) in error.value.message
@@ -86,22 +86,22 @@ async def test_a_session_of_another_folder_is_refused_with_machine_and_folder(re
         assert await mine.peek(["far"]) == []
 
 
-async def test_machines_with_the_same_folder_have_sessions_of_their_own(reopen, project):
+async def test_machines_with_the_same_folder_have_sessions_of_their_own(open_store, project):
     project.write(".deepwork/config.yml", "plugins: {settings: {sql: {machine: laptop}}}\n")
-    async with reopen() as laptop:
+    async with open_store() as laptop:
         await laptop.save(a_session("s1", goal="on the laptop"), expected=None)
     project.write(".deepwork/config.yml", "plugins: {settings: {sql: {machine: desk}}}\n")
-    async with reopen() as desk:
+    async with open_store() as desk:
         assert await desk.find() == []
         with pytest.raises(UnknownSession, match="'laptop'"):
             await desk.load("s1")
 
 
-async def test_each_new_history_entry_is_one_event_and_a_refused_save_is_none(reopen, raw):
+async def test_each_new_history_entry_is_one_event_and_a_refused_save_is_none(open_store, raw):
     database, _ = raw
     entries = [HistoryEntry(at=at(n), kind=f"kind{n}", step_id="a", detail={"n": n}) for n in range(3)]
     before = await database.end_of_feed()
-    async with reopen() as store:
+    async with open_store() as store:
         first = await store.save(a_session("h1", history=entries[:1]), expected=None)
         second = await store.save(a_session("h1", history=entries), expected=first)
         await store.save(a_session("h1", history=entries, goal="other"), expected=second)
@@ -112,9 +112,9 @@ async def test_each_new_history_entry_is_one_event_and_a_refused_save_is_none(re
     assert events[1].data == {"at": at(1), "kind": "kind1", "step_id": "a", "detail": {"n": 1}}
 
 
-async def test_a_damaged_session_stays_damaged_until_it_is_saved_again(reopen, raw):
+async def test_a_damaged_session_stays_damaged_until_it_is_saved_again(open_store, raw):
     database, is_mine = raw
-    async with reopen() as store:
+    async with open_store() as store:
         await store.save(a_session("d1"), expected=None)
         mine = update(sessions).where(is_mine, sessions.c.session_id == "d1")
         await database.write(lambda tx: tx.execute(mine.values(document="[]")))
@@ -126,9 +126,9 @@ async def test_a_damaged_session_stays_damaged_until_it_is_saved_again(reopen, r
         assert "damaged" in error.message
 
 
-async def test_a_damaged_summary_does_not_hide_the_other_sessions(reopen, raw):
+async def test_a_damaged_summary_does_not_hide_the_other_sessions(open_store, raw):
     database, is_mine = raw
-    async with reopen() as store:
+    async with open_store() as store:
         for session_id in ("d1", "d2"):
             await store.save(a_session(session_id), expected=None)
         mine = update(sessions).where(is_mine, sessions.c.session_id == "d1")
@@ -137,9 +137,9 @@ async def test_a_damaged_summary_does_not_hide_the_other_sessions(reopen, raw):
         assert (await store.load("d1")).session_id == "d1"
 
 
-async def test_a_session_of_a_newer_release_is_refused_and_not_called_damaged(reopen, raw):
+async def test_a_session_of_a_newer_release_is_refused_and_not_called_damaged(open_store, raw):
     database, is_mine = raw
-    async with reopen() as store:
+    async with open_store() as store:
         await store.save(a_session("n1"), expected=None)
         mine = update(sessions).where(is_mine, sessions.c.session_id == "n1")
         await database.write(lambda tx: tx.execute(mine.values(schema_version=99)))
