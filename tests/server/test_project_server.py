@@ -43,6 +43,28 @@ def test_a_server_that_lists_its_tools_has_not_imported_what_only_few_need(proje
     assert [name for name in modules if name.startswith("deepwork.testing")] == []
 
 
+BUILD_MODELS = """
+import sys
+from pydantic import BaseModel
+import deepwork.server
+
+class OfPlugin(BaseModel):
+    name: str
+
+protocol = [model for model in vars(sys.modules["mcp_types"]).values() if isinstance(model, type)]
+models = [model for model in protocol if issubclass(model, BaseModel)]
+print(OfPlugin.__pydantic_complete__, len(models), sum(model.__pydantic_complete__ for model in models))
+"""
+
+
+def test_the_models_of_the_protocol_are_built_when_they_are_used_and_those_of_others_as_ever():
+    ended = subprocess.run([sys.executable, "-c", BUILD_MODELS], capture_output=True, text=True, check=True)
+    of_plugin, models, built = ended.stdout.split()
+    assert of_plugin == "True"
+    assert int(models) > 100
+    assert int(built) < int(models) / 4
+
+
 @pytest.fixture
 def remembering():
     """Make a server with a tool that keeps something between calls."""

@@ -27,7 +27,7 @@ class SessionReader(Protocol):
 
 
 class SessionCache:
-    """The sessions that a store has read or written last, for as long as they are stored with the same stamp.
+    """The active sessions that a store has read or written last, for as long as they are stored with the same stamp.
 
     Args:
         size: At most so many are kept.
@@ -44,7 +44,7 @@ class SessionCache:
         return session if cached_stamp == stamp else None
 
     def put(self, session_id: str, stamp: Hashable, session: Session) -> None:
-        """Keep a session, and forget the oldest if there are too many.
+        """Keep an active session, and forget the oldest if there are too many; one that is over is hardly read again.
 
         Args:
             session_id: Its id.
@@ -53,7 +53,8 @@ class SessionCache:
         """
         with self._lock:
             self._sessions.pop(session_id, None)
-            self._sessions[session_id] = stamp, session
+            if session.is_active:
+                self._sessions[session_id] = stamp, session
             if len(self._sessions) > self._size:
                 del self._sessions[next(iter(self._sessions))]
 

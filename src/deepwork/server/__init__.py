@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from pydantic import BaseModel
+
 # By default FastMCP reads `.env` of the current folder, looks for updates and prints a banner when it is imported or
 # run.
 _QUIET = {
@@ -14,9 +16,14 @@ _QUIET = {
 }
 _added = [name for name in _QUIET if name not in os.environ]
 os.environ.update({name: _QUIET[name] for name in _added})
+# The MCP SDK has hundreds of models, for each revision of the protocol, and a client speaks one. So what validates a
+# model is built when the model is first used.
+_model_config = BaseModel.model_config
+BaseModel.model_config = {**_model_config, "defer_build": True}
 try:
     from deepwork.server.build import create_server
 finally:
+    BaseModel.model_config = _model_config
     for _name in _added:
         del os.environ[_name]
 

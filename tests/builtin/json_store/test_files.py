@@ -13,7 +13,7 @@ import time
 import anyio
 import pytest
 
-from deepwork.api import MemoryStore, Session, Workspace
+from deepwork.api import MemoryStore, Session, SessionStatus, Workspace
 from deepwork.builtin.json_store import JsonStore
 from deepwork.errors import CorruptSession, PathRefused, StorageError
 from deepwork.models.sessions import SCHEMA_VERSION
@@ -336,6 +336,17 @@ async def test_what_a_cut_off_write_left_is_ignored_and_removed_after_an_hour(pr
     async with JsonStore(Workspace(project.root)):
         pass
     assert (old.exists(), new.exists(), file.exists()) == (False, True, True)
+
+
+async def test_an_active_session_is_kept_in_memory_and_one_that_is_over_is_read_again(store):
+    session = a_session()
+    await store.save(session, expected=None)
+    active = await store.load("s1")
+    assert await store.load("s1") is active
+    await store.save(session.model_copy(update={"status": SessionStatus.COMPLETED}), expected=1)
+    over = await store.load("s1")
+    assert over.status is SessionStatus.COMPLETED
+    assert await store.load("s1") is not over
 
 
 async def test_an_archived_session_is_moved_with_its_files_and_no_others(store, file):
