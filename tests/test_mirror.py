@@ -18,7 +18,10 @@ ELSEWHERE = {
     "deepwork/builtin/authoring/*": ("tests/builtin/authoring", "parts of the commands for jobs, tested by command"),
     "deepwork/builtin/clients/*": ("tests/builtin/clients", "parts of connect, hook and status, tested by command"),
     "deepwork/builtin/demo/*": ("tests/builtin/demo", "three acts, played by command"),
-    "deepwork/builtin/json_store/changes.py": ("tests/builtin/json_store/test_active.py", "notes of saves, by who reads them"),
+    "deepwork/builtin/json_store/changes.py": (
+        "tests/builtin/json_store/test_active.py",
+        "notes of saves, by who reads them",
+    ),
     "deepwork/builtin/http/*": ("tests/builtin/http", "layers of one server, tested over real connections"),
     "deepwork/builtin/people/*": ("tests/builtin/people", "parts of the inbox, tested by its command and notifier"),
     "deepwork/builtin/proofs/*": ("tests/builtin/proofs", "parts of a proof, tested by gates that are tried"),
