@@ -14,6 +14,7 @@ import click
 
 from bench.authoring import measure_authoring
 from bench.calls import measure_flight, measure_http, measure_steps
+from bench.claims import measure_claims
 from bench.client import ContestantError, Era
 from bench.contestants import OURS, Contestant, Launcher
 from bench.databases import on_databases
@@ -45,6 +46,7 @@ OURS_ALONE: dict[str, Callable[[Run], None]] = {
     "tokens": measure_tokens,
     "orchestration": measure_orchestration,
     "authoring": measure_authoring,
+    "claims": measure_claims,
 }
 ROUNDS, QUICK_ROUNDS = 10, 3
 RESERVED = ("FLOOR",)

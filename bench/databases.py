@@ -15,8 +15,8 @@ COMMAND = "deepwork serve --path {project} --state-store sql"
 
 
 @contextmanager
-def on_databases(folder: Path) -> Iterator[list[Contestant]]:
-    """Yield a contestant on SQLite, and one on a PostgreSQL server that is started for it, if they are possible."""
+def addresses(folder: Path) -> Iterator[list[tuple[str, str]]]:
+    """Yield names and URLs of a new SQLite file and a PostgreSQL that is started for it, if they are possible."""
     with ExitStack() as ended:
         try:
             from deepwork_sql.cluster import NoPostgres, running_cluster
@@ -24,11 +24,18 @@ def on_databases(folder: Path) -> Iterator[list[Contestant]]:
             click.echo("The stores in databases are not measured: the plugin `sql` is not installed.", err=True)
             yield []
             return
-        contestants = [Contestant("SQLite", COMMAND, {"DEEPWORK_DATABASE_URL": f"sqlite:///{folder}/sessions.db"})]
+        listed = [("SQLite", f"sqlite:///{folder}/sessions.db")]
         try:
             url = ended.enter_context(ended.enter_context(running_cluster()).new_database())
         except (NoPostgres, SubprocessError, OSError) as error:
             click.echo(f"The store in PostgreSQL is not measured: {error}", err=True)
         else:
-            contestants.append(Contestant("PostgreSQL", COMMAND, {"DEEPWORK_DATABASE_URL": url}))
-        yield contestants
+            listed.append(("PostgreSQL", url))
+        yield listed
+
+
+@contextmanager
+def on_databases(folder: Path) -> Iterator[list[Contestant]]:
+    """Yield a contestant on each of the databases."""
+    with addresses(folder) as listed:
+        yield [Contestant(name, COMMAND, {"DEEPWORK_DATABASE_URL": url}) for name, url in listed]

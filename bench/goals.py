@@ -124,6 +124,8 @@ FIGURES = (
     ),
     Figure("growth.jobs", "`finished_step`, most jobs of the curve", "ms", "fewest", at_most(1.1)),
     Figure("growth.sessions", "`finished_step`, most sessions of the curve", "ms", "fewest", at_most(1.1)),
+    Figure("claims", "claimed and completed per second, 8 servers of 8 agents", "/s", "RAW", at_least(0.75)),
+    Figure("claims.cpu", "a claim and its completion, processor time", "ms CPU", "RAW"),
     Figure("tokens.list", "the whole answer of `tools/list`", "tokens", "its budget", at_most(1)),
     Figure("tokens.tools", "what a model reads of a tool set", "tokens", "its budget", at_most(1)),
     Figure("tokens.replies", "the replies of a run of three steps", "tokens", "its budget", at_most(1)),

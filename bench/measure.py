@@ -92,6 +92,9 @@ class Sizes:
     calls: int = 10_000
     reports: int = 18
     edits: int = 10_000
+    items: int = 2_000
+    servers: int = 8
+    agents: int = 8
     curves: Mapping[str, tuple[int, ...]] = field(
         default_factory=lambda: {
             "jobs": (1, 10, 100, 1000),
@@ -112,7 +115,7 @@ class Sizes:
             "depth": (1, 4, 8),
             "history": (1, 100, 500),
         }
-        return Sizes(100, 200, 20, 500, 6, 200, curves)
+        return Sizes(100, 200, 20, 500, 6, 200, 60, 2, 2, curves)
 
     def fill(self, title: str) -> str:
         """Put the sizes into a title."""
