@@ -160,8 +160,9 @@ def page(items: list[Any], total: int, limit: int, offset: int) -> Mapped:
     return {"items": items, "next": str(end) if end < total else None, "total": total}
 
 
-def cut(items: list[Any], limit: int, offset: int) -> Mapped:
-    """Return one page of a whole list."""
+def cut(items: list[Any], request: Request) -> Mapped:
+    """Return the page of a whole list that is asked for."""
+    limit, offset = limit_of(request), offset_of(request)
     return page(items[offset : offset + limit], len(items), limit, offset)
 
 

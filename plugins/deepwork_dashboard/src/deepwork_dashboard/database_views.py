@@ -10,13 +10,7 @@ from deepwork_dashboard.dashboard import Dashboard
 
 
 class DatabaseViews:
-    """What the module `views` of a plugin can read.
-
-    Args:
-        dashboard: The dashboard.
-        plugin: The plugin.
-        module: Its module; it is imported at the first call.
-    """
+    """What a module of a plugin can read; it is imported at the first call."""
 
     def __init__(self, dashboard: Dashboard, plugin: str, module: str) -> None:
         self._dashboard = dashboard

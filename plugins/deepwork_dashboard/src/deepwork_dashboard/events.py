@@ -159,7 +159,9 @@ class Events:
             if len(items) > enough and _at(items[enough]) > (iso_text(summary.updated_at) or ""):
                 break
             session = await self._dashboard.session_of(summary)
-            items += [item for item in _of_session(session, summary) if _is_older(item, place) and filter_.fits(item)]
+            own = _of_session(session, summary)
+            older = own if place.at is None else [item for item in own if _at(item) <= place.at]
+            items += filter(filter_.fits, older)
             items.sort(key=lambda item: (_at(item), item["id"]), reverse=True)
         skipped = place.number if place.at and any(_at(item) == place.at for item in items) else 0
         return items[skipped : skipped + limit + 1]
@@ -167,10 +169,6 @@ class Events:
 
 def _at(item: Mapped) -> str:
     return str(item["at"] or "")
-
-
-def _is_older(item: Mapped, place: Place) -> bool:
-    return place.at is None or _at(item) <= place.at
 
 
 def _of_session(session: Session | None, summary: SessionSummary) -> Sequence[Mapped]:

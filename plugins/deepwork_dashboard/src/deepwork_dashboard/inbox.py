@@ -14,9 +14,7 @@ from deepwork_dashboard.answers import (
     cut,
     iso_text,
     json_body,
-    limit_of,
     matches,
-    offset_of,
     words_of,
 )
 from deepwork_dashboard.dashboard import Dashboard, principal_of
@@ -40,7 +38,7 @@ class InboxPages:
             for item in contents.items
             if kind in (None, item.kind) and matches(words, item.id, item.what, item.detail, item.who)
         ]
-        rows = cut(items, limit_of(request), offset_of(request))
+        rows = cut(items, request)
         problems = [f"{failure.source}: {failure.error}" for failure in contents.failures]
         return {**rows, "items": [*map(shown_item, rows["items"])], "more": contents.more, "problems": problems}
 

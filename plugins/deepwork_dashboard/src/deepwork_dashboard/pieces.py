@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 from anyio import to_thread
 from starlette.requests import Request
@@ -34,7 +33,8 @@ class Pieces:
         session, step_id = await self._step(request)
         piece = await self._read(session, step_id)
         declared = session.definition.steps.get(step_id) if session.definition else None
-        item = next((item for item in await self._items(request) if item.id == piece["item"]), None)
+        waiting = await self._inbox.contents(principal_of(request))
+        item = next((item for item in waiting.items if item.id == piece["item"]), None)
         return {
             **{name: value for name, value in piece.items() if name != "step_id"},
             "step": step_id,
@@ -88,9 +88,6 @@ class Pieces:
 
     async def _read(self, session: Session, step_id: str) -> Mapped:
         return (await self._dashboard.pieces.piece(session.session_id, step_id)).as_json()
-
-    async def _items(self, request: Request) -> Any:
-        return (await self._inbox.contents(principal_of(request))).items
 
     async def _draft(self, session: Session, step_id: str, by: Answerer) -> Mapped | None:
         """Return what a person has not sent yet. The page says in it to which attempt it belongs."""

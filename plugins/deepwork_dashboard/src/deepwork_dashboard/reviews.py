@@ -8,7 +8,7 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from deepwork.api import PluginContext
-from deepwork_dashboard.answers import Mapped, cut, iso_text, limit_of, matches, offset_of, words_of
+from deepwork_dashboard.answers import Mapped, cut, iso_text, matches, words_of
 from deepwork_dashboard.dashboard import Dashboard
 
 PLUGIN = "review"
@@ -30,7 +30,7 @@ class Reviews:
         reply = await replies.configured_rules(self._dashboard.demand(PLUGIN), None)
         words = words_of(request)
         rules = [_rule(rule) for rule in reply if matches(words, *rule.values())]
-        return cut(rules, limit_of(request), offset_of(request))
+        return cut(rules, request)
 
     async def passes(self, request: Request) -> Mapped:
         """List what has passed, the newest first."""
@@ -40,7 +40,7 @@ class Reviews:
         matching = [
             record for record in records if matches(words, record.review_id, record.by, record.summary, *_files(record))
         ]
-        rows = cut(matching, limit_of(request), offset_of(request))
+        rows = cut(matching, request)
         rows["items"] = await to_thread.run_sync(_shown, rows["items"], context)
         return rows
 

@@ -12,7 +12,7 @@ from deepwork.models.sessions import BegunInput
 from deepwork.models.standing import Standing
 from deepwork.sessions.standing import agent_of, paused, standing_of, step_state
 from deepwork.text import is_past
-from deepwork_dashboard.answers import Mapped, cut, intervention_of, iso_text, limit_of, matches, offset_of, words_of
+from deepwork_dashboard.answers import Mapped, cut, intervention_of, iso_text, matches, words_of
 from deepwork_dashboard.dashboard import Dashboard, principal_of
 from deepwork_dashboard.entries import author_of, override_of, reviews_of
 from deepwork_dashboard.event_words import event_words
@@ -34,7 +34,7 @@ class Sessions:
 
     async def listed(self, request: Request) -> Mapped:
         """List sessions, the last changed first."""
-        query, words, limit, offset = request.query_params, words_of(request), limit_of(request), offset_of(request)
+        query, words = request.query_params, words_of(request)
         status, job, principal = query.get("status"), query.get("job"), principal_of(request)
         if status not in (None, *STATUSES):
             raise ArgumentError(f"status is {status[:40]!r}; it is one of: {', '.join(STATUSES)}")
@@ -50,7 +50,7 @@ class Sessions:
             and job in (None, summary.job_name)
             and matches(words, summary.session_id, summary.workflow, summary.step_id, summary.goal)
         ]
-        rows = cut(matching, limit, offset)
+        rows = cut(matching, request)
         rows["items"] = await self.rows(rows["items"])
         return rows
 
@@ -116,7 +116,7 @@ class Sessions:
             for number, entry in enumerate(session.history, start=1)
             if step in (None, entry.step_id) and kind in (None, entry.kind)
         ]
-        return cut(entries[::-1], limit_of(request), offset_of(request))
+        return cut(entries[::-1], request)
 
     async def intervene(self, request: Request) -> Mapped:
         """Pause a session, let it go on, or say something to its agent, in the name of who has logged in."""

@@ -132,7 +132,7 @@ Timestamp = Annotated[float, Strict(), AfterValidator(_between(0, MAX_NUMBER)), 
 SourceType = Literal["prompt", "github_issue", "linear", "jira", "custom"]
 Complexity = Literal["low", "medium", "high"]
 CheckpointType = Literal["plan", "progress", "decision", "error", "recovery", "complete"]
-StoredCheckpointType = Literal["plan", "progress", "decision", "error", "recovery", "complete", "replan"]
+StoredCheckpointType = Literal[CheckpointType, "replan"]
 Runtime = Literal["claude_code", "codex", "opencode", "custom"]
 Role = Literal["coordinator", "worker"]
 Priority = Literal["low", "normal", "high", "urgent"]
@@ -193,16 +193,6 @@ class Plan(Shape):
     assumptions: Texts | None = None
 
 
-class TaskPlan(Shape):
-    """The plan of one task."""
-
-    approach: Text
-    steps: Texts
-    files_to_modify: Texts | None = None
-    files_to_create: Texts | None = None
-    context_needed: Texts | None = None
-
-
 class NewTaskPlan(Shape):
     """The plan of a task that replaces another one."""
 
@@ -210,6 +200,12 @@ class NewTaskPlan(Shape):
     steps: Texts
     files_to_modify: Texts | None = None
     files_to_create: Texts | None = None
+
+
+class TaskPlan(NewTaskPlan):
+    """The plan of one task."""
+
+    context_needed: Texts | None = None
 
 
 class Include(Shape):

@@ -38,13 +38,13 @@ class Cut:
 
     Attributes:
         label: What `truncated` says of it.
-        sections: The parts of the context that it shortens.
+        section: The part of the context that it shortens.
         steps: Returns how often it can be applied.
         apply: Returns the context with so many steps of it applied.
     """
 
     label: str
-    sections: tuple[str, ...]
+    section: str
     steps: Callable[[Mapped], int]
     apply: Callable[[Mapped, int], Mapped]
 
@@ -64,8 +64,8 @@ def fit(context: Mapped, budget: int) -> Mapped:
         for percent, sections in SHARES:
             share = partial(_keeps_share, sizes, sections, budget * percent // 100)
             context = _shorten(context, cut, share, sections)
-        context = _shorten(context, cut, partial(_may_fit, sizes))
-        context = _shorten(context, cut, partial(_fits, budget))
+        context = _shorten(context, cut, lambda tried, labels: sizes.of(_labelled(tried, labels)) <= budget)
+        context = _shorten(context, cut, lambda tried, labels: _fitting(budget, tried, labels) is not None)
         answer = _fitting(budget, context, cut)
     return _counted(_labelled(_floor(context), [ONLY_FLOOR])) if answer is None else answer
 
@@ -95,7 +95,7 @@ def _shorten(
     for item in CUTS:
         if is_enough(context, cut):
             break
-        if sections is None or set(item.sections) & set(sections):
+        if sections is None or item.section in sections:
             labels = cut if item.label in cut else [*cut, item.label]
             steps = _least(item.steps(context), partial(_is_enough_after, item, context, labels, is_enough))
             if steps:
@@ -148,10 +148,6 @@ class Sizes:
         return entry[1]
 
 
-def _fits(budget: int, context: Mapped, labels: Sequence[str]) -> bool:
-    return _fitting(budget, context, labels) is not None
-
-
 def _fitting(budget: int, context: Mapped, labels: Sequence[str]) -> Mapped | None:
     """Return the answer with its number of tokens; None if these are more than the budget."""
     answer = _labelled(context, labels)
@@ -159,10 +155,6 @@ def _fitting(budget: int, context: Mapped, labels: Sequence[str]) -> Mapped | No
         return None
     answer = _counted(answer)
     return answer if answer["token_estimate"] <= budget else None
-
-
-def _may_fit(sizes: Sizes, context: Mapped, labels: Sequence[str]) -> bool:
-    return sizes.of(_labelled(context, labels)) <= sizes.budget
 
 
 def _keeps_share(sizes: Sizes, sections: Sequence[str], most: int, context: Mapped, _labels: Sequence[str]) -> bool:
@@ -234,7 +226,7 @@ def _possible(entries: Sequence[Mapped], sizes: Sizes) -> int:
 
 def _with_possible_text(context: Mapped, item: Cut, sizes: Sizes, cut: list[str]) -> Mapped:
     """Cut a text that alone is too long, to between half of the budget and all of it."""
-    (section,) = item.sections
+    section = item.section
     text = context[section].get(item.label)
     if not text or len(text.encode()) <= sizes.budget:
         return context
@@ -296,10 +288,6 @@ def _cut_prior(context: Mapped, count: int) -> Mapped:
     return {**context, "prior_tasks": context["prior_tasks"][count:], **omitted("prior_tasks", before + count)}
 
 
-def _cut_list(name: str, context: Mapped, count: int) -> Mapped:
-    return {**context, name: context[name][count:]} if name in context else context
-
-
 def _cut_text(section: str, name: str, context: Mapped, count: int) -> Mapped:
     """Cut a text by sixteenths; the last step leaves nothing."""
     text = context[section].get(name)
@@ -309,38 +297,37 @@ def _cut_text(section: str, name: str, context: Mapped, count: int) -> Mapped:
     return {**context, section: {**context[section], name: short}}
 
 
-def _cut_object(name: str, context: Mapped, count: int) -> Mapped:
-    return {**context, "current_task": {**context["current_task"], name: None}} if count else context
+def _list_cut(name: str) -> Cut:
+    def apply(context: Mapped, count: int) -> Mapped:
+        return {**context, name: context[name][count:]} if name in context else context
 
-
-def _list_cut(label: str, name: str) -> Cut:
-    return Cut(label, (name,), lambda context: len(context.get(name, ())), partial(_cut_list, name))
+    return Cut(name, name, lambda context: len(context.get(name, ())), apply)
 
 
 def _text_cut(section: str, name: str) -> Cut:
-    return Cut(
-        name, (section,), lambda context: 16 * bool(context[section].get(name)), partial(_cut_text, section, name)
-    )
+    return Cut(name, section, lambda context: 16 * bool(context[section].get(name)), partial(_cut_text, section, name))
 
 
 def _object_cut(name: str) -> Cut:
-    return Cut(
-        name,
-        ("current_task",),
-        lambda context: int(context["current_task"][name] is not None),
-        partial(_cut_object, name),
-    )
+    def apply(context: Mapped, count: int) -> Mapped:
+        return {**context, "current_task": {**context["current_task"], name: None}} if count else context
+
+    return Cut(name, "current_task", lambda context: int(context["current_task"][name] is not None), apply)
 
 
-OLDER_DETAILS = Cut(
-    "details of older checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_details
-)
-OLDEST_CHECKPOINTS = Cut(
-    "oldest checkpoints", ("current_task",), lambda c: max(0, len(_checkpoints(c)) - 1), _cut_checkpoints
-)
-OLDEST_PRIOR_TASKS = Cut("oldest prior tasks", ("prior_tasks",), lambda c: len(c["prior_tasks"]), _cut_prior)
-SIBLINGS = _list_cut("sibling_tasks", "sibling_tasks")
-DEPENDENCIES = _list_cut("dependency_outcomes", "dependency_outcomes")
+def _older(context: Mapped) -> int:
+    return max(0, len(_checkpoints(context)) - 1)
+
+
+def _all(context: Mapped) -> int:
+    return len(_checkpoints(context))
+
+
+OLDER_DETAILS = Cut("details of older checkpoints", "current_task", _older, _cut_details)
+OLDEST_CHECKPOINTS = Cut("oldest checkpoints", "current_task", _older, _cut_checkpoints)
+OLDEST_PRIOR_TASKS = Cut("oldest prior tasks", "prior_tasks", lambda context: len(context["prior_tasks"]), _cut_prior)
+SIBLINGS = _list_cut("sibling_tasks")
+DEPENDENCIES = _list_cut("dependency_outcomes")
 CUTS = (
     OLDER_DETAILS,
     OLDEST_CHECKPOINTS,
@@ -352,6 +339,6 @@ CUTS = (
     _text_cut("current_task", "description"),
     _object_cut("context"),
     _object_cut("plan"),
-    Cut("details of the newest checkpoint", ("current_task",), lambda c: len(_checkpoints(c)), _cut_details),
-    Cut("newest checkpoint", ("current_task",), lambda c: len(_checkpoints(c)), _cut_checkpoints),
+    Cut("details of the newest checkpoint", "current_task", _all, _cut_details),
+    Cut("newest checkpoint", "current_task", _all, _cut_checkpoints),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -43,17 +44,11 @@ class _Ended(NamedTuple, Generic[ResultT]):
 
 @dataclass(frozen=True)
 class PlanDatabase:
-    """The plans of one project. Made by `open_database`.
-
-    Attributes:
-        context: The context of the plugin.
-        lease: How long a lease lasts, in milliseconds.
-        end_overdue: Ends the claims whose lease has run out.
-        bindings: The claims of the connections of this server.
-    """
+    """The plans of one project. Made by `open_database`."""
 
     context: PluginContext
-    lease: int
+    lease: int  # in milliseconds
+    # Ends the claims whose lease has run out.
     end_overdue: Callable[[PlanTransaction], None]
     bindings: Bindings = field(default_factory=Bindings)
 
@@ -154,18 +149,14 @@ def _once(
 ) -> ResultT:
     if request is None:
         return change(transaction)
-    try:
+    with _own_conflicts():
         result: ResultT = transaction.stored.once(**_key(transaction, request), work=lambda: change(transaction))
-    except RequestConflict as error:
-        raise _conflict(error) from None
     return result
 
 
 def _recorded(transaction: PlanTransaction, request: Request) -> Answer | None:
-    try:
+    with _own_conflicts():
         return transaction.stored.recorded(**_key(transaction, request))
-    except RequestConflict as error:
-        raise _conflict(error) from None
 
 
 def _key(transaction: PlanTransaction, request: Request) -> dict[str, Any]:
@@ -173,5 +164,10 @@ def _key(transaction: PlanTransaction, request: Request) -> dict[str, Any]:
     return {"principal": transaction.principal, **asked}
 
 
-def _conflict(error: RequestConflict) -> OrchestrationError:
-    return OrchestrationError("REQUEST_CONFLICT", error.message, "Use a new request_id for a new call.")
+@contextmanager
+def _own_conflicts() -> Iterator[None]:
+    try:
+        yield
+    except RequestConflict as error:
+        text = "Use a new request_id for a new call."
+        raise OrchestrationError("REQUEST_CONFLICT", error.message, text) from None

@@ -22,10 +22,6 @@ def grouped(pairs: Iterable[tuple[str, ItemT]]) -> dict[str, list[ItemT]]:
 def check_graph(names: Sequence[str], dependencies: Mapping[str, Sequence[str]]) -> None:
     """Refuse a plan that could never be finished, or whose names mean nothing.
 
-    Args:
-        names: The names of the tasks, in the order of the plan.
-        dependencies: For each name, those it depends on.
-
     Raises:
         OrchestrationError: DUPLICATE_TASK_NAME, SELF_DEPENDENCY, UNKNOWN_DEPENDENCY or DEPENDENCY_CYCLE.
     """

@@ -80,12 +80,7 @@ def size_of(value: Any) -> int:
 
 
 def check_plan(tasks: int, dependencies: int, size: int) -> None:
-    """Refuse a plan that is too large to be looked at as a whole.
-
-    Args:
-        tasks: How many tasks it has.
-        dependencies: How often a task waits for another.
-        size: The bytes of its texts.
+    """Refuse a plan of too many tasks, dependencies or bytes of text to be looked at as a whole.
 
     Raises:
         OrchestrationError: INVALID_INPUT.

@@ -185,7 +185,7 @@ def message_list(
     filters.add("recipient_id = :agent_id" if thread_id is None else _IS_THEIRS, agent_id=agent_id)
     filters.add(_NOT_EXPIRED, now=transaction.now)
     if since is not None:
-        filters.add("created_at > :since", since=_milliseconds(since))
+        filters.add("created_at > :since", since=int(since * 1000 if since < SECONDS_BELOW else since))
     messages, left_out = transaction.some_of(Message, _newest(filters), limit=limit, **filters.arguments)
     unread = sum(_unread_by_priority(transaction, agent_id).values())
     listed = [message.reply() for message in messages]
@@ -342,7 +342,3 @@ def shown_sender(transaction: PlanTransaction, message: Message) -> str:
     if message.sender_id is None:
         return SYSTEM
     return shown_agent(message.sender_id, transaction.get(Agent, message.sender_id).name)
-
-
-def _milliseconds(time: float) -> int:
-    return int(time * 1000) if time < SECONDS_BELOW else int(time)

@@ -46,12 +46,7 @@ def pause(transaction: PlanTransaction, workflow_id: str, reason: str) -> Workfl
 
 
 def unpause(transaction: PlanTransaction, workflow_id: str, text: str | None = None) -> Workflow:
-    """Hand out the tasks of a paused plan again.
-
-    Args:
-        transaction: The transaction of a person.
-        workflow_id: The plan.
-        text: What agents that hold a task of it are told besides, as a message.
+    """Hand out the tasks of a paused plan again, and send a text to agents that hold one.
 
     Raises:
         OrchestrationError: The plan is unknown, or not paused.

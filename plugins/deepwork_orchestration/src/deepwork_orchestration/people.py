@@ -61,10 +61,7 @@ _FAILED_OF_STUCK = sql(
 def tasks_for_people(transaction: PlanTransaction, limit: int, characters: int = 0) -> tuple[Sequence[Any], int]:
     """Return tasks that only a person can do and that wait for no other task, and how many there are in all.
 
-    Args:
-        transaction: The call.
-        limit: At most so many: the oldest, with a share for each principal and each plan of it.
-        characters: So much of a description and of a plan is read.
+    They are the oldest, with a share for each principal and each plan of it, and so many characters of their texts.
     """
     tasks = transaction.rows(_TASKS, limit=limit, characters=characters)
     return tasks, tasks[0].total if tasks else 0
@@ -73,11 +70,8 @@ def tasks_for_people(transaction: PlanTransaction, limit: int, characters: int =
 def failed_of_stuck_plans(transaction: PlanTransaction, limit: int, characters: int, tasks: int) -> Sequence[Any]:
     """Return the failed tasks of plans in which nothing can go on, plan by plan, the longest stuck first.
 
-    Args:
-        transaction: The call.
-        limit: At most so many plans, with a share for each principal. `total` says how many there are.
-        characters: So much of an error is read.
-        tasks: At most so many tasks of a plan, the first of it. `failed` says how many of it have failed.
+    Each principal has a share of the plans, and `total` says how many there are; a plan has its first tasks,
+    and `failed` says how many have failed. So many characters of an error are read.
     """
     return transaction.rows(_FAILED_OF_STUCK, limit=limit, characters=characters, tasks=tasks)
 

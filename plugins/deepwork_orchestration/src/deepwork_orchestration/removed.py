@@ -14,13 +14,7 @@ from deepwork_orchestration import losses, worktree_entries, worktrees
 
 
 class Removed(NamedTuple):
-    """A folder that was moved aside.
-
-    Attributes:
-        place: Where it is.
-        obstacle: Why git cannot remove it; None if it can.
-        reasons: What would be lost with it.
-    """
+    """A folder that was moved aside: why git cannot remove it, if it cannot, and what would be lost with it."""
 
     place: Path
     obstacle: str | None = None

@@ -181,7 +181,7 @@ def open_count(transaction: PlanTransaction, workflow_id: str) -> int:
 # How a task changes.
 
 
-def _store_plan(transaction: PlanTransaction, task_id: str, plan: TaskPlan | NewTaskPlan, **values: object) -> Task:
+def _store_plan(transaction: PlanTransaction, task_id: str, plan: NewTaskPlan, **values: object) -> Task:
     content = plan.model_dump(mode="json", exclude_unset=True)
     return transaction.change(Task, task_id, plan=content, plan_summary=plan.approach[:SUMMARY], **values)
 

@@ -15,12 +15,7 @@ _FEW_CHARACTERS = 8
 
 @dataclass(frozen=True)
 class Estimator:
-    """A way to count tokens.
-
-    Attributes:
-        name: What an answer says that it was counted with.
-        count: Counts the tokens of a text.
-    """
+    """A way to count the tokens of a text, by the name that answers give it."""
 
     name: str
     count: Callable[[str], int]

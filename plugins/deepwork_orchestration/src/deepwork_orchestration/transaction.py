@@ -146,13 +146,7 @@ class PlanTransaction:
         return [model(*row) for row in rows], omitted
 
     def in_batches(self, text: str, ids: Collection[str], **arguments: Any) -> list[Any]:
-        """Run a statement for some rows at a time, and return all their rows.
-
-        Args:
-            text: The statement, with `{ids}` for the list of ids.
-            ids: The ids; each may be there several times.
-            arguments: Its other arguments.
-        """
+        """Run a statement, with `{ids}` for the list of ids, for some of them at a time, and return all its rows."""
         rows: list[Any] = []
         different = [*dict.fromkeys(ids)]
         for start in range(0, len(different), BATCH):
