@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from deepwork.testing.machines import StoreMachine
 from deepwork_sql.cluster import NoPostgres
-from deepwork_sql.machines import PostgresMachine, SqliteMachine
+from deepwork_sql.testing import ProjectStore, forget_sessions, shared_server
+
+
+class SqliteMachine(StoreMachine):
+    """Every run is of a project and a file of its own."""
+
+    def place(self):
+        self._folder = tempfile.TemporaryDirectory()
+        os.environ["DEEPWORK_DATABASE_URL"] = self.url()
+        forget_sessions(self.url())
+        return partial(ProjectStore, Path(self._folder.name))
+
+    def url(self):
+        return f"sqlite:///{self._folder.name}/machine.db"
+
+    def teardown(self):
+        super().teardown()
+        self._folder.cleanup()
+
+
+class PostgresMachine(SqliteMachine):
+    """All runs use one database of the shared server, one after the other."""
+
+    def url(self):
+        return shared_server().url
 
 
 class OptionalPostgresMachine(PostgresMachine):

@@ -139,11 +139,6 @@ class Database:
 
         For people who look back. An event that is committed later may come in between: to miss none, use `follow`.
 
-        Args:
-            before: The `id` of an event.
-            wanted: Which events.
-            limit: At most this many.
-
         Raises:
             ArgumentError: The cursor is not the id of an event.
         """

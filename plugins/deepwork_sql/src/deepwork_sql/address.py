@@ -58,9 +58,6 @@ class Address:
 def choose_address(context: PluginContext) -> Address:
     """Choose the database: of the environment, of the settings, or the file in the user's state folder.
 
-    Args:
-        context: The context of the plugin `sql`.
-
     Raises:
         ConfigError: The URL cannot be used, or the project names an untrusted one.
     """
@@ -81,13 +78,7 @@ def choose_address(context: PluginContext) -> Address:
 
 
 def address_of(url: str, place: str, *, machine: str, migrate: bool = True) -> Address:
-    """Read a URL.
-
-    Args:
-        url: The URL.
-        place: Where it was written, for errors.
-        machine: The name of this machine.
-        migrate: Whether the first use brings the tables up to date.
+    """Read a URL; errors say where it was written.
 
     Raises:
         ConfigError: It is neither of PostgreSQL nor of an SQLite file.

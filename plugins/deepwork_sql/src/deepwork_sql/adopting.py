@@ -56,13 +56,7 @@ def find_source(path: Path, environment: Mapping[str, str]) -> Source:
 def adopt(source: Source, place: Place, project: Path) -> Path | None:
     """Use a database from now on: a copy of it, or itself if an earlier release made it for this project.
 
-    Args:
-        source: The database.
-        place: Where the project's database is.
-        project: The folder of the project.
-
-    Returns:
-        The copy of the project's former database; None if it had none.
+    The copy of the project's former database is returned; None if it had none.
 
     Raises:
         DatabaseError: The source is not a database, or the file to replace is in use.

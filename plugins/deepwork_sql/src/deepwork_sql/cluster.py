@@ -31,11 +31,7 @@ class NoPostgres(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """A running server.
-
-    Attributes:
-        url: Of its maintenance database, by a user who may make databases.
-    """
+    """A running server, by the URL of its maintenance database for a user who may make databases."""
 
     url: str
 
@@ -61,11 +57,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Cluster(Server):
-    """A server of our own, which can be stopped and started.
-
-    Attributes:
-        folder: Where its data are.
-    """
+    """A server of our own in a folder, which can be stopped and started."""
 
     folder: Path
 

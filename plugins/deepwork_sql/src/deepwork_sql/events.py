@@ -41,13 +41,7 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who looks at events. Sessions are private to their principal, and each belongs to one project.
-
-    Attributes:
-        machine: The machine of the project.
-        project: Its folder.
-        principal: Who looks.
-    """
+    """Who looks at events, in a project. Sessions are private to their principal, and each belongs to one project."""
 
     machine: str
     project: str

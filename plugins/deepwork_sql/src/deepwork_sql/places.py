@@ -218,11 +218,7 @@ class Place:
 
 
 class InProject:
-    """The use of a file of an earlier release where it is: no process can move it before this is closed.
-
-    Attributes:
-        path: The file.
-    """
+    """The use of a file of an earlier release where it is: no process can move it before this is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -37,14 +37,7 @@ class Answer(NamedTuple):
 
 
 class Request:
-    """One request in one transaction: what is recorded of it, and what is to be.
-
-    Args:
-        connection: The connection of the transaction.
-        key: Principal, tool and request id.
-        arguments: What is asked for.
-        now: The time of the transaction.
-    """
+    """One request in one transaction, by principal, tool and request id: what is recorded of it, and what is to be."""
 
     def __init__(
         self, connection: Connection, key: tuple[str, str, str], arguments: Mapping[str, Any], now: int

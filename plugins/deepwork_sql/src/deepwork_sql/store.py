@@ -20,10 +20,6 @@ class SqlStore(StateStore):
 
     The row of a session has its whole document, and beside it what listings and comparisons need. A save writes the
     row and the events of its new history entries in one transaction, together with the saves that wait beside it.
-
-    Args:
-        open_: Gives the database; called when the store is entered.
-        workspace: The workspace.
     """
 
     def __init__(self, open_: Callable[[], Awaitable[Database]], workspace: Workspace) -> None:
