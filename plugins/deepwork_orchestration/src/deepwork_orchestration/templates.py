@@ -117,17 +117,8 @@ def _of_workflow(transaction: PlanTransaction, workflow_id: str | None) -> Templ
 
 
 def _planned(task: Task, depends_on: list[str]) -> Mapped:
-    context = task.context or {}
-    planned = {
-        "name": task.name,
-        "description": task.description,
-        "sequence": task.sequence,
-        "parallel_group": task.parallel_group,
-        "depends_on": depends_on,
-        "estimated_complexity": context.get("estimated_complexity"),
-        "files_likely_affected": context.get("files_likely_affected"),
-        "required_capabilities": task.required_capabilities,
-    }
+    stored = {**(task.context or {}), **task.reply(), "depends_on": depends_on}
+    planned = {name: stored.get(name) for name in PlanTask.model_fields}
     return {name: value for name, value in planned.items() if value not in (None, [])}
 
 

@@ -17,6 +17,9 @@ from deepwork_orchestration.states import TASK_STATUSES, WORKFLOW_TRANSITIONS, W
 from deepwork_orchestration.tokens import estimate_text, estimator
 from deepwork_orchestration.transaction import PlanTransaction
 
+# What a plan says of a task that is stored as its context.
+PLANNED_CONTEXT = {"estimated_complexity", "files_likely_affected"}
+
 _ALL = "FROM orchestration_workflows"
 _NUMBER = sql(f"SELECT number {_ALL} WHERE id = :id")
 
@@ -224,21 +227,9 @@ def set_tasks(
 
 
 def _row(task: PlanTask, *, open_dependencies: int) -> Mapped:
-    context = {
-        "estimated_complexity": task.estimated_complexity,
-        "files_likely_affected": task.files_likely_affected,
-    }
-    context = {name: value for name, value in context.items() if value is not None}
-    return {
-        "name": task.name,
-        "description": task.description,
-        "status": "pending",
-        "sequence": task.sequence,
-        "parallel_group": task.parallel_group,
-        "context": context or None,
-        "required_capabilities": task.required_capabilities,
-        "open_dependencies": open_dependencies,
-    }
+    columns = task.model_dump(exclude={"depends_on", *PLANNED_CONTEXT})
+    context = task.model_dump(include=PLANNED_CONTEXT, exclude_none=True)
+    return {**columns, "status": "pending", "context": context or None, "open_dependencies": open_dependencies}
 
 
 def _updated(transaction: PlanTransaction, workflow: Workflow) -> None:
