@@ -23,7 +23,7 @@ import anyio
 import deepwork_sql
 from bench.client import PATIENCE
 from deepwork.api import open_context
-from deepwork_sql import leases, prepared
+from deepwork_sql import driver, leases
 from deepwork_sql.statement import Statement
 from deepwork_sql.transaction import Transaction
 
@@ -66,9 +66,9 @@ def complete(transaction: Transaction, worker: str, lease: leases.Lease) -> None
 async def _make_items(database: deepwork_sql.Database, count: int) -> None:
     def change(transaction: Transaction) -> None:
         for table in ("items", "completions"):
-            prepared.execute(transaction.connection, f"DROP TABLE IF EXISTS {table}")
+            driver.execute(transaction.connection, f"DROP TABLE IF EXISTS {table}")
         for statement in TABLES:
-            prepared.execute(transaction.connection, statement)
+            driver.execute(transaction.connection, statement)
         rows = [{"item": f"item{number:06}.{time.time_ns()}"} for number in range(count)]
         transaction.run_each(Statement("INSERT INTO items VALUES (:item, 'open')"), rows)
 
@@ -116,7 +116,7 @@ async def _work(database: deepwork_sql.Database, agents: int) -> None:
 @contextmanager
 def _recording(statements: list[tuple[str, Values]]) -> Iterator[None]:
     """Keep the statements that our library hands to the driver."""
-    real = prepared.fetch, prepared.execute_many
+    real = driver.fetch, driver.execute_many
 
     def fetch(connection: Any, sql: str, values: Any) -> Any:
         statements.append((sql, values))
@@ -126,7 +126,7 @@ def _recording(statements: list[tuple[str, Values]]) -> Iterator[None]:
         statements.extend((sql, each) for each in values)
         real[1](connection, sql, values)
 
-    with patch.object(prepared, "fetch", fetch), patch.object(prepared, "execute_many", execute_many):
+    with patch.object(driver, "fetch", fetch), patch.object(driver, "execute_many", execute_many):
         yield
 
 
