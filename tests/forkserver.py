@@ -18,6 +18,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,6 +203,7 @@ def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) ->
         known = _folders(os.environ)
         os.environ.clear()
         os.environ.update(start.environment)
+        tempfile.tempdir = None  # it may have been looked for in the old environment
         os.chdir(start.folder)
     finally:
         channel.send(b"%d" % os.getpid())

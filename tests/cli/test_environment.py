@@ -45,6 +45,6 @@ def test_servers_from_before_an_upgrade_are_named_and_newer_ones_are_not(invoke,
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/ps") and not os.path.exists("/usr/bin/ps"), reason="ps is missing")
-def test_on_a_machine_that_is_too_busy_for_ps_no_server_is_named_and_the_rest_is_said(here, monkeypatch):
+def test_on_a_machine_that_is_too_busy_for_ps_no_server_is_named_and_the_rest_is_said(invoke, monkeypatch):
     monkeypatch.setattr(environment, "_SECONDS", 0)
-    assert any(text.startswith("installed by") for text in told(here)[1])
+    assert any(text.startswith("installed by") for text in told(invoke)[1])

@@ -260,6 +260,8 @@ def test_no_command_writes_to_the_terminal_by_itself():
         "builtin/authoring/new.py": ["file.write"],
         "builtin/clients/hook.py": ["click.echo"],
         "builtin/demo/acts.py": ["agent.write"] * 3,
+        "builtin/json_store/changes.py": ["os.write"],
+        "builtin/json_store/saves.py": ["note.write"],
         "builtin/people/review.py": ["click.echo_via_pager", "file.write"],
         "builtin/http/app.py": ["sys.stderr.write", "sys.stderr.write"],  # the server's address, and that it ends
         "builtin/http/login_file.py": ["file.write"],

@@ -93,7 +93,7 @@ async def test_a_database_that_fails_after_git_takes_the_worktree_back(team, age
     def fail(*_):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("deepwork_orchestration.workspaces._active_at", fail)
+    monkeypatch.setattr("deepwork_orchestration.workspaces.create", fail)
     await agent.refused("workspace_create", workflow_id=workflow_id, branch="b", create_worktree=True)
     assert (worktrees(team), branches(team)) == ([], ["main"])
 

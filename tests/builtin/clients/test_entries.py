@@ -285,12 +285,12 @@ def test_the_server_is_started_precisely_as_the_file_says(connect, invoke, proje
     assert f"{tools} tools after" in invoke("doctor").out
 
 
-def test_a_server_that_is_late_is_connected_and_neither_command_fails(connect, here, monkeypatch):
+def test_a_server_that_is_late_is_connected_and_neither_command_fails(connect, invoke, monkeypatch):
     monkeypatch.setattr("deepwork.builtin.clients.verification.SECONDS", 0)  # no machine is fast enough
     ended = connect("claude", verify=True)
     assert "connected  .mcp.json" in ended.out
     assert "Note: the server has not answered within" in ended.err
-    doctor = here("doctor")
+    doctor = invoke("doctor")
     assert doctor.code == 0
     assert "the server has not answered within" in doctor.out
 
