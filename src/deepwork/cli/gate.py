@@ -13,7 +13,7 @@ from deepwork.commands.options import json_option, path_option
 from deepwork.commands.reviews import INDENT, say_review
 from deepwork.commands.terminal import Styled, say, say_json, say_notices, say_text
 from deepwork.errors import OutputError
-from deepwork.gate.gate import HandBack, Judgement, Outcome
+from deepwork.gate.judging import HandBack, Judgement, Outcome
 from deepwork.models.reviews import Passed, Waiting
 from deepwork.programs.stdout import stdout_on_stderr
 from deepwork.project.project import Project

@@ -17,8 +17,9 @@ from deepwork.engine.reports import Submission
 from deepwork.engine.traces import review_span, span_of_call
 from deepwork.errors import GateCannotFail, StateError, StorageError
 from deepwork.gate.decision import Decision, DecisionKind, decide
-from deepwork.gate.gate import Judgement, QualityGate
+from deepwork.gate.gate import QualityGate
 from deepwork.gate.history import RecordedVerdicts, judgement_events, question
+from deepwork.gate.judging import Judgement
 from deepwork.gate.progress import ReviewProgress
 from deepwork.gate.snapshot import Snapshot
 from deepwork.models.replies import WaitsFor

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from deepwork.errors import ReviewExhausted, RunnerError, RunnerLimited, RunnerUnavailable, ToolError
-from deepwork.gate.gate import Judgement, Outcome
+from deepwork.gate.judging import Judgement, Outcome
 from deepwork.gate.payload import printable
 from deepwork.models.replies import PersonComment, WaitsFor
 from deepwork.models.reviews import Limits, NeedsWork, ReviewResult, Waiting

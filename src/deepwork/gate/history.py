@@ -10,7 +10,7 @@ from typing import Any
 from deepwork.errors import RunnerLimited
 from deepwork.gate.findings import read_findings
 from deepwork.gate.fingerprints import digest_of, digests
-from deepwork.gate.gate import Judgement, Outcome
+from deepwork.gate.judging import Judgement, Outcome
 from deepwork.gate.work import Evaluation
 from deepwork.models import reviews
 from deepwork.models.history import (

@@ -319,7 +319,8 @@ class Project:
 
         `workspace` is where the work lies that is judged, if it is not in the project.
         """
-        from deepwork.gate.gate import Bounds, Proofs, QualityGate
+        from deepwork.gate.gate import Bounds, QualityGate
+        from deepwork.gate.judging import Proofs
         from deepwork.project.routing import routing
 
         section = self.config.quality_gate

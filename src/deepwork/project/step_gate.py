@@ -14,7 +14,7 @@ from deepwork.models.outputs import Outputs
 from deepwork.models.sessions import Session
 
 if TYPE_CHECKING:
-    from deepwork.gate.gate import Judgement
+    from deepwork.gate.judging import Judgement
     from deepwork.ports.proofs import Trial
     from deepwork.project.project import Project
 
