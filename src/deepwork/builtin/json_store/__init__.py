@@ -19,6 +19,7 @@ from deepwork.builtin.json_store.files import (
     unlisted,
 )
 from deepwork.builtin.json_store.saves import ARCHIVE, Save, save_together
+from deepwork.builtin.json_store.writing import SessionWriter
 from deepwork.errors import CorruptSession, StorageError
 from deepwork.paths.locks import LockHeld
 from deepwork.paths.state_folder import StateFolder
@@ -45,7 +46,8 @@ class JsonStore(StateStore):
         self._active = ActiveFiles(self._cache)
         self._work = WorkQueue("deepwork-sessions")
         self._listings = WorkQueue("deepwork-listings")  # which take longer the more sessions there are
-        self._saves = Batches(self._work, partial(save_together, state=self._state, cache=self._cache))
+        self._save_together = partial(save_together, state=self._state, cache=self._cache, writer=SessionWriter())
+        self._saves = Batches(self._work, self._save_together)
 
     async def load(self, session_id: str) -> Session | None:
         """Read the file of a session."""
@@ -57,7 +59,7 @@ class JsonStore(StateStore):
         await self._saves.run(save)
         if isinstance(save.error, LockHeld):
             save = Save(session, expected)
-            await self._work.run(partial(save_together, [save], self._state, self._cache, waits=True))
+            await self._work.run(partial(self._save_together, [save], waits=True))
         return save.outcome()
 
     async def find(

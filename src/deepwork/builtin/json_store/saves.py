@@ -37,6 +37,7 @@ from deepwork.builtin.json_store.files import (
     read_revision,
     stamp_or_none,
 )
+from deepwork.builtin.json_store.writing import SessionWriter
 from deepwork.errors import PathRefused, StaleSession, StorageError
 from deepwork.paths.folder import FileBeside
 from deepwork.paths.state_folder import StateFolder
@@ -92,13 +93,13 @@ class Save:
             return False
         return True
 
-    def write(self, folder: Folder, cache: SessionCache, ended: ExitStack) -> None:
+    def write(self, folder: Folder, cache: SessionCache, writer: SessionWriter, ended: ExitStack) -> None:
         """Write the new content beside the file of the session."""
         if not is_id(self.session_id):
             raise StorageError(f"Session id {self.session_id!r} cannot stand in a file name; nothing was changed")
         self._stamp = stamp_or_none(folder, self._name)
         self._check_revision(folder, cache)
-        content = self._session.model_dump_json(indent=2).encode() + b"\n"
+        content = writer.written(self._session)
         if len(content) > MAX_SESSION:
             raise StorageError(
                 f"Session {self.session_id!r} would have {len(content):,} bytes; the limit is {MAX_SESSION:,}; "
@@ -148,13 +149,16 @@ class Save:
         return cached.revision if cached else read_revision(folder, self.session_id)
 
 
-def save_together(saves: Sequence[Save], state: StateFolder, cache: SessionCache, *, waits: bool = False) -> None:
+def save_together(
+    saves: Sequence[Save], state: StateFolder, cache: SessionCache, writer: SessionWriter, *, waits: bool = False
+) -> None:
     """Save some sessions; what has become of each is its own outcome.
 
     Args:
         saves: What is to be saved.
         state: The folder.
         cache: The sessions that were read or written last.
+        writer: Writes them.
         waits: Whether each waits for its lock; otherwise it is left out if another process holds that.
     """
     with ExitStack() as ended:
@@ -165,7 +169,7 @@ def save_together(saves: Sequence[Save], state: StateFolder, cache: SessionCache
                 save.attempt(partial(_raise, error))
             return
         note = Note(folder)
-        written = [save for save in saves if save.attempt(partial(save.write, folder, cache, ended))]
+        written = [save for save in saves if save.attempt(partial(save.write, folder, cache, writer, ended))]
         note.pause()
         synced = _synced(written)
         note.go_on()
