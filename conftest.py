@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import json
 import os
 import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-import importlib_metadata
-import jsonschema
 import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.append(str(Path(__file__).parent / "tests"))
 from forkserver import forked_starts
+from looked_up import looked_up_once
 from stored_fixtures import restored
-from tool_schemas import schemas_made_once
 
 STORED = sorted((Path(__file__).parent / "tests/data/stored").iterdir())
 
@@ -73,31 +69,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def _looked_up_once():
-    """Look up once what the servers and clients of thousands of tests would look up anew, a fifth of their time."""
-    check, entry_points = jsonschema.Draft202012Validator.check_schema, importlib_metadata.entry_points
-
-    @functools.cache
-    def checked(schema):
-        check(json.loads(schema))
-
-    @functools.cache
-    def found(_folders, group):
-        return entry_points(group=group)
-
-    def check_schema(schema, *_args, **_options):
-        checked(json.dumps(schema, sort_keys=True))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonschema.Draft202012Validator, "check_schema", check_schema)
-        patch.setattr(importlib_metadata, "entry_points", lambda *, group: found(_folders(), group))
-        with schemas_made_once():
-            yield
-
-
-def _folders():
-    """Return the folders that modules are imported from, with the time of the last change in each."""
-    folders = [folder or os.curdir for folder in sys.path]
-    return tuple((folder, os.stat(folder).st_mtime_ns if os.path.exists(folder) else 0) for folder in folders)
+    """Look up once what the servers and clients of thousands of tests would look up anew."""
+    with looked_up_once():
+        yield
 
 
 @pytest.fixture(params=STORED, ids=lambda folder: folder.name)

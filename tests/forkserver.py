@@ -1,10 +1,10 @@
 """Starts `python -m deepwork` and `python SCRIPT.py` by forking a process that has imported `deepwork` already.
 
 Most of what a short command costs is its imports, and the tests start thousands of commands. With `--starts=fork`, an
-option of the `conftest.py` above, each of them is forked from a process that has done the imports. What `subprocess`
-gives is the same: a child of this process with its own pid, pipes, folder, environment, signals and exit code, which
-ends as an interpreter ends. A start with options of Python, or with variables that Python reads, is a start as ever,
-and so is every start outside Linux.
+option of the `conftest.py` above, each of them is forked from a process that has done the imports, and has looked up
+what every server looks up. What `subprocess` gives is the same: a child of this process with its own pid, pipes,
+folder, environment, signals and exit code, which ends as an interpreter ends. A start with options of Python, or with
+variables that Python reads, is a start as ever, and so is every start outside Linux.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ SAFE_MODULE = ["-P", *MODULE]
 READ_AT_IMPORT = ("PYTHON", "FASTMCP_", "PYDANTIC_", "LC_", "LANG", "LD_", "TZ", "MALLOC_")
 PR_SET_CHILD_SUBREAPER = 36
 LARGEST_REQUEST = 100_000
+# What libraries import when they are first used.
+LATE = ("anyio._backends._asyncio", "encodings.idna", "uvicorn.lifespan.on")
 NOT_IMPORTED = ("__main__", "testing", "plugin_template", "examples")
 
 
@@ -155,7 +157,7 @@ def _serve() -> list[str] | None:
     """Fork children until the tests end; in a child, return its command."""
     channel = socket.socket(fileno=os.dup(0))
     _import_everything()
-    _make_schemas()
+    import_module("looked_up").look_up()
     gc.collect()
     gc.freeze()
     while True:
@@ -174,20 +176,14 @@ def _serve() -> list[str] | None:
 
 
 def _import_everything() -> None:
+    for late in LATE:
+        import_module(late)
     packages = {"deepwork", *(plugin.module.partition(".")[0] for plugin in metadata.entry_points(group="deepwork"))}
     for package in packages:
         with suppress(Exception):
             for module in walk_packages(import_module(package).__path__, f"{package}."):
                 if not set(module.name.split(".")).intersection(NOT_IMPORTED):
                     import_module(module.name)
-
-
-def _make_schemas() -> None:
-    """Let servers find the schemas of their tools made."""
-    tool_schemas = import_module("tool_schemas")
-    tool_schemas.schemas_made_once().__enter__()
-    with suppress(Exception):
-        tool_schemas.make_schemas()
 
 
 def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) -> list[str]:
@@ -271,6 +267,7 @@ def _run(command: Sequence[str]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    forked = _serve()
-    if forked is not None:
-        _run(forked)
+    with import_module("looked_up").looked_up_once():
+        forked = _serve()
+        if forked is not None:
+            _run(forked)
