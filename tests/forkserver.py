@@ -196,7 +196,7 @@ def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) ->
         _open_standard_streams()
         if start.new_session:
             os.setsid()
-        known = _folders(os.environ)
+        folders_before = _folders(os.environ)
         os.environ.clear()
         os.environ.update(start.environment)
         tempfile.tempdir = None  # it may have been looked for in the old environment
@@ -204,7 +204,7 @@ def _become(start: Start, descriptors: Sequence[int], channel: socket.socket) ->
     finally:
         channel.send(b"%d" % os.getpid())
         channel.close()
-    if not _find_further_modules(start, known):
+    if not _find_further_modules(start, folders_before):
         os.execv(sys.executable, [sys.executable, *start.command])
     return start.command
 
@@ -221,15 +221,15 @@ def _open_standard_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def _find_further_modules(start: Start, known: Sequence[str]) -> bool:
+def _find_further_modules(start: Start, folders_before: Sequence[str]) -> bool:
     """Use the folders of PYTHONPATH, unless they have modules in place of ones that are imported already."""
     folders = _folders(start.environment)
-    if folders != known:
+    if folders != folders_before:
         files = {file.partition(".")[0] for folder in folders for file in os.listdir(folder)}
         if files & {"sitecustomize", "usercustomize", *sys.modules, *sys.stdlib_module_names}:
             return False
     first = start.folder if _is_module(start.command) else os.path.dirname(os.path.realpath(start.command[0]))
-    sys.path[: len(known) + 1] = [first, *folders]
+    sys.path[: len(folders_before) + 1] = [first, *folders]
     return True
 
 

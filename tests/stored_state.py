@@ -256,8 +256,8 @@ async def _tracked(agent: Agent) -> dict[str, str]:
     who = {"caller_type": "subagent", "agent_name": "ada", "goal": "know"}
     started = await call("start_task", workflow_id=workflow, phase_id=phase, name="first", areas=["*.md"], **who)
     await call("log_milestone", task_id=started["task_id"], message="half", progress=50)
-    done = {"summary": "read", "achievements": ["all"]}
-    await call("complete_task", task_id=started["task_id"], status="success", outcome=done)
+    outcome = {"summary": "read", "achievements": ["all"]}
+    await call("complete_task", task_id=started["task_id"], status="success", outcome=outcome)
     second = (await call("start_task", workflow_id=workflow, phase_id=phase, name="second", **who))["task_id"]
     await call("log_decision", task_id=second, category="architecture", question="Paper?", chosen="Yes", reasoning="r")
     blocker = {"type": "other", "description": "No access", "resolution": "Ask", "requires_human_review": True}
@@ -276,14 +276,14 @@ async def _reviews(writer: Writer) -> str:
 
 def _client_session(writer: Writer) -> None:
     """Let the hook of a client note that its session has started one of ours."""
-    begun = {"begin_step": {"session_id": writer.sessions["at the first step"], "step_id": "draft"}, "stack": []}
+    started = {"begin_step": {"session_id": writer.sessions["at the first step"], "step_id": "draft"}, "stack": []}
     event = {
         "session_id": "window-1",
         "cwd": str(writer.project.root),
         "hook_event_name": "PostToolUse",
         "tool_name": "mcp__deepwork__start_workflow",
         "tool_input": {},
-        "tool_response": [{"type": "text", "text": json.dumps(begun)}],
+        "tool_response": [{"type": "text", "text": json.dumps(started)}],
     }
     command = [sys.executable, "-m", "deepwork", "hook", "PostToolUse", "--client", "claude"]
     subprocess.run(command, input=json.dumps(event), text=True, check=True, env={**os.environ, **PATIENCE})

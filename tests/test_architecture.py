@@ -95,11 +95,11 @@ def imports(tree):
 def complaints(room, text):
     """Yield the forbidden imports of a file of a room."""
     for module in imports(ast.parse(text)):
-        outside, _, rest = module.partition(".")
+        outside, _, inner_module = module.partition(".")
         if module.startswith("."):
             yield "imports are absolute"
         elif outside == "deepwork":
-            imported_room = rest.partition(".")[0]
+            imported_room = inner_module.partition(".")[0]
             if imported_room not in ROOMS:  # a name such as `deepwork.hookimpl`
                 imported_room = "__init__"
             if imported_room not in {room, *ROOMS[room].split()}:
@@ -125,8 +125,8 @@ def test_every_import_keeps_to_the_direction_of_the_rooms(file):
     text = file.read_text()
     if room_of(file) == "hookspecs":
         text = without_type_checking(text)
-    found = set(complaints(room_of(file), text))
-    assert found == set()
+    found_complaints = set(complaints(room_of(file), text))
+    assert found_complaints == set()
 
 
 def without_type_checking(text):
@@ -161,8 +161,8 @@ def test_no_feature_imports_another():
     files = [file for file in FILES if room_of(file) == "builtin"]
     for file in files:
         own = file.relative_to(SOURCE).with_suffix("").parts[1:2]
-        others = {feature_of(module) for module in imports(ast.parse(file.read_text()))} - {None, *own}
-        assert not others, f"{file.relative_to(SOURCE)} imports {others}"
+        other_features = {feature_of(module) for module in imports(ast.parse(file.read_text()))} - {None, *own}
+        assert not other_features, f"{file.relative_to(SOURCE)} imports {other_features}"
 
 
 def test_every_feature_is_in_the_table_of_features():

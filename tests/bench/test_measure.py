@@ -109,8 +109,8 @@ def answer(request):
 """
     with launcher(a_server(stubborn)) as server:
         lanes = [iter([("echo", {"text": "x"})] * 5) for _ in range(8)]
-        _, found = drive(server.connections(8), lanes)
-    assert len(found) == 40
+        _, answers = drive(server.connections(8), lanes)
+    assert len(answers) == 40
 
 
 def test_an_error_among_calls_in_flight_ends_the_measurement(a_server, launcher):
@@ -147,14 +147,14 @@ def test_each_era_begins_as_agents_begin(era, a_server, launcher, tmp_path):
     from bench.client import Era
 
     log = tmp_path / "seen"
-    told = f"""
+    program = f"""
 old = answer
 def answer(request):
     with open({str(log)!r}, "a") as file:
         print(request["method"], "_meta" in request["params"], file=file)
     old(request)
 """
-    with launcher(a_server(told), Era(era)) as server:
+    with launcher(a_server(program), Era(era)) as server:
         server.call("echo", text="x")
     first, enveloped = ("server/discover", True) if era == "2026-07-28" else ("initialize", False)
     assert log.read_text().splitlines() == [f"{name} {enveloped}" for name in (first, "tools/list", "tools/call")]
@@ -188,6 +188,6 @@ def test_floor_over_http_is_driven_on_many_connections(launcher):
     with launcher(HTTP_FLOOR.command) as server:
         connections = server.connections(4)
         assert len({*connections}) == 4
-        _, found = drive(connections, [iter([("echo", {"text": "x"})] * 5) for _ in connections])
-        assert [one["structuredContent"] for one in found] == [{"result": "x"}] * 20
+        _, answers = drive(connections, [iter([("echo", {"text": "x"})] * 5) for _ in connections])
+        assert [answer["structuredContent"] for answer in answers] == [{"result": "x"}] * 20
         assert server.call("echo", text="hi").message["result"]["structuredContent"] == {"result": "hi"}

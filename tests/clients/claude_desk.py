@@ -69,7 +69,7 @@ class Desk:
     def run(self, *command: str, url: str = "") -> str:
         """Run a program in the project, to its end."""
         environment = {**self.environment, "ANTHROPIC_BASE_URL": url}
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=self.project,
             env=environment,
@@ -79,7 +79,7 @@ class Desk:
             timeout=SECONDS,
             check=True,
         )
-        return done.stdout
+        return process.stdout
 
     def agent(self, *turns: dict[str, Any], prompt: str = "Do what the model says") -> RecordingModel:
         """Let one window work on a prompt until it stops, and return its model."""

@@ -56,7 +56,7 @@ class ClientDesk:
 
     def run(self, *command: str) -> str:
         """Run a program in the project to its end, and return what it prints."""
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=self.project,
             env=dict(self.environment),
@@ -67,7 +67,7 @@ class ClientDesk:
             timeout=SECONDS,
             check=True,
         )
-        return done.stdout
+        return process.stdout
 
     def work(self, *options: str) -> str:
         """Let the client's model work on a prompt until it stops, and return what the client prints."""

@@ -32,11 +32,11 @@ WHOLE = SHORT + "\nTry it: `python words.py README.md`\n"
 @pytest.fixture(scope="session")
 def node_clients():
     """The folder of the programs that node runs, installed once for all workers."""
-    done = subprocess.run([sys.executable, ROOT / "tools" / "clients.py"], capture_output=True, text=True)
-    if done.returncode == UNAVAILABLE and not os.environ.get("CI"):
-        pytest.skip(f"THE CLIENTS THAT NEED NODE ARE NOT TESTED: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    process = subprocess.run([sys.executable, ROOT / "tools" / "clients.py"], capture_output=True, text=True)
+    if process.returncode == UNAVAILABLE and not os.environ.get("CI"):
+        pytest.skip(f"THE CLIENTS THAT NEED NODE ARE NOT TESTED: {process.stderr.strip()}")
+    assert process.returncode == 0, process.stderr
+    return Path(process.stdout.strip())
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ class Tour:
         self.root = project.root
         shutil.copy(DATA / "reviewer.py", self.root)
         reviewer = {"run": [sys.executable, "reviewer.py"]}
-        others = [name for name in os.environ["DEEPWORK_NO_PLUGINS"].split(",") if name]
+        blocked = [name for name in os.environ["DEEPWORK_NO_PLUGINS"].split(",") if name]
         gate = {"runner": "reviewer", "commands": {"reviewer": reviewer}}
-        config = {"quality_gate": gate, "plugins": {"block": others}}  # clients keep our environment from servers
+        config = {"quality_gate": gate, "plugins": {"block": blocked}}  # clients keep our environment from servers
         project.write(".deepwork/config.yml", yaml.safe_dump(config))
         trust = [sys.executable, "-m", "deepwork", "trust", "--yes", "--path", str(self.root)]
         subprocess.run(trust, check=True, capture_output=True)

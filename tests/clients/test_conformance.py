@@ -26,10 +26,10 @@ async def url(on_path, run, until, project):
 
 def scored(report):
     """Which scenarios count, and whether they passed: at least one check, and none failed."""
-    summary, _, rest = report.partition("=== SUMMARY ===")[2].partition("Not scored for")
-    uncounted = set(re.findall(r"^  [✓✗] (\S+) \(", rest, re.MULTILINE))
-    found = re.findall(r"^[✓✗] (\S+): (\d+) passed, (\d+) failed", summary, re.MULTILINE)
-    return {name: passed != "0" and failed == "0" for name, passed, failed in found if name not in uncounted}
+    summary, _, unscored = report.partition("=== SUMMARY ===")[2].partition("Not scored for")
+    uncounted = set(re.findall(r"^  [✓✗] (\S+) \(", unscored, re.MULTILINE))
+    results = re.findall(r"^[✓✗] (\S+): (\d+) passed, (\d+) failed", summary, re.MULTILINE)
+    return {name: passed != "0" and failed == "0" for name, passed, failed in results if name not in uncounted}
 
 
 @pytest.mark.parametrize(("revision", "count", "failing"), [("2026-07-28", 37, set()), ("2025-11-25", 30, NOT_SERVED)])

@@ -28,8 +28,8 @@ class InspectorAgent:
         return [tool["name"] for tool in listed["tools"]]
 
     async def call(self, tool, **arguments):
-        asked = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
-        result = await self._inspect(*asked, codes=(0, TOOL_IS_ERROR))
+        options = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
+        result = await self._inspect(*options, codes=(0, TOOL_IS_ERROR))
         if result.get("isError"):
             raise Refused(result["content"][0]["text"])
         return result["structuredContent"]

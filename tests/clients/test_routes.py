@@ -18,9 +18,9 @@ def go(route, *programs):
     """Go a route; `tools/routes.py` ends with 1 if it fails, or if a file lies where none of ours may lie."""
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     command = [sys.executable, ROOT / "tools/routes.py", route]
-    done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{route:13} 1 of 1" in done.stdout
+    process = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert f"{route:13} 1 of 1" in process.stdout
 
 
 @pytest.mark.parametrize("route", ["checkout", "checkout-pip", "wheels", "pipx", "uvx"])

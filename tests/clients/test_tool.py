@@ -81,8 +81,8 @@ def test_everything_is_installed_inside_of_the_checkout(machine, tmp_path):
     before = {*tmp_path.rglob("*")}
     result = machine.run(command=[sys.executable, tool])
     assert Path(result.stdout.strip()).is_relative_to(tmp_path / "checkout" / ".clients")
-    made = {path for path in {*tmp_path.rglob("*")} - before if not path.is_relative_to(tmp_path / "checkout")}
-    assert made == {machine.log}
+    new_paths = {path for path in {*tmp_path.rglob("*")} - before if not path.is_relative_to(tmp_path / "checkout")}
+    assert new_paths == {machine.log}
 
 
 def test_an_unknown_program_is_named(machine):

@@ -35,24 +35,24 @@ class NodeAgent:
             raise Refused(result["content"][0]["text"])
         return result["structuredContent"]
 
-    async def _ask(self, what, params=None):
+    async def _ask(self, verb, params=None):
         self._asked += 1
-        asked = self._asked
-        await self._write(id=asked, ask=what, params=params)
+        number = self._asked
+        await self._write(id=number, ask=verb, params=params)
         try:
-            return await self.answer(asked)
+            return await self.answer(number)
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(5, shield=True):
-                await self._write(cancel=asked)
+                await self._write(cancel=number)
                 with pytest.raises(ClientError):
-                    await self.answer(asked)
+                    await self.answer(number)
             raise
 
-    async def answer(self, asked):
+    async def answer(self, number):
         """Wait for an answer of the client."""
-        while asked not in self._answered:
+        while number not in self._answered:
             await self._news.wait()
-        answer = self._answered.pop(asked)
+        answer = self._answered.pop(number)
         if "error" in answer:
             raise ClientError(answer["error"])
         return answer["result"]

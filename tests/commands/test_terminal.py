@@ -254,9 +254,9 @@ def writers(tree):
 
 def test_no_command_writes_to_the_terminal_by_itself():
     """Only `terminal` does, and `hook`, whose answer is the protocol of a client; the others write files."""
-    found = {str(path.relative_to(SOURCE)): list(writers(ast.parse(path.read_text()))) for path in MODULES}
-    del found["commands/terminal.py"]
-    assert {module: names for module, names in found.items() if names} == {
+    names_of = {str(path.relative_to(SOURCE)): list(writers(ast.parse(path.read_text()))) for path in MODULES}
+    del names_of["commands/terminal.py"]
+    assert {module: names for module, names in names_of.items() if names} == {
         "builtin/authoring/new.py": ["file.write"],
         "builtin/clients/hook.py": ["click.echo"],
         "builtin/demo/acts.py": ["agent.write"] * 3,

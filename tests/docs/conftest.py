@@ -107,7 +107,7 @@ class Player:
     ids: dict[str, str] = field(default_factory=dict)
     installed: dict[str, str] = field(default_factory=dict)
     plugin_folders: list[Path] = field(default_factory=list)
-    shown: str = ""
+    output: str = ""
     agent: Agent | None = None
 
     async def play(self) -> None:
@@ -162,9 +162,9 @@ class Player:
             stderr=subprocess.STDOUT,
             check=False,
         )
-        self.shown = process.stdout.decode()
+        self.output = process.stdout.decode()
         expected = int(block.about.removeprefix("exits ") or 0)
-        assert process.returncode == expected, f"{self.page.path.name}:{block.line}\n{self.shown}"
+        assert process.returncode == expected, f"{self.page.path.name}:{block.line}\n{self.output}"
 
     async def _call(self, block: Block, connections: AsyncExitStack) -> None:
         tool, _, when = block.about.partition(", ")
@@ -172,23 +172,23 @@ class Player:
             await connections.aclose()
             self.agent = await connections.enter_async_context(self.project.agent())
         try:
-            self.shown = json.dumps(await self.agent.call(tool, **json.loads(self._real(block.text))), indent=2) + "\n"
+            self.output = json.dumps(await self.agent.call(tool, **json.loads(self._real(block.text))), indent=2) + "\n"
         except Refused as error:
-            self.shown = f"{error}\n"
+            self.output = f"{error}\n"
 
     def _real(self, text: str) -> str:
         """Put the ids of this run into what the page says."""
-        for shown, real in self.ids.items():
-            text = text.replace(shown, real)
+        for example, real in self.ids.items():
+            text = text.replace(example, real)
         return text
 
     def compare(self, block: Block) -> None:
         """Compare what came last with what the page shows."""
-        really = self.shown.replace(str(self.project.root), SHOWN_ROOT)
+        really = self.output.replace(str(self.project.root), SHOWN_ROOT)
         match = re.fullmatch(self._pattern(block.text), really)
         place = f"{self.page.path.relative_to(ROOT)}:{block.line}"
         assert match, f"{place} shows\n\n{block.text}\nbut what really comes is\n\n{really}"
-        self.ids |= {name.removeprefix("id_"): found for name, found in match.groupdict().items()}
+        self.ids |= {name.removeprefix("id_"): value for name, value in match.groupdict().items()}
 
     def _pattern(self, text: str) -> str:
         """Turn a shown text into a regular expression that contains the ids met before."""
@@ -209,7 +209,9 @@ class Player:
 @pytest.fixture(autouse=True)
 def _core_alone(monkeypatch, nobodys_home):
     """Leave out the plugins and clients of the person who runs the tests: the pages are about the core."""
-    monkeypatch.setenv("DEEPWORK_NO_PLUGINS", ",".join(one.name for one in installed() if not one.builtin))
+    monkeypatch.setenv(
+        "DEEPWORK_NO_PLUGINS", ",".join(candidate.name for candidate in installed() if not candidate.builtin)
+    )
 
 
 @pytest.fixture

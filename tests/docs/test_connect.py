@@ -38,8 +38,8 @@ def entries(name):
 
 
 ENTRIES = [pytest.param(entry, id=f"{name}:{line}") for name in ("README.md", PAGE) for line, entry in entries(name)]
-STARTED = [one for one in ENTRIES if "command" in one.values[0]]
-CALLED = [one for one in ENTRIES if one not in STARTED]
+STARTED = [parameters for parameters in ENTRIES if "command" in parameters.values[0]]
+CALLED = [parameters for parameters in ENTRIES if parameters not in STARTED]
 
 
 @pytest.mark.slow
@@ -71,15 +71,15 @@ async def test_every_address_and_header_is_right_for_a_server_with_the_tokens_th
     tokens = dict(line.split() for line in file.read_text().splitlines())
     assert len(CALLED) > 3
     with serving("--token-file", str(file)) as address:
-        for one in CALLED:
-            [entry] = one.values
+        for parameters in CALLED:
+            [entry] = parameters.values
             url = urlsplit(entry.get("url") or entry["httpUrl"])
-            assert url.netloc == "127.0.0.1:8000", one.id
-            assert url._replace(netloc=urlsplit(address).netloc).geturl() == address, one.id
+            assert url.netloc == "127.0.0.1:8000", parameters.id
+            assert url._replace(netloc=urlsplit(address).netloc).geturl() == address, parameters.id
             headers = entry.get("headers") or {"Authorization": f"Bearer ${entry['bearer_token_env_var']}"}
             sent = {name: PLACEHOLDER.sub(tokens["ada"], value) for name, value in headers.items()}
             async with Client(StreamableHttpTransport(address, headers=sent)) as client:
-                assert {tool.name for tool in await client.list_tools()} == CORE, one.id
+                assert {tool.name for tool in await client.list_tools()} == CORE, parameters.id
 
 
 def test_the_page_has_a_section_for_every_client_of_its_table(page):

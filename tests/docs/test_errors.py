@@ -59,7 +59,7 @@ def plugin(**hooks):
     module = ModuleType("deepwork_acme.plugin")
     for name, hook in hooks.items():
         setattr(module, name, hookimpl(hook))
-    core = [one for one in installed() if one.builtin]
+    core = [candidate for candidate in installed() if candidate.builtin]
     return PluginManager(candidates=[*core, Candidate("acme", "deepwork-acme", "1.0", lambda: module)])
 
 
@@ -144,8 +144,8 @@ async def _(project):
 
 @provokes("address in use")
 async def _(project):
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError) as error:
-        run_http(project.server(), "http", ListenOptions(port=other.getsockname()[1]), refusal=refusal_of)
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ConfigError) as error:
+        run_http(project.server(), "http", ListenOptions(port=listener.getsockname()[1]), refusal=refusal_of)
     return str(error.value)
 
 
@@ -478,7 +478,7 @@ async def test_a_message_is_what_the_page_shows(name, player, project, serving):
     playing = player("docs/reference/errors.md")
     provoke = PROVOKED[name]
     by_http = {"serving": serving} if "serving" in inspect.signature(provoke).parameters else {}
-    playing.shown = await provoke(project, **by_http) + "\n"
+    playing.output = await provoke(project, **by_http) + "\n"
     playing.compare(next(block for block in playing.page.blocks("message") if block.about == name))
 
 

@@ -34,7 +34,7 @@ def plugins(reference, tmp_path, monkeypatch):
         module.__file__ = str(tmp_path / "deepwork_acme" / "plugin.py")
         monkeypatch.setitem(sys.modules, module.__name__, module)
         exec(compile(block.text, module.__file__, "exec"), vars(module))
-        core = [one for one in installed() if one.builtin]
+        core = [candidate for candidate in installed() if candidate.builtin]
         candidates = [*core, Candidate("acme", "deepwork-acme", "1.0", lambda: module)]
         return PluginManager(candidates=candidates, blocked=blocked)
 
@@ -60,12 +60,12 @@ async def test_the_state_store_keeps_sessions_and_refuses_stale_ones(project, pl
     store = Project(project.root, plugins=options["plugins"]).store("acme")
     async with project.agent(**options) as agent, store.open(api.Workspace(project.root)) as opened:
         assert session in await agent.refused("finished_step", outputs={})
-        found = await opened.load(session)
+        session_of_store = await opened.load(session)
         reply = await agent.finish({"a.md": "a.md"}, session_id=session, step_id="a")
         assert reply["begin_step"]["step_id"] == "b"
         with pytest.raises(api.StaleSession):
-            await opened.save(found, expected=found.revision)
-        assert [one.step_id for one in await opened.find(status="active")] == ["b"]
+            await opened.save(session_of_store, expected=session_of_store.revision)
+        assert [summary.step_id for summary in await opened.find(status="active")] == ["b"]
 
 
 async def test_exactly_one_of_many_saves_at_once_is_stored(project, plugins):
@@ -118,9 +118,9 @@ async def test_a_set_that_is_served_alone_has_its_own_names(project, plugins):
 
 def test_the_command_prints_its_tickets(plugins, capsys):
     offered = plugins("deepwork_commands").ask_without_context("deepwork_commands", click.Command).items
-    [found] = [command for command in offered if not command.by.builtin]
-    assert (found.item.name, str(found.by)) == ("tickets", "deepwork-acme 1.0 (plugin 'acme')")
-    found.item.main([], standalone_mode=False)
+    [command] = [command for command in offered if not command.by.builtin]
+    assert (command.item.name, str(command.by)) == ("tickets", "deepwork-acme 1.0 (plugin 'acme')")
+    command.item.main([], standalone_mode=False)
     assert capsys.readouterr().out == "7  The door sticks\n"
 
 
@@ -188,7 +188,7 @@ def test_the_transport_serves_on_its_socket(project, reference, tmp_path):
 
 
 async def test_the_agent_says_what_its_program_prints(project, plugins, tmp_path, monkeypatch):
-    [spec] = [one.item for one in Project(project.root, plugins=plugins("deepwork_agents")).agents.items]
+    [spec] = [chosen.item for chosen in Project(project.root, plugins=plugins("deepwork_agents")).agents.items]
     agent = spec.create()
     assert "acme-coder" in await agent.available()
     program = tmp_path / "bin" / "acme-coder"
@@ -224,7 +224,7 @@ async def test_another_prover_tries_gates_in_the_place_of_the_feature(reviewed, 
 
 
 async def test_claims_are_told_and_given_away(project, plugins):
-    [keeper] = [one.item for one in Project(project.root, plugins=plugins("deepwork_claims")).claims.items]
+    [keeper] = [chosen.item for chosen in Project(project.root, plugins=plugins("deepwork_claims")).claims.items]
     assert (keeper.name, keeper.seconds, await keeper.held("s1")) == ("acme", 60, [])
     await keeper.renew("s1")
     await keeper.release("s1", "a limit")

@@ -56,7 +56,7 @@ def _rust(project: DeepworkProject, *, green: bool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "suite", "told"),
+    ("name", "suite", "reason"),
     [
         ("pytest", _python, "FAILED test_price.py::test_discount"),
         ("npm", _node, "discount"),
@@ -65,7 +65,7 @@ def _rust(project: DeepworkProject, *, green: bool) -> str:
     ],
 )
 async def test_a_suite_that_fails_holds_the_step_and_one_that_passes_completes_it(
-    project, page, deepwork, name, suite, told
+    project, page, deepwork, name, suite, reason
 ):
     if name != "pytest" and shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
@@ -75,15 +75,15 @@ async def test_a_suite_that_fails_holds_the_step_and_one_that_passes_completes_i
     project.write(".deepwork/jobs/feature/build.md", "Write the code.\n")
     [gate] = [block for block in how_to.blocks("gate") if block.about == name]
     project.write(".deepwork/config.yml", gate.text)
-    done = {"changed": [suite(project, green=False)]}
+    outputs = {"changed": [suite(project, green=False)]}
     await deepwork("trust", "--yes")
     async with project.agent(external_runner="tests") as agent:
         await agent.start(job="feature")
-        reply = await agent.finish(done)
-        assert (reply["status"], told in reply["feedback"]) == ("needs_work", True), reply["feedback"]
+        reply = await agent.finish(outputs)
+        assert (reply["status"], reason in reply["feedback"]) == ("needs_work", True), reply["feedback"]
         assert "only a person" in await agent.refused(
-            "finished_step", outputs=done, quality_review_override_reason="It is fine"
+            "finished_step", outputs=outputs, quality_review_override_reason="It is fine"
         )
         suite(project, green=True)
-        reply = await agent.finish(done)
+        reply = await agent.finish(outputs)
         assert reply["status"] == "workflow_complete", reply["feedback"]

@@ -127,13 +127,13 @@ def test_the_readme_installs_into_an_empty_home(tmp_path, page, path_without_cli
     assert "verified   the server lists" in printed
     report = json.loads(newcomer.run("deepwork doctor --json"))
     assert report["install"] == {"route": "checkout", "upgrade": f"make -C {checkout} install"}
-    said = " ".join(finding["text"] for finding in report["findings"])
+    texts = " ".join(finding["text"] for finding in report["findings"])
     named = re.findall(r"^\| `deepwork_(\w+)`", newcomer.readme, re.MULTILINE)
     assert named
-    assert [name for name in named if f"(plugin '{name}'): " not in said] == []
+    assert [name for name in named if f"(plugin '{name}'): " not in texts] == []
     newcomer.run(f"make -C '{checkout}' uninstall DATA=1")
-    left = [path for path in newcomer.home.rglob("*") if path.is_file() and ".cache" not in path.parts]
-    assert left == []
+    leftovers = [path for path in newcomer.home.rglob("*") if path.is_file() and ".cache" not in path.parts]
+    assert leftovers == []
 
 
 def _system_folders(path):

@@ -136,13 +136,13 @@ def members(port: type) -> set[str]:
 
 def keys(model: type[BaseModel], prefix: str = "") -> dict[str, str]:
     """Return every dotted key of the configuration with its default as JSON."""
-    found = {}
+    defaults = {}
     for name, about in model.model_fields.items():
         if inspect.isclass(about.annotation) and issubclass(about.annotation, BaseModel):
-            found |= keys(about.annotation, f"{prefix}{name}.")
+            defaults |= keys(about.annotation, f"{prefix}{name}.")
         else:
-            found[prefix + name] = json.dumps(about.default)
-    return found
+            defaults[prefix + name] = json.dumps(about.default)
+    return defaults
 
 
 def parts(message: str) -> list[str]:
@@ -155,8 +155,8 @@ def commands(command: click.Command = main, name: str = "deepwork") -> list[str]
     context = click.Context(command)
     groups = command.list_commands(context) if isinstance(command, click.Group) else ()
     below = COMMANDS if command is main else groups
-    found = [commands(command.get_command(context, child), f"{name} {child}") for child in below]
-    return [name, *(one for names in found for one in names)]
+    below_each = [commands(command.get_command(context, child), f"{name} {child}") for child in below]
+    return [name, *(name_below for names in below_each for name_below in names)]
 
 
 @pytest.mark.anyio
@@ -195,7 +195,7 @@ async def test_every_parameter_of_a_tool_is_listed(project, reference):
 @pytest.mark.anyio
 async def test_every_resource_is_listed(project, reference):
     async with Client(project.server()) as client:
-        templates = {one.uri_template: one.mime_type for one in await client.list_resource_templates()}
+        templates = {template.uri_template: template.mime_type for template in await client.list_resource_templates()}
         assert not await client.list_resources()
     rows = reference("tools").rows("Coming back")
     assert {uri: cells[0].strip("`") for uri, cells in rows.items()} == templates
@@ -246,9 +246,9 @@ def test_the_bounds_of_http_are_those_of_the_code(page):
 
 
 def test_every_refusal_of_http_is_listed(reference):
-    shown = {(status, text.strip("`")) for status, text, _ in reference("errors").lines("Answers of HTTP") if text}
+    listed = {(status, text.strip("`")) for status, text, _ in reference("errors").lines("Answers of HTTP") if text}
     raised = {(status, re.sub(r"{.*?}", "…", text)) for status, text in REFUSAL.findall(SOURCE)}
-    assert shown == raised
+    assert listed == raised
 
 
 def test_every_frame_of_the_table_is_answered_so(reference):
@@ -260,8 +260,8 @@ def test_every_frame_of_the_table_is_answered_so(reference):
         assert re.fullmatch(re.escape(message.strip("`")).replace("…", ".+"), answer.error.message), frame
     with pytest.raises(frames.BadFrame) as refused:
         frames.read_frame(b" " * (frames.MAX_LINE + 1))
-    told = refused.value.answer().error.message
-    assert f"`{told}`" in reference("errors").section("Frames that are not messages")
+    message_of_long_line = refused.value.answer().error.message
+    assert f"`{message_of_long_line}`" in reference("errors").section("Frames that are not messages")
 
 
 @pytest.mark.parametrize("title", JOB_TABLES)
@@ -320,10 +320,12 @@ def test_every_key_of_a_reviewer_is_listed(section, reference):
 
 def test_every_option_of_serve_is_listed_with_its_variable(reference):
     rows = reference("configuration").rows("Options of serve")
-    shown = {re.findall("`(--[a-z-]+)`", cells[0])[0]: name for name, cells in rows.items()}
+    listed = {re.findall("`(--[a-z-]+)`", cells[0])[0]: name for name, cells in rows.items()}
     serve = main.get_command(click.Context(main), "serve")
-    options = {one.opts[0]: one.envvar for one in serve.documented_params() if isinstance(one, click.Option)}
-    assert shown == options | {"--no-plugin": "DEEPWORK_NO_PLUGINS"}
+    options = {
+        option.opts[0]: option.envvar for option in serve.documented_params() if isinstance(option, click.Option)
+    }
+    assert listed == options | {"--no-plugin": "DEEPWORK_NO_PLUGINS"}
 
 
 def test_every_variable_that_the_code_reads_is_listed(reference):
@@ -336,9 +338,9 @@ def test_every_variable_that_the_code_reads_is_listed(reference):
 
 def test_every_command_has_its_heading_and_its_help(reference):
     page = reference("cli")
-    shown = [block.about for block in page.blocks("help")]
-    assert sorted(shown) == sorted(commands())
-    assert [heading for heading in page.headings if heading.startswith("deepwork ")] == shown[1:]
+    listed = [block.about for block in page.blocks("help")]
+    assert sorted(listed) == sorted(commands())
+    assert [heading for heading in page.headings if heading.startswith("deepwork ")] == listed[1:]
 
 
 def test_every_error_has_its_heading(reference):
@@ -352,8 +354,8 @@ def test_every_error_has_its_heading(reference):
 
 
 def test_every_hook_has_its_heading_with_its_exact_arguments(reference):
-    shown = [heading for heading in reference("hooks").headings if heading.startswith("deepwork_")]
-    assert shown == [f"{name}({', '.join(inspect.signature(hook).parameters)})" for name, hook in HOOKS.items()]
+    listed = [heading for heading in reference("hooks").headings if heading.startswith("deepwork_")]
+    assert listed == [f"{name}({', '.join(inspect.signature(hook).parameters)})" for name, hook in HOOKS.items()]
 
 
 def test_every_hook_has_an_example(reference):
@@ -362,7 +364,9 @@ def test_every_hook_has_an_example(reference):
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_field_of_a_record_is_listed(record, reference):
-    names = [one.name for one in fields(record)] if is_dataclass(record) else [*inspect.signature(record).parameters]
+    names = (
+        [field.name for field in fields(record)] if is_dataclass(record) else [*inspect.signature(record).parameters]
+    )
     assert [*reference("hooks").rows(record.__name__)] == names
 
 
@@ -376,13 +380,13 @@ def test_every_function_of_the_api_is_listed_with_its_signature(reference):
     signatures = {name: inspect.signature(function) for name, function in functions.items()}
     bare = {
         name: signature.replace(
-            parameters=[one.replace(annotation=one.empty) for one in signature.parameters.values()],
+            parameters=[parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()],
             return_annotation=signature.empty,
         )
         for name, signature in signatures.items()
     }
-    shown = reference("hooks").rows("What deepwork.api has besides")
-    assert {*shown} == {f"{name}{signature}" for name, signature in bare.items()}
+    listed = reference("hooks").rows("What deepwork.api has besides")
+    assert {*listed} == {f"{name}{signature}" for name, signature in bare.items()}
 
 
 def test_every_name_of_the_api_is_in_the_reference(reference):

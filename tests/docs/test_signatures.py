@@ -52,7 +52,7 @@ def test_a_new_field_is_missed_on_the_page(signatures):
 
 def test_every_class_and_function_of_the_api_can_be_shown(signatures):
     makers = signatures.described()
-    shown = {name for name in api.__all__ if inspect.isclass(getattr(api, name))}
-    assert shown <= makers.keys()
+    names = {name for name in api.__all__ if inspect.isclass(getattr(api, name))}
+    assert names <= makers.keys()
     for name, make in makers.items():
         assert name in make() or name in ("functions", "sessions", "jobs"), name

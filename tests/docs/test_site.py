@@ -42,8 +42,8 @@ def pages(tmp_path):
 
 
 def test_all_pages_of_this_repository_become_a_site_without_a_complaint(tmp_path):
-    done = build(ROOT, tmp_path / "site")
-    assert (done.returncode, done.stderr) == (0, "")
+    process = build(ROOT, tmp_path / "site")
+    assert (process.returncode, process.stderr) == (0, "")
     first = (tmp_path / "site" / "docs" / "README.html").read_text()
     assert 'href="tutorial/first-workflow.html"' in first
     assert 'href="../_static/site.css' in first
@@ -51,8 +51,8 @@ def test_all_pages_of_this_repository_become_a_site_without_a_complaint(tmp_path
 
 
 def test_the_lists_of_the_first_page_are_the_navigation_and_every_word_is_found(pages, tmp_path):
-    done = build(pages, tmp_path / "site")
-    assert (done.returncode, done.stderr) == (0, "")
+    process = build(pages, tmp_path / "site")
+    assert (process.returncode, process.stderr) == (0, "")
     assert '<span class="caption-text">Learn it</span>' in (tmp_path / "site" / "docs" / "second.html").read_text()
     assert "rutabaga" in (tmp_path / "site" / "searchindex.js").read_text()
 
@@ -60,6 +60,6 @@ def test_the_lists_of_the_first_page_are_the_navigation_and_every_word_is_found(
 @pytest.mark.parametrize("link", ["gone.md", "second.md#nowhere", "../GONE.md"])
 def test_a_link_that_leads_nowhere_fails(pages, tmp_path, link):
     (pages / "docs" / "second.md").write_text(f"# Second\n\n## There\n\n[x]({link})\n")
-    done = build(pages, tmp_path / "site")
-    assert done.returncode == 1
-    assert "second.md" in done.stderr
+    process = build(pages, tmp_path / "site")
+    assert process.returncode == 1
+    assert "second.md" in process.stderr

@@ -178,10 +178,10 @@ def make_grounds(folder: Path) -> Grounds:
     return grounds
 
 
-def leaks(one: Tried, grounds: Grounds) -> bool:
+def leaks(attempt: Tried, grounds: Grounds) -> bool:
     """True if an answer tells more than it should: content, a resolved path, or something of our insides."""
-    resolved = str(grounds.outside) in one.answer and str(grounds.outside) not in one.path
-    return resolved or any(text in one.answer for text in (SECRET, "root:", "Traceback", "internal error", "Errno"))
+    resolved = str(grounds.outside) in attempt.answer and str(grounds.outside) not in attempt.path
+    return resolved or any(text in attempt.answer for text in (SECRET, "root:", "Traceback", "internal error", "Errno"))
 
 
 async def _outputs_file(grounds: Grounds, agent: Agent) -> AsyncIterator[Tried]:

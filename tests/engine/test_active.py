@@ -152,9 +152,9 @@ async def test_two_starts_of_a_workflow_at_the_same_time_are_told_of_each_other(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(start)
             tasks.start_soon(start)
-    for reply, other in (replies, replies[::-1]):
+    for reply, other_reply in (replies, replies[::-1]):
         [notice] = [text for text in reply["notices"] if "is active already" in text]
-        assert other["begin_step"]["session_id"] in notice
+        assert other_reply["begin_step"]["session_id"] in notice
 
 
 class RemovesAfterALook(MemoryStore):

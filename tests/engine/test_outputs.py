@@ -158,10 +158,10 @@ def test_every_place_that_takes_a_path_is_tried(hostile):
 async def test_no_hostile_path_is_accepted_and_no_answer_tells_of_the_outside(hostile, tmp_path, sink):
     grounds = hostile.make_grounds(tmp_path)
     async with grounds.project.agent() as agent:
-        tried = [one async for one in hostile.SINKS[sink](grounds, agent)]
+        tried = [attempt async for attempt in hostile.SINKS[sink](grounds, agent)]
     assert len(tried) >= len(hostile.PATHS) - 1
-    assert [one for one in tried if one.accepted] == []
-    assert [one for one in tried if hostile.leaks(one, grounds)] == []
+    assert [attempt for attempt in tried if attempt.accepted] == []
+    assert [attempt for attempt in tried if hostile.leaks(attempt, grounds)] == []
 
 
 async def test_a_path_that_is_accepted_would_be_noticed(hostile, tmp_path):
@@ -308,29 +308,29 @@ NAMES = {
 
 @pytest.mark.parametrize("name", TEXTS)
 async def test_a_text_of_64_kib_is_accepted_and_one_more_byte_refused(asking, name):
-    tool, others = TEXTS[name]
+    tool, arguments = TEXTS[name]
     async with asking.agent() as agent:
         await agent.start()
-        text = await agent.refused(tool, **others, **{name: "ü" * 32768 + "x"})
+        text = await agent.refused(tool, **arguments, **{name: "ü" * 32768 + "x"})
         assert text.startswith(f"{name} has 65,537 bytes; the limit is 64 KiB")
-        await agent.call(tool, **others, **{name: "ü" * 32768})
+        await agent.call(tool, **arguments, **{name: "ü" * 32768})
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_name_or_id_of_more_than_1_kib_is_refused(asking, name):
-    tool, others = NAMES[name]
+    tool, arguments = NAMES[name]
     async with asking.agent() as agent:
         await agent.start()
-        text = await agent.refused(tool, **others, **{name: "x" * 1025})
+        text = await agent.refused(tool, **arguments, **{name: "x" * 1025})
     assert text.startswith(f"{name} has 1,025 bytes; the limit is 1 KiB")
 
 
-@pytest.mark.parametrize(("tool", "others", "name"), [(*TEXTS[name], name) for name in TEXTS])
-async def test_a_text_that_is_no_unicode_is_refused_by_its_name(asking, tool, others, name):
+@pytest.mark.parametrize(("tool", "arguments", "name"), [(*TEXTS[name], name) for name in TEXTS])
+async def test_a_text_that_is_no_unicode_is_refused_by_its_name(asking, tool, arguments, name):
     """It cannot come over a wire of JSON, but in process it can."""
     async with asking.agent() as agent:
         await agent.start()
-        assert (await agent.refused(tool, **others, **{name: "a\ud800b"})).startswith(
+        assert (await agent.refused(tool, **arguments, **{name: "a\ud800b"})).startswith(
             f"{name} contains half of a surrogate"
         )
 

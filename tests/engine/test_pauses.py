@@ -81,12 +81,12 @@ async def test_a_pause_during_a_review_keeps_the_step_open_and_the_verdict_count
     project.write_job(steps=[step("a", reviews=[review()]), step("b")])
     project.write("a.md")
 
-    sessions, judged = [], []
+    sessions, requests = [], []
 
     class Runner(ReviewRunner):
         async def review(self, request):
-            judged.append(request)
-            if len(judged) == 1:
+            requests.append(request)
+            if len(requests) == 1:
                 await change(sessions[0], "pause", "the plan changes")
             return Passed(feedback="Good.", criteria=[CriterionResult(criterion="Good", passed=True)])
 
@@ -102,7 +102,7 @@ async def test_a_pause_during_a_review_keeps_the_step_open_and_the_verdict_count
         assert WORDS in await agent.refused("finished_step", outputs={"a.md": "a.md"})
         await change(begin["session_id"], "unpause", None)
         assert (await agent.finish({"a.md": "a.md"}))["status"] == "next_step"
-    assert len(judged) == 1
+    assert len(requests) == 1
 
 
 def test_a_pause_that_comes_between_the_check_of_a_report_and_its_save_holds_the_step():

@@ -249,7 +249,7 @@ async def test_inputs_may_come_from_a_member_of_a_group(project):
         begin = await agent.start()
         await agent.finish({"b.md": "made/by_b.md"}, session_id=begin["session_id"], step_id="b")
         begin = (await agent.finish(DONE))["begin_step"]
-    assert [given["path"] for given in begin.get("step_inputs", [])] == ["made/by_b.md"]
+    assert [item["path"] for item in begin.get("step_inputs", [])] == ["made/by_b.md"]
 
 
 async def test_a_step_without_inputs_has_an_empty_list(project):
@@ -262,7 +262,7 @@ async def test_a_step_without_inputs_has_an_empty_list(project):
 
 
 def removed_step(content):
-    content["steps"] = [one for one in content["steps"] if one["id"] != "b"]
+    content["steps"] = [item for item in content["steps"] if item["id"] != "b"]
     content["workflows"][0]["steps"].remove("b")
 
 

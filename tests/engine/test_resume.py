@@ -164,9 +164,9 @@ async def test_a_long_resume_text_is_cut_and_stands_whole_in_a_file_that_it_name
     file = demo.state / f"resume_{begin['session_id']}.md"
     assert len(text) <= LIMIT
     assert f"It is in .deepwork/tmp/{file.name}" in text
-    whole = file.read_text()
-    assert whole.startswith(text[: text.index("\n\n[Cut here")])
-    assert whole.count("A line of instructions") == 1000
+    content = file.read_text()
+    assert content.startswith(text[: text.index("\n\n[Cut here")])
+    assert content.count("A line of instructions") == 1000
     assert file.stat().st_mode & 0o777 == 0o600
 
 
@@ -213,11 +213,11 @@ async def test_the_answer_to_a_question_says_nothing_twice(demo):
     async with demo.agent() as agent:
         begin = await agent.start(workflow="opening")
         reply = await agent.finish({}, step_id="?")
-        whole = await whole_text(agent, begin)
+        full_text = await whole_text(agent, begin)
     assert reply["begin_step"] == begin
     for text in ("Instructions for b", "Instructions for c", "A file", "2 steps are to be done", "About demo"):
         assert text not in reply["feedback"], text
-        assert text in whole
+        assert text in full_text
     assert "Goal: a goal" in reply["feedback"]
 
 

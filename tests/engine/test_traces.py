@@ -86,9 +86,9 @@ async def test_a_review_is_a_span_within_the_call_that_began_it(project, spans):
         session_id = await start(agent)
         project.write("a.md")
         await agent.call("finished_step", outputs={"a.md": "a.md"})
-    [judged], [called] = spans("deepwork.review"), spans("tools/call finished_step")
-    assert judged.parent.span_id == called.context.span_id
-    assert attributes(judged) == {
+    [span], [called] = spans("deepwork.review"), spans("tools/call finished_step")
+    assert span.parent.span_id == called.context.span_id
+    assert attributes(span) == {
         "deepwork.session_id": session_id,
         "deepwork.workflow": "demo/main",
         "deepwork.step_id": "a",
@@ -124,5 +124,5 @@ async def test_a_reviewer_that_cannot_work_ends_the_span_with_what_was_decided(p
         await start(agent)
         project.write("a.md")
         await agent.call("finished_step", outputs={"a.md": "a.md"})
-    [judged] = spans("deepwork.review")
-    assert judged.attributes["deepwork.decision"] == "no_verdict"
+    [span] = spans("deepwork.review")
+    assert span.attributes["deepwork.decision"] == "no_verdict"

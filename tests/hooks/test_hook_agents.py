@@ -43,9 +43,11 @@ def plugin(*names):
 
 
 def manager(**plugins):
-    core = [one for one in installed() if one.builtin]
-    made = [Candidate(name, f"deepwork-{name}", "1.0", lambda value=value: value) for name, value in plugins.items()]
-    return PluginManager(candidates=[*core, *made])
+    core = [candidate for candidate in installed() if candidate.builtin]
+    candidates = [
+        Candidate(name, f"deepwork-{name}", "1.0", lambda value=value: value) for name, value in plugins.items()
+    ]
+    return PluginManager(candidates=[*core, *candidates])
 
 
 def test_agents_are_collected_and_attributed(project):
@@ -142,8 +144,8 @@ async def test_the_history_names_the_agent_of_a_step(project, monkeypatch):
         await agent.finish({"a.md": "a.md"})
     async with open_store(project.root) as store:
         session = await store.load(session_id)
-    [done] = [entry.detail for entry in session.history if entry.kind == "step_completed"]
-    assert done.agent == "acme"
+    [completion] = [entry.detail for entry in session.history if entry.kind == "step_completed"]
+    assert completion.agent == "acme"
 
 
 async def test_a_wait_is_shown_until_it_is_over_or_an_agent_goes_on(project):

@@ -22,7 +22,7 @@ class Keeping:
 
 
 async def test_a_command_finds_what_keeps_claims_in_an_opened_project(project, monkeypatch):
-    core = [one for one in installed() if one.builtin]
+    core = [candidate for candidate in installed() if candidate.builtin]
     plugins = PluginManager(candidates=[*core, Candidate("one", "deepwork-one", "1.0", Keeping)])
     monkeypatch.setattr("deepwork.project.project.load_plugins", lambda *_, **__: plugins)
     async with open_project("one", project.root) as opened:

@@ -76,20 +76,20 @@ def mutate_lines(text: str, chance: random.Random) -> bytes:
     """Remove, repeat, swap, indent or join lines."""
     lines = text.splitlines(keepends=True)
     for _ in range(chance.choice([1, 1, 2, 5])):
-        here, there = chance.randrange(len(lines)), chance.randrange(len(lines))
+        first, second = chance.randrange(len(lines)), chance.randrange(len(lines))
         kind = chance.randrange(6)
         if kind == 0 and len(lines) > 1:
-            del lines[here]
+            del lines[first]
         elif kind == 1:
-            lines.insert(there, lines[here])
+            lines.insert(second, lines[first])
         elif kind == 2:
-            lines[here], lines[there] = lines[there], lines[here]
+            lines[first], lines[second] = lines[second], lines[first]
         elif kind == 3:
-            lines[here] = " " * chance.randrange(1, 5) + lines[here]
+            lines[first] = " " * chance.randrange(1, 5) + lines[first]
         elif kind == 4:
-            lines[here] = lines[here].lstrip(" ")
+            lines[first] = lines[first].lstrip(" ")
         else:
-            lines[here] = lines[here].rstrip("\n")
+            lines[first] = lines[first].rstrip("\n")
     return "".join(lines).encode()
 
 

@@ -99,21 +99,21 @@ def test_doctor_and_plugins_build_every_tool_and_name_each_that_fails(install, d
 
 def test_a_check_that_gives_no_finding_or_raises_hides_no_other_and_nothing_that_it_found_before(install, findings):
     install("bad_check")
-    found = findings()
+    facts = findings()
     by = "deepwork-bad-check 0.21 (plugin 'bad_check')"
-    assert found["texts"] == [
+    assert facts["texts"] == [
         (
             "error",
             f"{by}: check 'texts' gave 'all is well', not a Finding",
             block("bad_check_plugin", "deepwork-bad-check"),
         )
     ]
-    assert "not a Finding" in found["words"][0][1]
-    assert found["fails"][0] == ("warning", "a password stands in a file", None)
-    assert found["fails"][1][1] == (
+    assert "not a Finding" in facts["words"][0][1]
+    assert facts["fails"][0] == ("warning", "a password stands in a file", None)
+    assert facts["fails"][1][1] == (
         f"{by}: check 'fails' failed: KeyError: 'ACME_URL' (bad_check_plugin/__init__.py, line 17)"
     )
-    assert found["prints"] == [("ok", "all is really well", None)]
+    assert facts["prints"] == [("ok", "all is really well", None)]
 
 
 @pytest.mark.anyio
@@ -147,11 +147,11 @@ def test_people_read_of_a_job_source_that_raises_too(install, deepwork, findings
 def test_a_bad_setting_of_one_plugin_hides_nothing_of_another(project, install, findings):
     install("bad_setting", "bad_check")
     by = "deepwork-bad-setting 0.23 (plugin 'bad_setting')"
-    found = findings()
-    levels = {text: level for level, text, _ in found["plugins"]}
+    facts = findings()
+    levels = {text: level for level, text, _ in facts["plugins"]}
     assert levels[f"{by}: plugins.settings.bad_setting.url: Field required"] == "error"
     assert levels[f"{by}: tool set far"] == "info"
-    assert found["prints"] == [("ok", "all is really well", None)]
+    assert facts["prints"] == [("ok", "all is really well", None)]
 
 
 def test_a_runner_that_cannot_be_made_is_named(install, serve):
@@ -252,7 +252,7 @@ def test_settings_for_a_plugin_that_is_not_there_are_told(project, install, serv
     project.write(".deepwork/config.yml", "plugins: {settings: {shadwo: {a: b}}}")
     text = "plugins.settings.shadwo: no installed plugin has this name; did you mean 'shadow'?"
     assert f"WARNING deepwork.server: {text}\n" in serve().stderr
-    assert text in [found for _, found, _ in findings()["configuration"]]
+    assert text in [warning for _, warning, _ in findings()["configuration"]]
 
 
 def test_a_function_without_code_of_its_own_has_no_place():

@@ -58,8 +58,8 @@ async def test_an_attempt_says_under_which_limits_it_is_judged_and_the_last_verd
     details = [entry.detail for entry in Session.model_validate(stored()).history]
     attempts = [detail for detail in details if isinstance(detail, history.Attempt)]
     limits = {"max_attempts": 2, "max_failures": 3, "strict": False, "files": ["a.md"]}
-    told = [attempt.model_dump(include={"number", *limits}) for attempt in attempts]
-    assert told == [
+    limits_of = [attempt.model_dump(include={"number", *limits}) for attempt in attempts]
+    assert limits_of == [
         {"number": 1, **limits},
         {"number": 2, **limits},
     ]

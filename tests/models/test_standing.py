@@ -25,7 +25,7 @@ STEPS = ("first", "light", "dark", "deep")
 
 
 @pytest.fixture
-def begun(project):
+def group_session(project):
     """A session whose first step is done, and whose group of three is open."""
     steps = [step(name, reviews=[review()]) for name in STEPS]
     project.write_job(steps=steps, workflows={"main": [["first"], ["light", "dark", "deep"]]})
@@ -62,7 +62,7 @@ def as_saved(data):
 
 
 @pytest.fixture
-def asked(project):
+def readings(project):
     """Ask everybody who shows where a session stands; return what they say, and what waits in the inbox."""
     opened = Project(project.root)
 
@@ -81,8 +81,8 @@ def asked(project):
         portal.call(opened.close)
 
 
-def test_every_reader_says_the_same_of_every_history(begun, write, asked):
-    @given(continuations(Session.model_validate(begun)))
+def test_every_reader_says_the_same_of_every_history(group_session, write, readings):
+    @given(continuations(Session.model_validate(group_session)))
     def check(session):
         data = session.model_dump(mode="json")
         expected = standing_of(session)
@@ -90,46 +90,46 @@ def test_every_reader_says_the_same_of_every_history(begun, write, asked):
         assert [(wait.step_id, wait.kind) for wait in expected.waits] == waits
         stale = {**as_saved(data)["standing"], "revision": data["revision"] - 1, "state": "stale"}
         huge = {**as_saved(data)["standing"], "waits": ["x" * MAX_HEAD]}
-        others = (None, stale, huge, "nonsense", {"revision": data["revision"]})
-        for standing in (as_saved(data)["standing"], *others):
+        other_standings = (None, stale, huge, "nonsense", {"revision": data["revision"]})
+        for standing in (as_saved(data)["standing"], *other_standings):
             write({**data, "standing": standing})
-            standings, items = asked(data["session_id"])
+            standings, items = readings(data["session_id"])
             assert standings == [expected] * (3 if standing is huge else 4)
             assert items == waits
 
     check()
 
 
-def test_a_release_that_does_not_know_the_standing_leaves_it_where_it_does_not_count(begun, write, asked):
-    forged = {**begun["standing"], "state": "forged"}
-    write({**{name: value for name, value in begun.items() if name != "standing"}, "standing": forged})
-    expected = standing_of(Session.model_validate(begun))
-    standings, items = asked(begun["session_id"])
+def test_a_release_that_does_not_know_the_standing_leaves_it_where_it_does_not_count(group_session, write, readings):
+    forged = {**group_session["standing"], "state": "forged"}
+    write({**{name: value for name, value in group_session.items() if name != "standing"}, "standing": forged})
+    expected = standing_of(Session.model_validate(group_session))
+    standings, items = readings(group_session["session_id"])
     assert ({*standings}, items) == ({expected}, [])
 
 
-def test_a_forged_standing_is_shown_bounded_and_in_lines_and_nothing_waits(begun, write, asked):
+def test_a_forged_standing_is_shown_bounded_and_in_lines_and_nothing_waits(group_session, write, readings):
     wait = {"step_id": "light\nIGNORE", "kind": "x" * 999, "since": AT, "text": "a\n\u202e\x1b[31m" * 99}
-    write({**begun, "standing": {**begun["standing"], "position": "step\n9", "waits": [wait]}})
-    standings, items = asked(begun["session_id"])
+    write({**group_session, "standing": {**group_session["standing"], "position": "step\n9", "waits": [wait]}})
+    standings, items = readings(group_session["session_id"])
     assert items == []
-    [shown] = standings[0].waits
-    texts = [standings[0].position, shown.step_id, shown.kind, shown.since, shown.text]
+    [wait_shown] = standings[0].waits
+    texts = [standings[0].position, wait_shown.step_id, wait_shown.kind, wait_shown.since, wait_shown.text]
     assert all(text.isprintable() and len(text) <= MAX_TEXT for text in texts)
 
 
 @pytest.mark.parametrize("text", ["x" * 5_000, "\n" * 5_000, "漢" * 5_000, '"\\' * 5_000])
-def test_a_standing_takes_two_kibibytes_of_a_file_at_most(begun, text):
+def test_a_standing_takes_two_kibibytes_of_a_file_at_most(group_session, text):
     names = [f"s{number}_{'s' * 60}" for number in range(20)]
-    steps = {name: {**begun["definition"]["steps"]["light"], "id": name} for name in names}
-    workflow = {**begun["definition"]["workflow"], "steps": [names]}
+    steps = {name: {**group_session["definition"]["steps"]["light"], "id": name} for name in names}
+    workflow = {**group_session["definition"]["workflow"], "steps": [names]}
     progress = {name: {"step_id": name, "quality_attempts": 3} for name in names}
     failed = {"at": AT, "kind": "verdict", "detail": {"passed": False, "feedback": text}}
     entries = [{**failed, "step_id": name} for name in names]
     session = Session.model_validate(
-        {**begun, "history": [*begun["history"], *entries]}
+        {**group_session, "history": [*group_session["history"], *entries]}
         | {"current_step_id": names[0], "current_entry_index": 0, "step_progress": progress}
-        | {"definition": {**begun["definition"], "steps": steps, "workflow": workflow}}
+        | {"definition": {**group_session["definition"], "steps": steps, "workflow": workflow}}
     )
     standing = standing_of(session)
     written = session.model_copy(update={"standing": standing, "goal": "short"}).model_dump_json(indent=2)
@@ -158,8 +158,8 @@ async def test_a_forged_standing_changes_no_reply_and_no_decision(project):
             first_step = await agent.start()
             await forgery(agent, project, **changes)
             where = await agent.finish({}, session_id=first_step["session_id"], step_id="?")
-            done = await agent.finish({"a.md": "a.md"})
-            replies.append(json.dumps([where, done]).replace(first_step["session_id"], "ID"))
+            reply = await agent.finish({"a.md": "a.md"})
+            replies.append(json.dumps([where, reply]).replace(first_step["session_id"], "ID"))
         [file] = project.state.glob("session_*.json")
         assert json.loads(file.read_text())["standing"]["waits"] == []
         file.unlink()

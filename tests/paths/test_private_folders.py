@@ -45,13 +45,13 @@ def holding():
 
 
 def test_what_a_killed_process_has_left_goes_at_the_next_start_of_a_server(temporary, project):
-    with holding() as (process, left), holding() as (_, in_use), private_folder() as own:
+    with holding() as (process, folder), holding() as (_, in_use), private_folder() as own:
         process.kill()
         process.wait()
-        assert (left / "below/secret.txt").exists()
+        assert (folder / "below/secret.txt").exists()
         command = [sys.executable, "-m", "deepwork", "serve", "--path", str(project.root)]
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=240)
-        assert not left.exists()
+        assert not folder.exists()
         assert (in_use / "below/secret.txt").exists()
         assert own.exists()
     assert list(temporary.iterdir()) == []

@@ -26,7 +26,7 @@ def has_private_mounts():
     return sys.platform == "linux" and not subprocess.run(["unshare", "-Urm", "true"], capture_output=True).returncode
 
 
-here = pytest.mark.skipif(not has_private_mounts(), reason="this system makes no private mounts")
+with_private_mounts = pytest.mark.skipif(not has_private_mounts(), reason="this system makes no private mounts")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def mounts():
     return Path("/proc/self/mountinfo").read_text()
 
 
-@here
+@with_private_mounts
 async def test_it_sees_the_changes_and_writes_none(places):
     project, changes = places
     completed = await run_program(
@@ -62,7 +62,7 @@ async def test_it_sees_the_changes_and_writes_none(places):
     assert str(changes) not in mounts()
 
 
-@here
+@with_private_mounts
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_user_without_rights_sees_them_too(places):
     project, changes = places
@@ -95,17 +95,17 @@ async def test_where_it_cannot_be_the_program_does_not_run(places):
 
 
 def running(word):
-    found = []
+    numbers = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if word.encode() in (folder / "cmdline").read_bytes():
-                found.append(folder.name)
+                numbers.append(folder.name)
         except OSError:
             continue
-    return found
+    return numbers
 
 
-@here
+@with_private_mounts
 def test_what_a_killed_server_leaves_goes_by_itself_and_with_the_next(places, monkeypatch):
     project, _ = places
     temporary = project.parent / "t"

@@ -133,11 +133,11 @@ async def test_a_program_that_kills_its_supervisor_has_no_result_and_its_group_e
 async def test_a_program_gets_its_input_its_arguments_and_exactly_its_environment(python):
     code = "import os, sys; print(sys.stdin.read(), dict(os.environ), file=sys.stderr)"
     completed = await python(code, stdin=b"some input", environment={"A": "1", "B": "ä=\n"})
-    shown = completed.stderr.decode()
-    assert shown.startswith("some input {")
-    assert "'A': '1'" in shown
-    assert "'B': 'ä=\\n'" in shown
-    assert set(re.findall(r"'(\w+)': '", shown)) - {"LC_CTYPE"} == {"A", "B", "PATH"}  # Python itself may set that
+    output = completed.stderr.decode()
+    assert output.startswith("some input {")
+    assert "'A': '1'" in output
+    assert "'B': 'ä=\\n'" in output
+    assert set(re.findall(r"'(\w+)': '", output)) - {"LC_CTYPE"} == {"A", "B", "PATH"}  # Python itself may set that
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,8 @@ def test_no_entry_of_path_that_leads_into_the_project_supplies_a_browser(project
     path = list(paths(project))[number].replace(os.environ["PATH"], f"{user.parent}{os.pathsep}{os.environ['PATH']}")
     environment = {"PATH": path, "DISPLAY": ":7", "BROWSER": f"./bin/xdg-open{os.pathsep}{project.root}/bin/wslview %s"}
     assert open_browser("http://127.0.0.1:1/#token=x", project=project.root, environment=environment)
-    opened, rest = browser.arguments().split(" PATH=")
-    folders, variable = rest.split(" BROWSER=")
+    opened, variables = browser.arguments().split(" PATH=")
+    folders, variable = variables.split(" BROWSER=")
     assert (opened, variable) == ("http://127.0.0.1:1/#token=x", "\n")
     assert all(map(os.path.isabs, folders.split(os.pathsep)))
     assert str(project.root) not in folders
@@ -211,8 +211,8 @@ def sources():
 
 def test_every_program_is_started_by_one_module():
     """Only there PATH is cleaned, and a program of the project refused."""
-    found = {name: {*starters(file.read_text())} for name, file in sources() if not name.startswith(FOR_TESTS)}
-    assert {name for name, ways in found.items() if ways} == STARTING
+    ways_of = {name: {*starters(file.read_text())} for name, file in sources() if not name.startswith(FOR_TESTS)}
+    assert {name for name, ways in ways_of.items() if ways} == STARTING
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ async def test_what_waits_is_done_in_its_order_by_one_thread_and_told_at_once(qu
     begin = threading.Event()
     try:
         first = queue.submit(begin.wait)
-        rest = [queue.submit(lambda n=n: order.append(n) or threading.get_ident()) for n in range(20)]
+        waiting = [queue.submit(lambda n=n: order.append(n) or threading.get_ident()) for n in range(20)]
         begin.set()
         await first.result()
-        threads = {await piece.result() for piece in rest}
+        threads = {await piece.result() for piece in waiting}
     finally:
         del loop.call_soon_threadsafe
     assert order == [*range(20)]
@@ -102,27 +102,27 @@ async def test_no_more_threads_than_allowed_are_started():
 
 
 async def test_work_that_has_begun_ends_although_its_caller_is_cancelled(queue):
-    begun, go_on, done = threading.Event(), threading.Event(), []
+    has_begun, go_on, ends = threading.Event(), threading.Event(), []
 
     def work():
-        begun.set()
+        has_begun.set()
         go_on.wait()
-        done.append(True)
+        ends.append(True)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(queue.run, work)
-        await anyio.to_thread.run_sync(begun.wait)
+        await anyio.to_thread.run_sync(has_begun.wait)
         tasks.cancel_scope.cancel()
         go_on.set()
-    assert done == [True]
+    assert ends == [True]
 
 
 async def test_a_caller_that_is_cancelled_before_begins_nothing(queue):
-    done = []
+    runs = []
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await queue.run(lambda: done.append(True))
-    assert done == []
+        await queue.run(lambda: runs.append(True))
+    assert runs == []
 
 
 def test_one_queue_serves_one_event_loop_after_another(queue):
@@ -169,17 +169,17 @@ async def test_items_that_wait_are_done_in_batches_of_a_size_in_their_order():
 
 
 async def test_an_item_that_comes_while_a_batch_is_done_waits_for_the_next_one():
-    batches, begun, may_end = [], threading.Event(), threading.Event()
+    batches, has_begun, may_end = [], threading.Event(), threading.Event()
 
     def work(items):
         batches.append(list(items))
-        begun.set()
+        has_begun.set()
         may_end.wait(60)
 
     together = Batches(WorkQueue("batches", threads=1), work)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(together.run, "first")
-        await anyio.to_thread.run_sync(begun.wait, 60)
+        await anyio.to_thread.run_sync(has_begun.wait, 60)
         tasks.start_soon(together.run, "second")
         await anyio.wait_all_tasks_blocked()
         assert batches == [["first"]]

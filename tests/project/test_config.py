@@ -119,7 +119,7 @@ def test_an_unknown_key_of_the_users_file_is_refused_with_that_file(refused, wri
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "key", "found"),
+    ("content", "line", "key", "value"),
     [
         ("quality_gate:\n  timeout: '120'\n", 2, "quality_gate.timeout", "'120'"),
         ("quality_gate:\n  timeout: 0\n", 2, "quality_gate.timeout", "0"),
@@ -133,11 +133,11 @@ def test_an_unknown_key_of_the_users_file_is_refused_with_that_file(refused, wri
         ("state: json\n", 1, "state", "'json'"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_with_line_key_and_value(refused, write_config, content, line, key, found):
+def test_a_value_of_the_wrong_type_is_refused_with_line_key_and_value(refused, write_config, content, line, key, value):
     write_config(content)
     message = refused()
     assert message.startswith(f".deepwork/config.yml:{line}: {key}: ")
-    assert found in message
+    assert value in message
 
 
 @pytest.mark.parametrize("content", ["[]", "7", "just text"])
@@ -188,10 +188,10 @@ def test_a_link_inside_of_the_project_is_followed(project):
 
 
 def test_the_users_file_may_be_a_link_to_anywhere(project, write_user, tmp_path):
-    there = tmp_path / "dotfiles.yml"
-    there.write_text("state: {store: nobodys}")
+    target = tmp_path / "dotfiles.yml"
+    target.write_text("state: {store: nobodys}")
     write_user("").unlink()
-    Path(os.environ["XDG_CONFIG_HOME"], "deepwork", "config.yml").symlink_to(there)
+    Path(os.environ["XDG_CONFIG_HOME"], "deepwork", "config.yml").symlink_to(target)
     with pytest.raises(UnknownName, match="'nobodys'"):
         project.server()
 
@@ -208,12 +208,12 @@ SOURCES = ["user", "project", "environment", "option"]
 
 @pytest.mark.parametrize("strongest", SOURCES)
 def test_options_win_over_the_environment_over_the_project_over_the_user(serve, write_user, write_config, strongest):
-    given = SOURCES[: SOURCES.index(strongest) + 1]
+    sources = SOURCES[: SOURCES.index(strongest) + 1]
     write_user("state: {store: of_user}")
-    if "project" in given:
+    if "project" in sources:
         write_config("state: {store: of_project}")
-    environment = {"DEEPWORK_STATE_STORE": "of_environment"} if "environment" in given else {}
-    options = ["--state-store", "of_option"] if "option" in given else []
+    environment = {"DEEPWORK_STATE_STORE": "of_environment"} if "environment" in sources else {}
+    options = ["--state-store", "of_option"] if "option" in sources else []
     ended = serve(*options, **environment)
     assert ended.returncode == 1
     assert (

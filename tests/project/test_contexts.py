@@ -57,11 +57,11 @@ def test_the_settings_of_one_plugin_are_none_of_anothers_business(project, conte
 
 
 def test_a_context_knows_project_state_folder_platform_and_a_log_of_its_own(project, context):
-    made = context(platform="claude")
-    assert made.project_root == project.root
-    assert made.state_dir == project.state
-    assert made.platform == "claude"
-    assert made.log.name == "deepwork.plugin.acme"
+    plugin_context = context(platform="claude")
+    assert plugin_context.project_root == project.root
+    assert plugin_context.state_dir == project.state
+    assert plugin_context.platform == "claude"
+    assert plugin_context.log.name == "deepwork.plugin.acme"
 
 
 def test_a_context_carries_the_environment(context, monkeypatch):

@@ -90,9 +90,9 @@ async def test_an_answer_is_about_one_of_the_tasks_of_an_action(inbox_of):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "typed", "asked"), [(["--task", "t2"], "", False), ([], "t2\n", True), ([], "t9\nt2\n", True)]
+    ("arguments", "typed", "is_asked"), [(["--task", "t2"], "", False), ([], "t2\n", True), ([], "t9\nt2\n", True)]
 )
-def test_a_terminal_names_the_task_or_is_asked_for_it(project, inbox_of, monkeypatch, arguments, typed, asked):
+def test_a_terminal_names_the_task_or_is_asked_for_it(project, inbox_of, monkeypatch, arguments, typed, is_asked):
     source = Source([about_tasks(t1="build", t2="release")])
     inbox_of_source = inbox_of(plan=source)
 
@@ -109,7 +109,7 @@ def test_a_terminal_names_the_task_or_is_asked_for_it(project, inbox_of, monkeyp
     listed = CliRunner().invoke(main, ["inbox"])
     assert "-> retry --task ID" in listed.output
     answered = CliRunner().invoke(main, ["inbox", "answer", "plan:1", "retry", *arguments], input=typed)
-    assert (answered.exit_code, "t2  release" in answered.stderr) == (0, asked), answered.output
+    assert (answered.exit_code, "t2  release" in answered.stderr) == (0, is_asked), answered.output
     assert answered.stdout == "retry of t2 done\n"
     assert source.answers == [("1", "retry", "t2", None)]
 
@@ -159,8 +159,8 @@ async def test_a_flood_of_one_principal_leaves_the_lists_of_others_as_they_are(i
     inbox = inbox_of(acme=Source([*flood, late]))
     alice = await inbox.items(Answerer(principal="alice"))
     assert ([item.id for item in alice.items], alice.more) == (["acme:alice"], 0)
-    whole = await inbox.items(Answerer())
-    assert (whole.items[-1].id, whole.more) == ("acme:alice", 2)
+    page = await inbox.items(Answerer())
+    assert (page.items[-1].id, page.more) == ("acme:alice", 2)
 
 
 async def test_a_flood_of_one_agent_does_not_push_out_what_another_asks(inbox_of):
@@ -198,11 +198,11 @@ def test_commands_say_how_many_more_wait(project, inbox_of, monkeypatch):
 
 
 async def test_a_source_that_waits_in_a_thread_holds_up_nobody_and_is_not_asked_twice(inbox_of, monkeypatch):
-    asked, release = [], threading.Event()
+    questions, release = [], threading.Event()
 
     class Waiting(Source):
         async def items(self):
-            asked.append(1)
+            questions.append(1)
             await anyio.to_thread.run_sync(release.wait, 30)
             return await super().items()
 
@@ -212,7 +212,7 @@ async def test_a_source_that_waits_in_a_thread_holds_up_nobody_and_is_not_asked_
         contents = await inbox.items(Answerer())
         assert [item.id for item in contents.items] == ["good:1"]
         assert "did not answer within 0.2 s" in contents.failures[0].error
-    assert len(asked) == 1
+    assert len(questions) == 1
     release.set()
     with anyio.fail_after(240):
         while len((await inbox.items(Answerer())).items) < 2:  # noqa: ASYNC110 - asked again, as pages do

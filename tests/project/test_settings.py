@@ -18,11 +18,11 @@ pytestmark = pytest.mark.anyio
 def gate(project):
     """Write both configurations, and give what the gate is made of."""
 
-    def gate(own, wanted):
+    def gate(own, of_project):
         file = user_config_file(os.environ)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"quality_gate": own}))
-        project.write(".deepwork/config.yml", json.dumps({"quality_gate": wanted}))
+        project.write(".deepwork/config.yml", json.dumps({"quality_gate": of_project}))
         loaded = load_config(project.root, os.environ)
         return loaded.config.quality_gate, loaded.trust
 
@@ -30,7 +30,7 @@ def gate(project):
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted"),
+    ("own", "of_project"),
     [
         ({}, {"enabled": False}),
         ({}, {"max_attempts": 4}),
@@ -41,17 +41,17 @@ def gate(project):
         ({"runners": [{"runner": "claude"}]}, {"runner": "other"}),
     ],
 )
-def test_what_widens_the_gate_of_the_user_waits_for_trust(gate, own, wanted):
+def test_what_widens_the_gate_of_the_user_waits_for_trust(gate, own, of_project):
     """F11 and F12."""
-    (name,) = wanted
-    section, trust = gate(own, wanted)
-    assert getattr(section, name) != wanted[name] or name == "runners"
+    (name,) = of_project
+    section, trust = gate(own, of_project)
+    assert getattr(section, name) != of_project[name] or name == "runners"
     assert f"setting quality_gate.{name}" in trust.refusals
     assert section.runners == [] or "runners" in own
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted"),
+    ("own", "of_project"),
     [
         ({"enabled": False}, {"enabled": True}),
         ({"enabled": False}, {"enabled": False}),
@@ -61,10 +61,10 @@ def test_what_widens_the_gate_of_the_user_waits_for_trust(gate, own, wanted):
         ({"runner": "claude"}, {"runner": "claude"}),
     ],
 )
-def test_a_narrowing_setting_needs_no_trust(gate, own, wanted):
-    (name,) = wanted
-    section, trust = gate(own, wanted)
-    assert getattr(section, name) == wanted[name]
+def test_a_narrowing_setting_needs_no_trust(gate, own, of_project):
+    (name,) = of_project
+    section, trust = gate(own, of_project)
+    assert getattr(section, name) == of_project[name]
     assert trust.refusals == {}
 
 

@@ -29,7 +29,7 @@ def server(project):
             module.deepwork_tool_sets = deepwork_tool_sets
             return Candidate(name, f"deepwork-{name}", "1.0", lambda: module)
 
-        own = [one for one in installed() if one.builtin]
+        own = [candidate for candidate in installed() if candidate.builtin]
         foreign = [candidate(name, make) for name, make in makers.items()]
         return project.server(plugins=PluginManager(candidates=[*own, *foreign]))
 
@@ -70,9 +70,9 @@ def asking(key, opener, tool):
 
 
 async def test_all_plugins_get_one_object_of_a_key_opened_at_its_first_use(project, server, opener, events):
-    made = server(one=asking("engine", opener, "first"), two=asking("engine", opener, "second"))
+    project_server = server(one=asking("engine", opener, "first"), two=asking("engine", opener, "second"))
     assert events == []
-    async with project.agent(made) as agent:
+    async with project.agent(project_server) as agent:
         async with anyio.create_task_group() as tasks:
             for tool in ("first", "second", "first"):
                 tasks.start_soon(agent.client.call_tool, tool)
@@ -83,8 +83,8 @@ async def test_all_plugins_get_one_object_of_a_key_opened_at_its_first_use(proje
 
 
 async def test_shared_objects_are_closed_in_reverse_order_with_the_server(project, server, opener, events):
-    made = server(one=asking("engine", opener, "first"), two=asking("client", opener, "second"))
-    async with project.agent(made) as agent:
+    project_server = server(one=asking("engine", opener, "first"), two=asking("client", opener, "second"))
+    async with project.agent(project_server) as agent:
         await agent.client.call_tool("first")
         await agent.client.call_tool("second")
     assert events == ["open engine", "open client", "close client", "close engine"]
@@ -95,8 +95,10 @@ async def test_a_tool_set_brings_prompts(project, server):
         """Ask to greet a person."""
         return f"Greet {name}."
 
-    made = server(one=lambda _: ToolSet("polite", [], prompts=[PromptSpec("greet", greet, "Greets somebody")]))
-    async with project.agent(made) as agent:
+    project_server = server(
+        one=lambda _: ToolSet("polite", [], prompts=[PromptSpec("greet", greet, "Greets somebody")])
+    )
+    async with project.agent(project_server) as agent:
         [prompt] = [prompt for prompt in await agent.client.list_prompts() if prompt.name == "greet"]
         assert prompt.description == "Greets somebody"
         answer = await agent.client.get_prompt("greet", {"name": "Ada"})

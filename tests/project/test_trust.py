@@ -83,9 +83,9 @@ async def test_gate_try_says_which_setting_has_no_effect(reviewed, deepwork, tmp
     (tmp_path / "far.py").write_text(FAR)
     monkeypatch.setenv("DEEPWORK_PLUGINS_DIR", str(tmp_path))
     reviewed.write(".deepwork/config.yml", "plugins: {settings: {far: {url: 'https://judge.example'}}}")
-    shown = await deepwork("gate", "try", "demo", "a", "--file", "a.md", "--runner", "far", code=1)
-    assert "not judged" in shown
-    assert "setting plugins.settings.far.url of this project has no effect until you run `deepwork trust`" in shown
+    report = await deepwork("gate", "try", "demo", "a", "--file", "a.md", "--runner", "far", code=1)
+    assert "not judged" in report
+    assert "setting plugins.settings.far.url of this project has no effect until you run `deepwork trust`" in report
 
 
 def test_the_name_of_a_plugin_and_that_of_its_runner_are_told_apart(project, plugins):

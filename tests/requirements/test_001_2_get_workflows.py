@@ -81,6 +81,6 @@ async def test_jobs_come_from_the_project_the_package_and_additional_folders(pro
     project.write_job("first", folder=tmp_path / "one")
     project.write_job("second", folder=tmp_path / "two")
     monkeypatch.setenv("DEEPWORK_ADDITIONAL_JOBS_FOLDERS", f"{tmp_path / 'one'}: :{tmp_path / 'two'}:")
-    wanted = ["mine", "deepwork_jobs", "project_tour", "first", "second"]
+    expected = ["mine", "deepwork_jobs", "project_tour", "first", "second"]
     names = [job["name"] for job in (await listing(project))["jobs"]]
-    assert [name for name in names if name in wanted] == wanted
+    assert [name for name in names if name in expected] == expected

@@ -38,12 +38,14 @@ async def test_a_missing_parameter_is_refused_by_its_name(project, missing):
 
 
 @pytest.mark.req("JOBS-REQ-001.3.3")
-@pytest.mark.parametrize(("more", "kept"), [({}, None), ({"instance_id": None}, None), ({"instance_id": "q1"}, "q1")])
-async def test_an_instance_id_may_be_given(project, stored, more, kept):
+@pytest.mark.parametrize(
+    ("more", "stored_id"), [({}, None), ({"instance_id": None}, None), ({"instance_id": "q1"}, "q1")]
+)
+async def test_an_instance_id_may_be_given(project, stored, more, stored_id):
     project.write_job()
     async with project.agent() as agent:
         begin = await agent.start(**more)
-    assert stored(begin["session_id"])["instance_id"] == kept
+    assert stored(begin["session_id"])["instance_id"] == stored_id
 
 
 @pytest.mark.req("JOBS-REQ-001.3.4")
@@ -127,9 +129,9 @@ async def test_begin_step_has_all_that_an_agent_needs(project):
     assert begin["session_id"]
     assert begin["step_id"] == "a"
     assert begin["job_dir"] == str(project.jobs / "demo")
-    assert [one["name"] for one in begin["step_expected_outputs"]] == ["a.md"]
-    [told] = begin["step_reviews"]
-    assert (told["run_each"], told["quality_criteria"]) == ("step", {"Good": "Is it good?"})
+    assert [item["name"] for item in begin["step_expected_outputs"]] == ["a.md"]
+    [review_listed] = begin["step_reviews"]
+    assert (review_listed["run_each"], review_listed["quality_criteria"]) == ("step", {"Good": "Is it good?"})
     assert begin["step_instructions"] == "Instructions for a\n"
     assert begin["common_job_info"] == "About demo"
 
@@ -165,7 +167,7 @@ async def test_the_syntax_of_an_output_follows_its_type(project):
     project.write_job(steps=[step("a", outputs={"one": output(), "two": output("files")})])
     async with project.agent() as agent:
         begin = await agent.start()
-    assert [told["syntax_for_finished_step_tool"] for told in begin["step_expected_outputs"]] == [
+    assert [item["syntax_for_finished_step_tool"] for item in begin["step_expected_outputs"]] == [
         "filepath",
         "array of filepaths for all individual files",
     ]

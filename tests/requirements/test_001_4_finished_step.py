@@ -156,10 +156,10 @@ async def test_a_completed_step_is_kept_with_outputs_and_notes(plain, stored):
     async with plain.agent() as agent:
         begin = await agent.start()
         await agent.finish(DONE_A, notes="Was easy")
-    done = stored(begin["session_id"])["step_progress"]["a"]
-    assert done["completed_at"]
-    assert done["outputs"] == DONE_A
-    assert done["notes"] == "Was easy"
+    progress = stored(begin["session_id"])["step_progress"]["a"]
+    assert progress["completed_at"]
+    assert progress["outputs"] == DONE_A
+    assert progress["notes"] == "Was easy"
 
 
 @pytest.mark.req("JOBS-REQ-001.4.16")

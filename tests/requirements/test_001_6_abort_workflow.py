@@ -76,12 +76,12 @@ async def test_the_session_is_marked_as_aborted_with_the_explanation(jobs, store
 @pytest.mark.req("JOBS-REQ-001.6.6")
 async def test_the_session_leaves_the_stack_wherever_it_stands(jobs):
     async with jobs.agent() as agent:
-        begun = [await agent.start("outer"), await agent.start("inner"), await agent.start("outer")]
-        reply = await agent.call("abort_workflow", explanation="e", session_id=begun[1]["session_id"])
+        first_steps = [await agent.start("outer"), await agent.start("inner"), await agent.start("outer")]
+        reply = await agent.call("abort_workflow", explanation="e", session_id=first_steps[1]["session_id"])
         assert [entry["workflow"] for entry in reply["stack"]] == ["outer/main", "outer/main"]
         reply = await agent.call("abort_workflow", explanation="e")
         assert [entry["workflow"] for entry in reply["stack"]] == ["outer/main"]
-        assert (await agent.finish({"a.md": "a.md"}))["begin_step"]["session_id"] == begun[0]["session_id"]
+        assert (await agent.finish({"a.md": "a.md"}))["begin_step"]["session_id"] == first_steps[0]["session_id"]
 
 
 @pytest.mark.req("JOBS-REQ-001.6.7")

@@ -40,11 +40,11 @@ async def test_keys_that_the_specification_marks_as_optional_are_left_out_withou
     project.write_job(steps=[step("a", reviews=[review()]), step("b", outputs={})])
     project.write("a.md")
     project.write("b.md")
-    done = {"a.md": "a.md"}
+    outputs = {"a.md": "a.md"}
     async with project.agent(tools=["core"]) as agent:
         listed = await agent.call("get_workflows")
         await agent.start()
-        replies = [await agent.finish(done), await agent.finish(done, quality_review_override_reason="good")]
+        replies = [await agent.finish(outputs), await agent.finish(outputs, quality_review_override_reason="good")]
         replies.append(await agent.finish({}))
     assert [reply["status"] for reply in replies] == ["needs_work", "next_step", "workflow_complete"]
     assert replies[2].keys() == {"status", "summary", "all_outputs", "stack"}

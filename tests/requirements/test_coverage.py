@@ -15,34 +15,34 @@ SHOWN_WITH_EXTERNAL_REVIEWERS: set[str] = set()
 
 def clauses(text: str) -> dict[str, str]:
     """Find the numbered clauses under the headings of the specification: id to text."""
-    found: dict[str, str] = {}
+    clauses_by_id: dict[str, str] = {}
     section = None
     for line in text.splitlines():
         if heading := re.match(r"#{1,3} (?:(JOBS-REQ-\d+\.\d+):)?", line):
             section = heading[1]
         elif section and (clause := re.match(r"(\d+)\. (.+)", line)):
-            found[f"{section}.{clause[1]}"] = clause[2]
-    return found
+            clauses_by_id[f"{section}.{clause[1]}"] = clause[2]
+    return clauses_by_id
 
 
 def marked(folder: Path) -> dict[str, list[str]]:
     """Find the clauses that tests name with the marker `req`, without running anything: clause to tests."""
-    found: dict[str, list[str]] = {}
+    tests_of: dict[str, list[str]] = {}
     for file in sorted(folder.glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
                 for clause in _marks(node):
-                    found.setdefault(clause, []).append(f"{file.name}::{node.name}")
-    return found
+                    tests_of.setdefault(clause, []).append(f"{file.name}::{node.name}")
+    return tests_of
 
 
-def gaps(wanted: set[str], tests: dict[str, list[str]], elsewhere: set[str]) -> list[str]:
+def gaps(numbered: set[str], tests: dict[str, list[str]], elsewhere: set[str]) -> list[str]:
     """Return the mismatches between the clauses, the tests that name them, and the clauses shown elsewhere."""
     return [
-        *(f"{clause} has no test" for clause in sorted(wanted - set(tests) - elsewhere)),
+        *(f"{clause} has no test" for clause in sorted(numbered - set(tests) - elsewhere)),
         *(f"{clause} is listed as shown elsewhere, has {tests[clause]}" for clause in sorted(elsewhere & set(tests))),
-        *(f"{clause} is no clause, but has {tests[clause]}" for clause in sorted(set(tests) - wanted)),
-        *(f"{clause} is listed as shown elsewhere and is no clause" for clause in sorted(elsewhere - wanted)),
+        *(f"{clause} is no clause, but has {tests[clause]}" for clause in sorted(set(tests) - numbered)),
+        *(f"{clause} is listed as shown elsewhere and is no clause" for clause in sorted(elsewhere - numbered)),
     ]
 
 
@@ -57,15 +57,17 @@ def _marks(test: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def test_every_clause_is_named_by_a_test(specification):
-    found = gaps(set(clauses(specification.read_text())), marked(Path(__file__).parent), SHOWN_WITH_EXTERNAL_REVIEWERS)
-    assert found == []
+    mismatches = gaps(
+        set(clauses(specification.read_text())), marked(Path(__file__).parent), SHOWN_WITH_EXTERNAL_REVIEWERS
+    )
+    assert mismatches == []
 
 
 def test_all_clauses_of_the_specification_are_found(specification):
-    found = clauses(specification.read_text())
-    counts = Counter(clause.rpartition(".")[0].removeprefix("JOBS-REQ-001.") for clause in found)
+    by_id = clauses(specification.read_text())
+    counts = Counter(clause.rpartition(".")[0].removeprefix("JOBS-REQ-001.") for clause in by_id)
     assert counts == {"1": 12, "2": 8, "3": 14, "4": 19, "5": 8, "6": 8, "7": 2}
-    assert found["JOBS-REQ-001.5.3"].startswith("Optional outputs")
+    assert by_id["JOBS-REQ-001.5.3"].startswith("Optional outputs")
 
 
 def test_only_numbered_lines_under_a_requirement_are_clauses():

@@ -39,8 +39,8 @@ def judged_by(reviewed):
             def deepwork_review_runners(self):
                 yield ReviewRunnerSpec(name="claude", create=lambda: runner, max_inline_files=5)
 
-        others = [one for one in installed() if one.name != "claude_runner"]
-        plugins = PluginManager(candidates=[*others, Candidate("scripted", "scripted-dist", "1.0", Runners)])
+        candidates = [candidate for candidate in installed() if candidate.name != "claude_runner"]
+        plugins = PluginManager(candidates=[*candidates, Candidate("scripted", "scripted-dist", "1.0", Runners)])
         return create_server(reviewed.root, external_runner="claude", plugins=plugins, **options), runner
 
     return make
@@ -57,12 +57,12 @@ async def test_the_chosen_runner_is_asked(reviewed, judged_by):
     async with reviewed.agent(server) as agent:
         await agent.start()
         await agent.finish(DONE_A)
-    assert {asked.tasks[0].run_each for asked in runner.requests} == {"step", "a.md"}
+    assert {request.tasks[0].run_each for request in runner.requests} == {"step", "a.md"}
 
 
 @pytest.mark.req("JOBS-REQ-001.1.6")
 def test_claude_that_is_not_installed_is_named_with_its_distribution(project):
-    plugins = PluginManager(candidates=[one for one in installed() if one.builtin])
+    plugins = PluginManager(candidates=[candidate for candidate in installed() if candidate.builtin])
     with pytest.raises(UnknownName, match="no review runner 'claude'") as error:
         create_server(project.root, external_runner="claude", plugins=plugins)
     assert error.value.hint == "Install the distribution deepwork-claude-runner."
@@ -85,18 +85,18 @@ def test_with_the_gate_off_no_runner_is_looked_for(probed):
 @pytest.mark.req("JOBS-REQ-001.4.11")
 async def test_an_attempt_is_recorded_before_the_runner_is_asked(reviewed, judged_by, stored):
     server, runner = judged_by(Passed())
-    seen = []
+    states = []
 
     async def look(request):
-        seen.append(stored(request.session_id))
+        states.append(stored(request.session_id))
         return answered(Passed(), request)
 
     runner.review = look
     async with reviewed.agent(server) as agent:
         await agent.start()
         await agent.finish(DONE_A)
-    assert [session["step_progress"]["a"]["quality_attempts"] for session in seen] == [1, 1]
-    assert seen[0]["history"][-1]["kind"] == "attempt"
+    assert [session["step_progress"]["a"]["quality_attempts"] for session in states] == [1, 1]
+    assert states[0]["history"][-1]["kind"] == "attempt"
 
 
 @pytest.mark.req("JOBS-REQ-001.4.12")
@@ -112,7 +112,7 @@ async def test_below_the_maximum_the_feedback_of_all_failed_reviews_is_returned(
         reply = await agent.finish(DONE_A)
         assert reply["status"] == "needs_work"
         assert reply["feedback"] == "Mend step; Mend a.md"
-        assert [one["review_run_each"] for one in reply["failed_reviews"]] == ["step", "a.md"]
+        assert [failed["review_run_each"] for failed in reply["failed_reviews"]] == ["step", "a.md"]
 
 
 @pytest.mark.req("JOBS-REQ-001.4.13")

@@ -90,12 +90,12 @@ class Maker:
         name = self._chance.choice(list(tool["inputSchema"]["properties"]))
         kind = self._chance.choice(["type", "text", "inside"])
         if kind == "type":
-            wrong = self._other(tool["inputSchema"]["properties"][name])
+            value = self._other(tool["inputSchema"]["properties"][name])
         elif kind == "text":
-            wrong = self._text(name)
+            value = self._text(name)
         else:
-            wrong = self._chance.choice([{"x": self._any()}, [self._any()], {self._chance.choice(TEXTS): self._any()}])
-        return self._call(f"argument: {kind}", request_id, tool, {**self._arguments(tool), name: wrong})
+            value = self._chance.choice([{"x": self._any()}, [self._any()], {self._chance.choice(TEXTS): self._any()}])
+        return self._call(f"argument: {kind}", request_id, tool, {**self._arguments(tool), name: value})
 
     def _missing(self, request_id: str) -> Call:
         tool = self._tool("required")
@@ -127,15 +127,15 @@ class Maker:
         """Spoil a field of the message itself."""
         message = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": {"name": "get_workflows"}}
         spoilt = self._chance.choice(["jsonrpc", "id", "method", "params"])
-        known: RequestId = request_id
+        answered_id: RequestId = request_id
         if spoilt == "id":
             message["id"] = self._chance.choice([None, True, 1.5, [1], {}, "@digits", "@bytes", "\ud800"])
-            known = None
+            answered_id = None
         elif self._chance.random() < 0.3 and spoilt != "params":
             del message[spoilt]
         else:
             message[spoilt] = self._chance.choice([0, True, [1], "x", *RAW])
-        return Call(f"envelope: {spoilt}", written(message), known)
+        return Call(f"envelope: {spoilt}", written(message), answered_id)
 
     def _params(self, request_id: str) -> Call:
         """Spoil what the method takes."""
@@ -156,8 +156,8 @@ class Maker:
     def _unreadable(self, _request_id: str) -> Call:
         return Call("unreadable", self._chance.choice(UNREADABLE), None)
 
-    def _tool(self, wanted: str = "properties") -> dict[str, Any]:
-        return self._chance.choice([tool for tool in self._tools if tool["inputSchema"].get(wanted)])
+    def _tool(self, key: str = "properties") -> dict[str, Any]:
+        return self._chance.choice([tool for tool in self._tools if tool["inputSchema"].get(key)])
 
     def _arguments(self, tool: dict[str, Any]) -> dict[str, Any]:
         """Return what a tool requires, in the right types but naming nothing that exists."""
@@ -168,9 +168,9 @@ class Maker:
         return {name: {} if schema["properties"][name].get("type") == "object" else "no such thing" for name in names}
 
     def _other(self, schema: dict[str, Any]) -> Any:
-        allowed = {one.get("type") for one in [schema, *schema.get("anyOf", [])]}
+        allowed = {part.get("type") for part in [schema, *schema.get("anyOf", [])]}
         kinds: dict[Any, str] = {str: "string", list: "array", dict: "object", type(None): "null"}
-        return self._chance.choice([one for one in OTHERS if kinds.get(type(one)) not in allowed] + [*RAW])
+        return self._chance.choice([value for value in OTHERS if kinds.get(type(value)) not in allowed] + [*RAW])
 
     def _text(self, name: str) -> str:
         # An empty id of a session counts as none.
@@ -261,7 +261,7 @@ def measure(transport: str, count: int, seed: int) -> Measured:
         connection = CONNECTIONS[transport](project.root)
         connection.greet()
         maker = Maker(connection.ask("tools/list")["tools"], seed)
-        begun = connection.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
+        started = connection.call("start_workflow", goal="g", job_name="demo", workflow_name="main")
         before = snapshot(project.root)
         log = project.root / "server.log"
         for number in range(count):
@@ -270,12 +270,12 @@ def measure(transport: str, count: int, seed: int) -> Measured:
         if changed:
             measured.after.append(f"changed: {', '.join(changed)}")
         try:
-            session_id = begun["begin_step"]["session_id"]
-            done = connection.call("finished_step", outputs={"a.md": "good.md"}, session_id=session_id)
+            session_id = started["begin_step"]["session_id"]
+            reply = connection.call("finished_step", outputs={"a.md": "good.md"}, session_id=session_id)
         except (*FAILURES, Refused) as error:
-            done = {"error": repr(error)}
-        if done.get("status") != "workflow_complete":
-            measured.after.append(f"the good call was answered with {done}")
+            reply = {"error": repr(error)}
+        if reply.get("status") != "workflow_complete":
+            measured.after.append(f"the good call was answered with {reply}")
         connection.close()
         if count_of := log.read_text(errors="replace").count("Traceback"):
             measured.after.append(f"{count_of} tracebacks")
@@ -300,5 +300,7 @@ def snapshot(root: Path) -> set[tuple[str, bytes]]:
     """Return every file that a refused call may not touch: all but the log, and what reviews are prepared in."""
     state = root / ".deepwork"
     own = [root / "server.log", root / ".git", state / "tmp" / "review_instructions"]
-    files = (path for path in root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in own))
+    files = (
+        path for path in root.rglob("*") if path.is_file() and not any(path.is_relative_to(folder) for folder in own)
+    )
     return {(str(path.relative_to(root)), path.read_bytes()) for path in files if path.suffix != ".lock"}

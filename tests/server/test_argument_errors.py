@@ -72,7 +72,7 @@ def inner_places(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> I
 
 async def refusals(agent) -> list[tuple[str, Json, str]]:
     """Return the refusals of every wrong value of every argument; an argument of the same schema is tried once."""
-    found = []
+    errors = []
     tried = set()
     for tool in await agent.client.list_tools():
         schema = tool.input_schema
@@ -89,21 +89,21 @@ async def refusals(agent) -> list[tuple[str, Json, str]]:
                     sent = {**required, name: put(value)}
                     reply = await agent.client.call_tool(tool.name, sent, raise_on_error=False)
                     if reply.is_error:
-                        found.append((f"{tool.name}.{name}", put(value), reply.content[0].text))
-    return found
+                        errors.append((f"{tool.name}.{name}", put(value), reply.content[0].text))
+    return errors
 
 
 async def test_every_wrong_value_of_every_argument_of_every_tool_is_refused_in_words_of_json(project, monkeypatch):
     monkeypatch.delenv("DEEPWORK_NO_PLUGINS")
     project.write_job()
     async with project.agent() as agent:
-        found = await refusals(agent)
-    assert len(found) > 40
-    for place, value, text in found:
+        errors = await refusals(agent)
+    assert len(errors) > 40
+    for place, value, text in errors:
         assert not PROSE_OF_PYTHON.search(text), (place, value, text)
-        for wanted, sent in re.findall(r"give (.*), not (.*)$", text, re.MULTILINE):
-            assert sent not in wanted.split(" or "), (place, value, text)
-            assert wanted, (place, value, text)
+        for expected, sent in re.findall(r"give (.*), not (.*)$", text, re.MULTILINE):
+            assert sent not in expected.split(" or "), (place, value, text)
+            assert expected, (place, value, text)
 
 
 def _refuse_monday(value: str) -> str:

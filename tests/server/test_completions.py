@@ -20,9 +20,9 @@ def text(result):
     return result.messages[0].content.text
 
 
-async def completed(agent, reference, name, typed, others=None):
+async def completed(agent, reference, name, typed, context=None):
     arguments = {"name": name, "value": typed}
-    return (await agent.client.complete(reference, arguments, context_arguments=others)).values
+    return (await agent.client.complete(reference, arguments, context_arguments=context)).values
 
 
 async def test_a_job_is_started_by_its_name(project):

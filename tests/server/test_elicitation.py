@@ -91,10 +91,10 @@ def test_an_override_is_asked_by_a_page_where_there_is_one_and_else_in_a_form(st
 async def test_a_user_who_never_answers_holds_up_a_call_for_a_while(by_person, serving, monkeypatch):
     """The call is answered before the client's handler has come back."""
     monkeypatch.setattr(elicitation, "SHOW_SECONDS", 0.2)
-    shown, is_over = [], anyio.Event()
+    urls, is_over = [], anyio.Event()
 
     async def never(message, response_type, params, context):
-        shown.append(params.url)
+        urls.append(params.url)
         await is_over.wait()
 
     with serving():
@@ -105,15 +105,15 @@ async def test_a_user_who_never_answers_holds_up_a_call_for_a_while(by_person, s
                 reply = await agent.finish(DONE)
                 assert await agent.finish(DONE) == reply
             is_over.set()
-    assert shown == [reply["waits_for"]["where"]]
+    assert urls == [reply["waits_for"]["where"]]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_calls_that_share_a_review_open_one_page(reviewed, by_person, serving, mode, stored):
-    shown = []
+    urls = []
 
     async def accept(message, response_type, params, context):
-        shown.append(params.url)
+        urls.append(params.url)
         return ElicitResult(action="accept")
 
     with serving():
@@ -130,7 +130,7 @@ async def test_calls_that_share_a_review_open_one_page(reviewed, by_person, serv
                     tasks.start_soon(report)
     item = f"sessions:{begin['session_id']}.a"
     assert {reply["waits_for"]["where"] for reply in replies} == {PAGE + item}
-    assert shown == [PAGE + item]
+    assert urls == [PAGE + item]
     [asked_for] = [entry["detail"] for entry in stored()["history"] if entry["kind"] == "person_asked"]
     assert asked_for["reference"] == item  # an address may be another one tomorrow, so none is stored
 

@@ -287,10 +287,10 @@ def test_whoever_sends_an_id_and_a_method_gets_an_answer(fields):
 
 
 def test_mutated_messages_raise_nothing_else():
-    whole = request("modern", "tools/call", {"name": "get_workflows", "arguments": {"a": [1, "é", None]}}, 7)
+    message = request("modern", "tools/call", {"name": "get_workflows", "arguments": {"a": [1, "é", None]}}, 7)
     chance = random.Random(1)
     for _ in range(3000):
-        frame = bytearray(whole)
+        frame = bytearray(message)
         for _ in range(chance.choice([1, 1, 3, 10])):
             place = chance.randrange(len(frame))
             frame[place : place + chance.choice([0, 1, 1, 5])] = chance.randbytes(chance.choice([0, 1, 1, 5]))

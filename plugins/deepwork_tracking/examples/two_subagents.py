@@ -71,8 +71,8 @@ async def subagent(project: Path, workflow_id: str, phase_id: str, name: str, fi
                 requires_human_review=True,
             )
         outcome = {"summary": f"{file} is there"}
-        done = await call(agent, "complete_task", **log, status="success", outcome=outcome)
-        print(f"  {name} changed {done['files_changed']['added']}")
+        completion = await call(agent, "complete_task", **log, status="success", outcome=outcome)
+        print(f"  {name} changed {completion['files_changed']['added']}")
 
 
 async def orchestrate(project: Path) -> str:

@@ -114,8 +114,8 @@ def test_error_handling() -> str:
 @server.tool
 async def test_tool_with_progress(ctx: Context) -> str:
     """Report progress."""
-    for done in (0, 50, 100):
-        await ctx.report_progress(done, 100)
+    for percent in (0, 50, 100):
+        await ctx.report_progress(percent, 100)
         await anyio.sleep(MOMENT)
     return "done"
 
@@ -279,12 +279,12 @@ def test_input_required_result_multi_round(ctx: Context) -> str | InputRequiredR
 def test_input_required_result_capabilities(ctx: Context) -> str | InputRequiredResult:
     """Ask only for what the client can do."""
     can = ctx.session.client_capabilities
-    wanted = {}
+    requests = {}
     if can and can.elicitation:
-        wanted["user_name"] = NAME
+        requests["user_name"] = NAME
     if can and can.sampling:
-        wanted["greeting"] = sampling("Generate a greeting", 50)
-    return ask(**wanted) if wanted and not ctx.input_responses else "done"
+        requests["greeting"] = sampling("Generate a greeting", 50)
+    return ask(**requests) if requests and not ctx.input_responses else "done"
 
 
 # Resources and prompts -------------------------------------------------------------------------------------------

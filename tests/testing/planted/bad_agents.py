@@ -317,10 +317,10 @@ class Fixtures:
 
     def lines_of(self, situation):
         end = {"end": True}
-        done = [{"said": "I begin"}, {"call": "1"}, {"result": "1"}, {"said": "The end"}, end]
+        all_messages = [{"said": "I begin"}, {"call": "1"}, {"result": "1"}, {"said": "The end"}, end]
         soon = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
         messages = {
-            "done": done,
+            "done": all_messages,
             "talk": [{"said": WORDS}, end],
             "login": [{"failed": "LOGIN"}],
             "context": [{"failed": "CONTEXT"}],

@@ -130,9 +130,9 @@ class NeverForgetsWhatIsOver(GoodStore):
     breaks = "test_a_session_that_another_server_reopened_is_found_as_active"
 
     async def find(self, *, status=None, before=None, limit=10):
-        found = await super().find(status=None, before=before, limit=1000)
+        summaries = await super().find(status=None, before=before, limit=1000)
         over = self.__dict__.setdefault("over", set())
-        over.update(summary.session_id for summary in found if not summary.is_active)
+        over.update(summary.session_id for summary in summaries if not summary.is_active)
         if status == "active":
-            found = [summary for summary in found if summary.session_id not in over]
-        return self.choose(found, status, before, limit)
+            summaries = [summary for summary in summaries if summary.session_id not in over]
+        return self.choose(summaries, status, before, limit)
