@@ -74,7 +74,7 @@ def test_at_a_terminal_it_asks_which_clients_to_connect_and_all_are_chosen(
 ):
     ended = invoke("init", "--tools", "core", answer=answer)
     assert ended.code == 0
-    assert "claude (Claude Code), codex (Codex)" in ended.err
+    assert "\nHere are: claude (Claude Code), codex (Codex)\n" in ended.err
     assert ("cursor is not one of claude, codex" in ended.err) == ("cursor" in answer)
     assert {path.name for path in project.root.iterdir()} == {".deepwork", *files}
     assert "Next: ask your agent" in ended.out or not files
@@ -175,6 +175,7 @@ def test_without_a_terminal_agents_get_the_sets_that_everybody_needs(invoke, pro
 )
 def test_at_a_terminal_it_asks_which_sets_agents_get_and_says_what_each_costs(invoke, project, tool_sets, answer, sets):
     ended = invoke("init", answer=f"{answer}none\n")
+    assert re.search(r"^Tools cost an agent tokens", ended.err, re.MULTILINE)
     assert re.search(r"^  planning: 1 tools, about \d+ tokens$", ended.err, re.MULTILINE)
     assert ("no tool set 'planing'" in ended.err) == ("planing" in answer)
     assert chosen_sets(project) == sets

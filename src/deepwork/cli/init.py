@@ -142,7 +142,7 @@ def _tool_sets(root: Path, names: str | None) -> list[str]:
     usual = project.config.tools.sets or [name for name in USUAL_SETS if name in installed]
     if not sys.stdin.isatty() or len(installed) <= len(usual):
         return usual
-    say("\nTools cost an agent tokens with every request. These sets are installed:", err=True)
+    say_text("\nTools cost an agent tokens with every request. These sets are installed:", err=True)
     with stdout_on_stderr():
         costs = measure_costs(project, engine)
     for cost in costs:

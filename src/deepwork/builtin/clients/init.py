@@ -16,7 +16,7 @@ from deepwork.builtin.clients.keeping import keep_or_tell
 from deepwork.builtin.clients.overview import overview
 from deepwork.builtin.clients.places import Place
 from deepwork.builtin.clients.table import CLIENTS, Client
-from deepwork.commands.terminal import say, say_error, say_text
+from deepwork.commands.terminal import say_error, say_text
 from deepwork.errors import ConfigError, DeepWorkError
 from deepwork.ports.records import InitialProject, InitStep
 from deepwork.text import nearest, visible
@@ -87,7 +87,7 @@ def _connect_those_here(root: Path, prompt: str, connect: Callable[[Place], None
 def _chosen(found: Mapping[str, Client]) -> list[Client]:
     """Ask which of these clients are connected; all of them, if the answer is empty."""
     titles = ", ".join(f"{name} ({client.title})" for name, client in found.items())
-    say(f"\nHere are: {titles}", err=True)
+    say_text(f"\nHere are: {titles}", err=True)
 
     def clients(answer: str) -> list[Client]:
         names = [name.strip() for name in answer.split(",") if name.strip()]
