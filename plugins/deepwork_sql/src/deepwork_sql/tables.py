@@ -1,8 +1,8 @@
-"""The tables of this plugin."""
+"""The tables of this plugin. What is indexed stands in the migrations alone, which make the tables."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table, Text
 
 from deepwork_sql.columns import JSON, Key, Milliseconds
 
@@ -37,9 +37,6 @@ events = Table(
     Column("at", Milliseconds, nullable=False),
     Column("principal", String),
     Column("data", JSON, nullable=False),
-    Index("deepwork_events_order", "xid", "seq"),
-    Index("deepwork_events_workflow", "workflow_id", "xid", "seq"),
-    sqlite_autoincrement=True,
 )
 
 requests = Table(
@@ -51,7 +48,6 @@ requests = Table(
     Column("arguments", String, nullable=False),
     Column("result", JSON),
     Column("at", Milliseconds, nullable=False),
-    Index("deepwork_requests_at", "at"),
 )
 
 leases = Table(
@@ -61,14 +57,6 @@ leases = Table(
     Column("fence", BigInteger, nullable=False),
     Column("holder", Key),
     Column("expires_at", Milliseconds, nullable=False),
-    Index("deepwork_leases_holder", "holder"),
-)
-# Every call of some plugins looks for leases that have run out; given back ones stay, for their fences.
-Index(
-    "deepwork_leases_expiry",
-    leases.c.expires_at,
-    sqlite_where=leases.c.holder.is_not(None),
-    postgresql_where=leases.c.holder.is_not(None),
 )
 
 sessions = Table(
@@ -86,6 +74,4 @@ sessions = Table(
     Column("damaged", Boolean, nullable=False),
     Column("summary", Text, nullable=False),
     Column("document", Text, nullable=False),
-    Index("deepwork_sessions_listing", "machine", "project", "archived", "updated_at"),
-    Index("deepwork_sessions_id", "session_id"),
 )

@@ -59,6 +59,7 @@ def upgrade() -> None:
         sa.Column("expires_at", Milliseconds, nullable=False),
     )
     op.create_index("deepwork_leases_holder", "deepwork_leases", ["holder"])
+    # Every call of some plugins looks for leases that have run out; given back ones stay, for their fences.
     live = sa.text("holder IS NOT NULL")
     op.create_index(
         "deepwork_leases_expiry", "deepwork_leases", ["expires_at"], sqlite_where=live, postgresql_where=live
