@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from deepwork.commands.spec import CommandSpec
 
+# What the hook answers as a tool if it has nothing to say.
+NOTHING = "{}"
+
 COMMANDS = {
     "connect": CommandSpec(
         "deepwork.builtin.clients.connect:connect",

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from deepwork.builtin.clients import NOTHING
 from deepwork.builtin.clients.desk import Histories, ServerDesk
 from deepwork.builtin.clients.hook_events import CLAUDE, HookEvent, answer, event_of
 from deepwork.builtin.clients.listeners import ClientSession
-from deepwork.ports.records import UnlistedTool
 
 if TYPE_CHECKING:
     from deepwork.api import Project, ToolCall
 
-NAME = "hook"
-NOTHING = "{}"
 # A client waits two seconds. What comes later than this would be lost, so nothing is handed over then.
 SECONDS = 1.5
 MAX_CLIENT_SESSIONS = 1000
@@ -62,11 +60,6 @@ class HookTool:
         client_session = known or ClientSession(event.client, event.session, desk.environment, principal)
         self._client_sessions[key] = client_session
         return client_session
-
-
-def hook_tool(project: Project) -> UnlistedTool:
-    """Make the tool for a server of a project."""
-    return UnlistedTool(name=NAME, answer=HookTool(project).answer, silence=NOTHING)
 
 
 def _event(call: ToolCall, arguments: Mapping[str, Any], session_id: str | None) -> HookEvent:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from deepwork import hookimpl
-from deepwork.builtin.clients import COMMANDS
+from deepwork.builtin.clients import COMMANDS, NOTHING
 
 if TYPE_CHECKING:
     from click import Command
 
-    from deepwork.api import Check, Finding, InitStep, Project
+    from deepwork.api import Check, Finding, InitStep, Project, ToolCall
+    from deepwork.builtin.clients.hook_tool import HookTool
     from deepwork.ports.records import UnlistedTool
 
 
@@ -36,10 +38,19 @@ def deepwork_checks(project: Project) -> Iterator[Check]:
 
 @hookimpl
 def deepwork_unlisted_tools(project: Project) -> Iterator[UnlistedTool]:
-    """What the hooks of clients call."""
-    from deepwork.builtin.clients.hook_tool import hook_tool
+    """What the hooks of clients call; it is imported by the first of them, because many servers see none."""
+    from deepwork.ports.records import UnlistedTool
 
-    yield hook_tool(project)
+    @cache
+    def tool() -> HookTool:
+        from deepwork.builtin.clients.hook_tool import HookTool
+
+        return HookTool(project)
+
+    async def answer(call: ToolCall, arguments: Mapping[str, Any]) -> str:
+        return await tool().answer(call, arguments)
+
+    yield UnlistedTool(name="hook", answer=answer, silence=NOTHING)
 
 
 @hookimpl
