@@ -12,6 +12,8 @@ from deepwork.errors import JobLoadError
 from deepwork.text import visible
 
 EXTRA_FOLDERS = "DEEPWORK_ADDITIONAL_JOBS_FOLDERS"
+# For each reader, whether its folder is a link out of its place, and what it has read.
+Items = list[tuple[bool, list[Job | JobLoadError]]]
 PACKAGED = Path(__file__).parent.parent / "packaged_jobs"
 
 
@@ -22,15 +24,23 @@ class FolderJobs(JobSource):
         self.name = name
         self.rank = rank
         self._readers = list(readers)
+        self._last: tuple[Items, list[Job | JobLoadError]] = [], []
 
-    def load(self) -> Iterator[Job | JobLoadError]:
-        """Yield each folder's jobs, sorted by folder name; the second of a name is an error."""
+    def load(self) -> Iterable[Job | JobLoadError]:
+        """List each folder's jobs, sorted by folder name; the second of a name is an error."""
+        items = [(reader.escapes, reader.read_all()) for reader in self._readers]
+        last_items, loaded = self._last
+        if items != last_items:  # unchanged jobs are the same objects, which are equal at once
+            loaded = [*self._chosen(items)]
+            self._last = items, loaded
+        return loaded
+
+    def _chosen(self, items_of_readers: Items) -> Iterator[Job | JobLoadError]:
         owners: dict[str, Path] = {}
-        for reader in self._readers:
-            if reader.escapes:
+        for reader, (escapes, items) in zip(self._readers, items_of_readers, strict=True):
+            if escapes:
                 text = "the folder of the project's jobs is a link that leads out of the project"
                 yield JobLoadError(text, job_name=reader.folder.name, job_dir=reader.folder)
-            items = reader.read_all()
             # As in `find`, a folder that is broken, or has the name of its job, comes before other folders.
             for item in items:
                 if isinstance(item, JobLoadError) or item.job_dir.name == item.name:

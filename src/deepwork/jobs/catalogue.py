@@ -29,21 +29,35 @@ class Listing:
     shadowed: tuple[ShadowedJob, ...]
 
 
+# What each source has, in their order.
+Loaded = list[list[Job | JobLoadError]]
+
+
 class Catalogue:
     """The jobs of all sources, asked by rank, then by name. What is listed can be started."""
 
     def __init__(self, sources: Iterable[JobSource]) -> None:
         self.sources = sorted(sources, key=lambda source: (source.rank, source.name))
+        self._last: tuple[Loaded, Listing] = [], Listing((), (), ())
 
     def list(self) -> Listing:
         """List every job that can be started, and everything that is broken."""
+        loaded = [[*source.load()] for source in self.sources]
+        last_loaded, listing = self._last
+        # Unchanged jobs are the same objects, which are equal at once. Of broken ones `find` has to be asked anew.
+        if loaded != last_loaded or listing.errors:
+            listing = self._listing(loaded)
+            self._last = loaded, listing
+        return listing
+
+    def _listing(self, loaded: Loaded) -> Listing:
         jobs: list[tuple[str, Job]] = []
         errors: list[tuple[str, JobLoadError]] = []
         shadowed: list[ShadowedJob] = []
         owners: dict[str, str] = {}
-        for source in self.sources:
+        for source, items in zip(self.sources, loaded, strict=True):
             taken: dict[str, str] = {}
-            for item in source.load():
+            for item in items:
                 if isinstance(item, JobLoadError):
                     errors.append((source.name, item))
                     # A broken job still owns its folder's name, so that no later source silently replaces it.

@@ -83,6 +83,7 @@ class JobReader:
 
     def __init__(self, folder: Path, *, inside: Path | None = None) -> None:
         self.folder = folder
+        self._prefix = f"{folder}/"
         self._inside = inside
         self._below = str(folder.relative_to(inside)) if inside and folder.is_relative_to(inside) else None
         self._cache: dict[str, _CachedJob] = {}
@@ -142,13 +143,13 @@ class JobReader:
 
     def _size(self, name: str) -> int:
         try:
-            return min(os.stat(f"{self.folder}/{name}/{FILE_NAME}").st_size, MAX_BYTES)
+            return min(os.stat(f"{self._prefix}{name}/{FILE_NAME}").st_size, MAX_BYTES)
         except OSError:
             return 0
 
     def _is_unchanged(self, name: str, cached: _CachedJob) -> bool:
         try:
-            return cached.is_settled and cached.stamp == _stamp_of(os.stat(f"{self.folder}/{name}/{FILE_NAME}"))
+            return cached.is_settled and cached.stamp == _stamp_of(os.stat(f"{self._prefix}{name}/{FILE_NAME}"))
         except OSError:
             return False
 
