@@ -197,7 +197,7 @@ async def _print_texts(root: str, agent_id: str, follow: bool, as_json: bool) ->
                 if message.id not in printed:
                     data = {name: getattr(message, name) for name in ("id", "about", "text", "answer")}
                     text = quoted_lines(message.text) if message.text else message.answer
-                    _print(json.dumps(data) if as_json else f"[{message.id}] {message.about}\n{text}".rstrip())
+                    click.echo(json.dumps(data) if as_json else f"[{message.id}] {message.about}\n{text}".rstrip())
                 printed.add(message.id)
             if not follow:
                 return
@@ -225,17 +225,12 @@ async def _print_events(
         if follow:
             async with aclosing(feed.follow(since, source=source)) as followed:
                 async for event in followed:
-                    _print(line_of(event))
+                    click.echo(line_of(event))
             return
         while page := await feed.feed(since, limit=_PAGE, source=source):
             for event in page:
-                _print(line_of(event))
+                click.echo(line_of(event))
             since = page[-1].id
-
-
-def _print(line: str) -> None:
-    """Print a line at once: click flushes it."""
-    click.echo(line)
 
 
 def _json_line(event: Event) -> str:
