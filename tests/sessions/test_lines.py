@@ -12,9 +12,9 @@ import pytest
 
 from deepwork.sessions.lines import Place, found, held, lines_of, moves, replaced
 
-sys.path.append(str(Path(__file__).parents[2] / "tools" / "torture"))
+sys.path.append(str(Path(__file__).parent))
 
-from edited import EditedText
+from edited_text import EditedText
 
 
 def encoded(version):
@@ -23,7 +23,7 @@ def encoded(version):
 
 def test_no_comment_stands_on_a_wrong_line_and_at_least_95_percent_stay_on_theirs():
     survived = placed = 0
-    wrong = []
+    misplaced = []
     for seed in range(24):
         dice = random.Random(seed)
         text = EditedText(dice, dice.randint(50, 400))
@@ -41,8 +41,8 @@ def test_no_comment_stands_on_a_wrong_line_and_at_least_95_percent_stay_on_their
                 survived += true is not None
                 placed += place is not None and place.line == true
                 if place and place.line != true:
-                    wrong.append((seed, start, index, place, true))
-    assert wrong == []
+                    misplaced.append((seed, start, index, place, true))
+    assert misplaced == []
     assert placed >= 0.95 * survived
 
 
@@ -72,10 +72,10 @@ def test_what_stands_now_where_lines_were_changed_is_between_their_neighbours():
 
 def test_without_the_content_a_comment_is_found_by_what_it_holds_on_to():
     lines = lines_of(b"1\n2\n3\n4\n5\n6\n7\n8\n")
-    kept = held(lines, Place(5, 5))
-    assert found([b"0", *lines], kept) == Place(6, 6)
-    assert found(lines_of(b"2\n3\n4\nfive\n6\n7\n8\n"), kept) is None
-    assert found([*lines, *lines], kept) is None
+    anchor = held(lines, Place(5, 5))
+    assert found([b"0", *lines], anchor) == Place(6, 6)
+    assert found(lines_of(b"2\n3\n4\nfive\n6\n7\n8\n"), anchor) is None
+    assert found([*lines, *lines], anchor) is None
 
 
 def test_a_text_of_a_million_equal_lines_takes_no_longer_than_one_reading():

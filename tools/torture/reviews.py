@@ -17,7 +17,6 @@ from typing import Any
 
 import anyio
 import click
-from edited import EditedText
 from report import Progress, Report, seed_option
 from servers import Restarted
 
@@ -25,6 +24,9 @@ from deepwork.api import project_at
 from deepwork.errors import ItemChanged
 from deepwork.ports.inbox import Answer, Answerer
 from deepwork.testing import DeepworkProject, review, step
+
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "sessions"))
+from edited_text import EditedText
 
 PERSON = Answerer(user="torture", terminal="/dev/pts/0")
 FILE = "text.txt"
@@ -256,8 +258,8 @@ def _races(project: DeepworkProject, agent: Agent, count: int, broken: list[str]
         reply = agent.call("finished_step", outputs=OUTPUTS, session_id=session)
         is_passed = reply["status"] == "workflow_complete"
         winners = [action for action, error in ends.items() if error is None]
-        told = [error for error in ends.values() if isinstance(error, ItemChanged)]
-        if len(winners) != 1 or len(told) != 1 or (winners[0] == "pass") != is_passed:
+        refusals = [error for error in ends.values() if isinstance(error, ItemChanged)]
+        if len(winners) != 1 or len(refusals) != 1 or (winners[0] == "pass") != is_passed:
             broken.append(f"race {number}: {ends} ended with {reply['status']}")
         if is_passed:
             session = ""

@@ -114,7 +114,7 @@ def _moved(old: Sequence[Line], new: Sequence[Line]) -> list[Line]:
 
 def _put_back(old: Sequence[Line], lines: list[Line], places: dict[int, int], index: int) -> bool:
     number, text = old[index]
-    known = {number for number, _ in old}
+    old_numbers = {number for number, _ in old}
     if number in places and lines[places[number]][1] == text:
         return False
     for step in (-1, 1):
@@ -122,7 +122,7 @@ def _put_back(old: Sequence[Line], lines: list[Line], places: dict[int, int], in
         if neighbour is None or neighbour[0] not in places or lines[places[neighbour[0]]] != neighbour:
             continue
         place = places[neighbour[0]] - step
-        if 0 <= place < len(lines) and lines[place][1] == text and lines[place][0] not in known:
+        if 0 <= place < len(lines) and lines[place][1] == text and lines[place][0] not in old_numbers:
             if number in places:
                 lines[places[number]] = (-number, lines[places[number]][1])
             lines[place] = (number, text)
