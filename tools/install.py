@@ -11,7 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 78
@@ -24,12 +26,22 @@ def main() -> int:
     install = installer(sys.executable)
     if sys.argv[1:] == ["--core"]:
         return run([*install, "--editable", str(ROOT)])
-    projects = [ROOT, *sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
-    editable = [word for project in projects for word in ("--editable", str(project))]
+    editable = [word for folder in project_folders() for word in ("--editable", str(folder))]
     # The lock is complete, so nothing is looked for besides: on the index, `deepwork` is another project's name.
     return run([*install, "--no-deps", "--require-hashes", "--requirement", str(ROOT / "requirements.lock")]) or run(
         [*install, "--no-deps", "--no-build-isolation", *editable]
     )
+
+
+def project_folders(root: Path = ROOT) -> list[Path]:
+    """Return the folders of the distributions of a checkout, the core first."""
+    return [root, *sorted(file.parent for file in root.glob("plugins/[!_]*/pyproject.toml"))]
+
+
+def project_table(folder: Path) -> dict[str, Any]:
+    """Return the table `project` of a distribution's pyproject."""
+    table: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return table
 
 
 def installer(python: str) -> list[str]:

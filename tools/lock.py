@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
+
+from install import project_folders, project_table
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements.lock"
@@ -20,14 +21,13 @@ LOCK = ROOT / "requirements.lock"
 
 def main() -> int:
     """Write the file, and return uv's exit code."""
-    files = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/[!_]*/pyproject.toml"))]
-    projects = {file.parent: tomllib.loads(file.read_text(encoding="utf-8"))["project"] for file in files}
+    projects = {folder: project_table(folder) for folder in project_folders(ROOT)}
     ours = {project["name"] for project in projects.values()}
-    wanted = "\n".join(f"-e {requirement(folder, project, ours)}" for folder, project in projects.items())
+    requirements = "\n".join(f"-e {requirement(folder, project, ours)}" for folder, project in projects.items())
     command = [sys.executable, "-m", "uv", "pip", "compile", "-", "--quiet", "--universal", "--generate-hashes"]
     command += ["--group", "dev", "--upgrade", "--no-annotate", "--custom-compile-command", "make lock"]
     command += [word for name in sorted(ours) for word in ("--no-emit-package", name)]
-    return subprocess.run([*command, "--output-file", str(LOCK)], cwd=ROOT, input=wanted, text=True).returncode
+    return subprocess.run([*command, "--output-file", str(LOCK)], cwd=ROOT, input=requirements, text=True).returncode
 
 
 def requirement(folder: Path, project: dict[str, Any], ours: set[str]) -> str:

@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
+from install import project_folders, project_table
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
@@ -74,7 +75,7 @@ def checked_version(text: str, root: Path) -> Version:
         version = Version(text)
     except InvalidVersion:
         refuse(f"{text!r} is not a version: write 1.2.3, or 1.3.0rc1 before 1.3.0")
-    current = Version(project(root)["version"])
+    current = Version(project_table(root)["version"])
     if str(version) != text or version.local or version.epoch:
         refuse(f"{text!r} is not how a version is written; {version.public!r} is")
     if version <= current:
@@ -82,9 +83,10 @@ def checked_version(text: str, root: Path) -> Version:
     if output(["git", "tag", "--list", f"v{version}"], cwd=root):
         refuse(f"the tag v{version} exists")
     for folder, name in projects(root):
-        for need in project(folder).get("dependencies", []):
-            wanted = Requirement(need)
-            if wanted.name.startswith("deepwork") and not wanted.specifier.contains(version, prereleases=True):
+        for need in project_table(folder).get("dependencies", []):
+            requirement = Requirement(need)
+            is_met = requirement.specifier.contains(version, prereleases=True)
+            if requirement.name.startswith("deepwork") and not is_met:
                 refuse(f"{name} needs {need}, so it could not be installed beside {version}")
     return version
 
@@ -103,7 +105,7 @@ def check_that_it_may_be_written(root: Path, *, has_fixture: bool) -> None:
 def write_version(root: Path, version: Version) -> None:
     """Write the version everywhere, and the changelogs."""
     today = datetime.now(tz=UTC).date().isoformat()
-    old = project(root)["version"]
+    old = project_table(root)["version"]
     for folder, _ in projects(root):
         replace(folder / "pyproject.toml", f'\nversion = "{old}"\n', f'\nversion = "{version}"\n')
         if folder != root:
@@ -145,7 +147,7 @@ def write_parts(python: Path, file: Path, clone: Path) -> None:
 
 def keep_stored_state(clone: Path, python: Path, version: Version) -> None:
     """Make the fixture of stored state with the release that has just been built."""
-    testing = tomllib.loads((clone / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    testing = project_table(clone)["optional-dependencies"]
     run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python), *testing["testing"]], clone)
     number = output(["git", "rev-parse", "--short=7", "HEAD"], cwd=clone)
     run([str(python), "tests/stored_state.py", f"tests/data/stored/{version}-{number}"], cwd=clone)
@@ -165,14 +167,7 @@ def commit(clone: Path, subject: str) -> None:
 
 def projects(root: Path) -> list[tuple[Path, str]]:
     """Return the folder and the name of each distribution, the core first."""
-    folders = [root, *sorted(file.parent for file in root.glob("plugins/[!_]*/pyproject.toml"))]
-    return [(folder, project(folder)["name"]) for folder in folders]
-
-
-def project(folder: Path) -> dict[str, object]:
-    """Read the table `project` of a pyproject."""
-    table: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return table
+    return [(folder, project_table(folder)["name"]) for folder in project_folders(root)]
 
 
 def replace(file: Path, old: str, new: str) -> None:

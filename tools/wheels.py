@@ -12,10 +12,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from install import project_folders, project_table
 
 ROOT = Path(__file__).parent.parent
 UV = [sys.executable, "-m", "uv"]
@@ -33,7 +34,7 @@ CORE_HAS = (
 def main() -> int:
     """Build, check, and print what has been found."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
-    projects = [ROOT, *sorted(file.parent for file in ROOT.glob("plugins/[!_]*/pyproject.toml"))]
+    projects = project_folders(ROOT)
     problems: list[str] = []
     built: list[Path] = []
     for project in projects:
@@ -42,7 +43,7 @@ def main() -> int:
         wrong_files = [*wrong_contents(project, sdist, wheel), *not_from_sdist(sdist, wheel)]
         problems += [f"{wheel.name}: {problem}" for problem in wrong_files]
         print(f"{wheel.name:55} {wheel.stat().st_size / 1024:6.0f} kB  {len(names(wheel)):4} files")
-    versions = {read(project)["version"] for project in projects}
+    versions = {project_table(project)["version"] for project in projects}
     if len(versions) > 1:
         problems.append(f"versions differ: {', '.join(sorted(versions))}")
     problems += complaints("twine check", [sys.executable, "-m", "twine", "check", "--strict", *map(str, built)])
@@ -55,18 +56,18 @@ def main() -> int:
 
 def build(project: Path, out: Path) -> tuple[Path, Path]:
     """Build one project, and return its sdist and its wheel."""
-    stem = f"{read(project)['name'].replace('-', '_')}-{read(project)['version']}"
+    stem = f"{project_table(project)['name'].replace('-', '_')}-{project_table(project)['version']}"
     run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(out)], cwd=project)
     return out / f"{stem}.tar.gz", out / f"{stem}-py3-none-any.whl"
 
 
 def wrong_contents(project: Path, sdist: Path, wheel: Path) -> Iterator[str]:
     """Yield what is missing in the files of a project, and what should not be in them."""
-    package = read(project)["name"].replace("-", "_")
+    package = project_table(project)["name"].replace("-", "_")
     inside = names(wheel)
-    wanted = CORE_HAS if package == "deepwork" else (f"{package}/py.typed", f"{package}/plugin.py")
+    needed = CORE_HAS if package == "deepwork" else (f"{package}/py.typed", f"{package}/plugin.py")
     licence = f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info/licenses/LICENSE"
-    yield from (f"has no {name}" for name in (*wanted, licence) if name not in inside)
+    yield from (f"has no {name}" for name in (*needed, licence) if name not in inside)
     for name in inside:
         top = name.partition("/")[0]
         if top != package and not top.endswith(".dist-info"):
@@ -88,8 +89,8 @@ def not_from_sdist(sdist: Path, wheel: Path) -> Iterator[str]:
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
         [project] = Path(folder).iterdir()
-        _, other = build(project, Path(folder) / "dist")
-        for name in sorted(names(wheel) ^ names(other)):
+        _, second_wheel = build(project, Path(folder) / "dist")
+        for name in sorted(names(wheel) ^ names(second_wheel)):
             yield f"{name} is not in both wheels, of the folder and of the sdist"
 
 
@@ -102,10 +103,10 @@ def not_installable(wheels: list[Path]) -> list[str]:
         return problems or complaints("uv pip check", [*UV, "pip", "check", *python])
 
 
-def complaints(what: str, command: list[str]) -> list[str]:
+def complaints(about: str, command: list[str]) -> list[str]:
     """Run a checking command, and return what it says if it fails."""
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [f"{what}: {ended.stdout}{ended.stderr}".rstrip()] if ended.returncode else []
+    return [f"{about}: {ended.stdout}{ended.stderr}".rstrip()] if ended.returncode else []
 
 
 def run(command: list[str], cwd: Path) -> None:
@@ -113,12 +114,6 @@ def run(command: list[str], cwd: Path) -> None:
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if ended.returncode:
         sys.exit(f"{' '.join(command)}\n{ended.stdout}{ended.stderr}")
-
-
-def read(project: Path) -> dict[str, str]:
-    """Read the table `project` of a pyproject."""
-    project_table: dict[str, str] = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return project_table
 
 
 def names(wheel: Path) -> set[str]:
