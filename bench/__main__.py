@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -125,10 +126,9 @@ def main(
     if from_json:
         measurements = _earlier(from_json)
     else:
-        chosen = _chosen(figures)
-        measured = list(contestants or OURS)
+        order = Order([*(contestants or OURS)], _chosen(figures), rounds, Era(era), folder, quick, release)
         try:
-            measurements = _measure(measured, chosen, rounds, Era(era), folder, quick=quick, release=release)
+            measurements = _measure(order)
         except ContestantError as error:
             raise click.ClickException(str(error)) from None
     click.echo("\n".join(lines(measurements)))
@@ -142,40 +142,42 @@ def main(
         raise click.ClickException("the server has become slower\n  " + "\n  ".join(worse))
 
 
-def _measure(
-    contestants: list[Contestant],
-    chosen: list[str],
-    rounds: int | None,
-    era: Era,
-    folder: Path | None,
-    *,
-    quick: bool,
-    release: str | None,
-) -> Results:
-    names = [contestant.name for contestant in contestants]
+@dataclass(frozen=True)
+class Order:
+    """What is to be measured, and how."""
+
+    contestants: list[Contestant]
+    figures: list[str]
+    rounds: int | None
+    era: Era
+    folder: Path | None
+    quick: bool
+    release: str | None
+
+
+def _measure(order: Order) -> Results:
+    names = [contestant.name for contestant in order.contestants]
     if len({*names}) < len(names):
         raise click.UsageError("two contestants have the same name")
-    with TemporaryDirectory(prefix="bench-", dir=folder) as temporary, ExitStack() as ended:
+    with TemporaryDirectory(prefix="bench-", dir=order.folder) as temporary, ExitStack() as ended:
         place = Path(temporary)
         databases = []
-        if contestants == [*OURS] and {"steps", "flight"} & {*chosen}:
+        if order.contestants == [*OURS] and {"steps", "flight"} & {*order.figures}:
             databases = ended.enter_context(on_databases(place))
-        if release:
-            contestants = [*contestants, *earlier(release, place)]
         machine = facts(place)
         if file_system(place) in IN_MEMORY:
             click.echo(f"{place} lies in memory, where fsync costs nothing; choose another --folder.", err=True)
         run = Run(
             folder=place,
-            contestants=contestants,
-            launcher=Launcher(place, era),
-            sizes=Sizes.quick() if quick else Sizes(),
-            repeats=rounds or (QUICK_ROUNDS if quick else ROUNDS),
+            contestants=[*order.contestants, *(earlier(order.release, place) if order.release else [])],
+            launcher=Launcher(place, order.era),
+            sizes=Sizes.quick() if order.quick else Sizes(),
+            repeats=order.rounds or (QUICK_ROUNDS if order.quick else ROUNDS),
             databases=databases,
         )
-        if {*chosen} & {*GROUPS}:
+        if {*order.figures} & {*GROUPS}:
             run.probe()
-        for name in chosen:
+        for name in order.figures:
             (GROUPS | OURS_ALONE)[name](run)
         machine["load at the end"] = load()
         return results(run, command=_command(), machine=machine)

@@ -81,10 +81,10 @@ def _fly(run: Run, key: str, floor: Contestant, contestants: Sequence[Contestant
         return
     with ExitStack() as ended:
         base = ended.enter_context(run.launcher.started(floor, run.folder))
-        servers = [
-            (one, ended.enter_context(run.launcher.started(one, make_project(run.folder / f"{key}-{one.name}"))))
-            for one in contestants
-        ]
+        servers = []
+        for contestant in contestants:
+            project = make_project(run.folder / f"{key}-{contestant.name}")
+            servers.append((contestant, ended.enter_context(run.launcher.started(contestant, project))))
         calls = in_flight * run.sizes.reports
         for _ in run.rounds(f"{in_flight} in flight{' over HTTP' if floor.over_http else ''}"):
             echoes = [iter([("echo", {"text": "hello"})] * run.sizes.reports) for _ in range(in_flight)]
@@ -96,7 +96,7 @@ def _fly(run: Run, key: str, floor: Contestant, contestants: Sequence[Contestant
                     for place in range(in_flight)
                 ]
                 ids = step_ids()[: run.sizes.reports]
-                lanes = [iter([server.report(session_id, one) for one in ids]) for session_id in sessions]
+                lanes = [iter([server.report(session_id, step_id) for step_id in ids]) for session_id in sessions]
                 before = server.process.cpu()
                 seconds, replies = drive(connections, lanes)
                 used = (server.process.cpu() - before) * 1000 / calls

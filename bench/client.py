@@ -148,10 +148,10 @@ class Process:
             self.popen.wait()
         self._close()
 
-    def complaint(self, what: str) -> ContestantError:
+    def complaint(self, event: str) -> ContestantError:
         """Return the error with the last lines that the server has written to stderr."""
         last = self.log_text().splitlines()[-LOG_LINES:]
-        return ContestantError("\n  ".join([f"`{self.shown}` {what}", *last]))
+        return ContestantError("\n  ".join([f"`{self.shown}` {event}", *last]))
 
     def log_text(self) -> str:
         """Return what the server has written to stderr so far."""
@@ -271,8 +271,8 @@ class PipeConnection(Connection):
         self._begun.append(chunk)
         if b"\n" not in chunk:
             return []
-        *lines, rest = b"".join(self._begun).split(b"\n")
-        self._begun = [rest]
+        *lines, unfinished = b"".join(self._begun).split(b"\n")
+        self._begun = [unfinished]
         return [_answer(line, arrived) for line in lines]
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -312,20 +312,20 @@ class HttpConnection(Connection):
             raise self.process.complaint("closed the connection before it answered")
         self._read += chunk
         head, _, body = self._read.partition(b"\r\n\r\n")
-        whole = _whole(head.lower(), body)
-        if whole is None:
+        content = _whole(head.lower(), body)
+        if content is None:
             return []
         self._read = b""
         status = head.split(b" ", 2)[1]
         if not status.startswith(b"2"):
-            raise self.process.complaint(f"answered {status.decode()}: {whole.decode()[:500]}")
+            raise self.process.complaint(f"answered {status.decode()}: {content.decode()[:500]}")
         if b"\nmcp-session-id: " in head.lower() and "Mcp-Session-Id" not in self._headers:
             session = head[head.lower().index(b"\nmcp-session-id: ") :].split(b": ")[1].split(b"\r\n")[0]
             self._headers += f"Mcp-Session-Id: {session.decode()}\r\n"
         if head.lower().find(b"text/event-stream") > 0:
-            events = [line.removeprefix(b"data: ") for line in whole.splitlines() if line.startswith(b"data: {")]
+            events = [line.removeprefix(b"data: ") for line in content.splitlines() if line.startswith(b"data: {")]
         else:
-            events = [whole]
+            events = [content]
         return [_answer(event, arrived) for event in events]
 
     def _send(self, message: dict[str, Any]) -> None:

@@ -35,6 +35,6 @@ def _table(log: str) -> Table:
     for microseconds, module in _LINE.findall(log):
         packages[module.partition(".")[0]] += int(microseconds)
     slowest = packages.most_common(SHOWN)
-    rest = packages.total() - sum(time for _, time in slowest)
-    rows = [*slowest, ("others", rest), ("together", packages.total())]
+    remainder = packages.total() - sum(time for _, time in slowest)
+    rows = [*slowest, ("others", remainder), ("together", packages.total())]
     return [(name, time / 1000) for name, time in rows] if packages else []

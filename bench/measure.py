@@ -138,10 +138,10 @@ class Run:
     imports: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     _counted: bool = True
 
-    def rounds(self, what: str, *, repeats: int | None = None, warm_up: bool = True) -> Iterator[int]:
+    def rounds(self, subject: str, *, repeats: int | None = None, warm_up: bool = True) -> Iterator[int]:
         """Go round by round, from 0. What that one adds is dropped: it warms up files, caches and processors."""
         repeats = repeats or self.repeats
-        click.echo(f"{what}, {repeats} rounds", err=True)
+        click.echo(f"{subject}, {repeats} rounds", err=True)
         for number in range(0 if warm_up else 1, repeats + 1):
             self._counted = number > 0
             yield number

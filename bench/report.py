@@ -196,11 +196,13 @@ def write_report(measurements: Results, page: Path) -> None:
     images.mkdir(parents=True, exist_ok=True)
     with_goal = [row for row in measurements["figures"] if row["goal"]]
     (images / "bench-goals.svg").write_text(plot_goals(with_goal))
-    shown = []
+    sections = []
     for curve in measurements["curves"]:
         name = f"bench-growth-{curve['axis']}.svg"
         (images / name).write_text(plot_curve(curve))
-        shown.append(f"### {TITLES[curve['axis']]}\n\n![Calls by {curve['axis']}](images/{name})\n\n{_points(curve)}")
+        sections.append(
+            f"### {TITLES[curve['axis']]}\n\n![Calls by {curve['axis']}](images/{name})\n\n{_points(curve)}"
+        )
     page.write_text(
         PAGE.format(
             goals=_table(with_goal),
@@ -210,7 +212,7 @@ def write_report(measurements: Results, page: Path) -> None:
             notes=NOTES.read_text().strip(),
             others=_table([row for row in measurements["figures"] if not row["goal"]]),
             grown=f"`{measurements['contestants'][0]['command']}`",
-            curves="\n\n".join(shown),
+            curves="\n\n".join(sections),
             command=measurements["command"],
             rounds=measurements["settings"]["rounds"],
             era=measurements["settings"]["era"],
@@ -239,8 +241,8 @@ def _table(rows: Sequence[Results]) -> str:
 
 
 def _import_table(rows: list[list[str]]) -> str:
-    head, *others = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, "|---|--:|", *others])
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, "|---|--:|", *body])
 
 
 def _goal(row: Results) -> str:

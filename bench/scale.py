@@ -39,8 +39,8 @@ def measure_listing(run: Run) -> None:
     with ExitStack() as ended:
         answer = run.folder / "answer.json"
         server = ended.enter_context(run.launcher.started(contestants[0], project))
-        whole = server.call("get_workflows")
-        answer.write_text(json.dumps(whole.message["result"]["structuredContent"]))
+        reply = server.call("get_workflows")
+        answer.write_text(json.dumps(reply.message["result"]["structuredContent"]))
         server.process.kill()
         floor = ended.enter_context(run.launcher.started(answering(answer), run.folder))
         for _ in run.rounds("listing", repeats=max(2, run.repeats // 2)):
@@ -83,20 +83,20 @@ def measure_crowd(run: Run) -> None:
     if not contestants:
         return
     with ExitStack() as ended:
-        servers = [
-            (
-                one,
-                ended.enter_context(run.launcher.started(one, make_project(run.folder / f"empty-{one.name}"))),
-                ended.enter_context(run.launcher.started(one, copied(crowded(run), f"crowded-{one.name}"))),
+        servers = []
+        for contestant in contestants:
+            empty = make_project(run.folder / f"empty-{contestant.name}")
+            full = copied(crowded(run), f"crowded-{contestant.name}")
+            in_empty, in_full = (
+                ended.enter_context(run.launcher.started(contestant, project)) for project in (empty, full)
             )
-            for one in contestants
-        ]
+            servers.append((contestant, in_empty, in_full))
         for _ in run.rounds("crowded project"):
-            for contestant, empty, full in servers:
+            for contestant, in_empty, in_full in servers:
                 alone, beside = Timed(), Timed()
                 for _ in range(SESSIONS_A_ROUND):
-                    lead(empty, alone)
-                    lead(full, beside)
+                    lead(in_empty, alone)
+                    lead(in_full, beside)
                 run.add("crowd.start", contestant, p50(beside.start), p50(alone.start))
                 run.add("crowd.finish", contestant, p50(beside.finish), p50(alone.finish))
                 run.add("crowd.cpu", contestant, p50(beside.finish_cpu), p50(alone.finish_cpu))

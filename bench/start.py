@@ -52,7 +52,7 @@ def measure_memory(run: Run) -> None:
     contestants = run.piped(leading=True)
     if not contestants:
         return
-    projects = {one.name: make_project(run.folder / f"memory-{one.name}") for one in contestants}
+    projects = {contestant.name: make_project(run.folder / f"memory-{contestant.name}") for contestant in contestants}
     for _ in run.rounds("memory", repeats=min(run.repeats, 3), warm_up=False):
         with ExitStack() as ended:
             floor = ended.enter_context(run.launcher.started(FLOOR, run.folder))

@@ -57,16 +57,16 @@ class Distributions:
             extras: Extras of it, with commas between.
             root: The address of the checkout, for a constant that is a path in it.
         """
-        wanted = f"{name}[{extras}]" if extras else name
+        name_with_extras = f"{name}[{extras}]" if extras else name
         place = self.place
         if place.startswith("git+"):
             folder = "" if name == CORE else f"#subdirectory=plugins/{name.replace('-', '_')}"
-            return f"{wanted} @ {place}{folder}"
+            return f"{name_with_extras} @ {place}{folder}"
         if place.endswith(".whl"):
             wheel = place if "://" in place else f"{root}/{place}"
             beside, _, file = wheel.rpartition("/")
-            return f"{wanted} @ {beside}/{file.replace(CORE, name.replace('-', '_'), 1)}"
-        return f"{wanted.replace(CORE, place, 1)}=={self.core['project']['version']}"
+            return f"{name_with_extras} @ {beside}/{file.replace(CORE, name.replace('-', '_'), 1)}"
+        return f"{name_with_extras.replace(CORE, place, 1)}=={self.core['project']['version']}"
 
     def extras(self) -> dict[str, list[str]]:
         """Return the extras that bring plugins: one for each plugin, and one for all."""
@@ -89,13 +89,13 @@ def with_extras(text: str, extras: dict[str, list[str]]) -> str:
 
     Extras of plugins that stand there, a line each, are replaced.
     """
-    head, table, rest = text.partition("[project.optional-dependencies]\n")
+    head, table, tables = text.partition("[project.optional-dependencies]\n")
     if not table:
         sys.exit("pyproject.toml has no [project.optional-dependencies]")
     of_plugins = re.compile(rf'^(?:{ALL} = \["{CORE}\[|[\w-]+ = \["{CORE}-).*\]\n', re.MULTILINE)
-    others, following, below = rest.partition("\n[")
+    extras_before, following, tables_after = tables.partition("\n[")
     lines = "".join(f"{name} = [{', '.join(f'{need!r}' for need in needs)}]\n" for name, needs in extras.items())
-    return f"{head}{table}{lines.replace(chr(39), chr(34))}{of_plugins.sub('', others)}{following}{below}"
+    return f"{head}{table}{lines.replace(chr(39), chr(34))}{of_plugins.sub('', extras_before)}{following}{tables_after}"
 
 
 def _extra(distribution: str) -> str:

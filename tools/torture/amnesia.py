@@ -38,8 +38,8 @@ class Agent:
         """Find in a text what to report; None if there is nothing left to do."""
         if resume := RESUME_CALL.search(text):
             return {"session_id": resume[1], "step_id": "?", "outputs": {}}
-        if rest := REST_OF_TEXT.search(text):
-            text = (self._root / rest[1]).read_text()
+        if file := REST_OF_TEXT.search(text):
+            text = (self._root / file[1]).read_text()
         calls = REPORT_CALL.findall(text)
         if not calls:
             return None
@@ -153,10 +153,10 @@ class World:
 
     def _entries(self, ids: list[str]) -> list[str | list[str]]:
         entries: list[str | list[str]] = []
-        rest = [*ids]
-        while rest:
+        remaining = [*ids]
+        while remaining:
             size = self._dice.choice([1, 1, 2, 3])
-            group, rest = rest[:size], rest[size:]
+            group, remaining = remaining[:size], remaining[size:]
             entries.append(group if len(group) > 1 or self._dice.random() < 0.1 else group[0])
         return entries
 
@@ -214,8 +214,10 @@ def amnesia(count: int, store: str, seed: int) -> None:
         after = aftermath(project)
     sessions = after.sessions
     completed = [session for session in sessions.values() if not shortcomings(session)]
-    groups = sum(len(entry) > 1 for one in sessions.values() for entry in one.pinned.workflow.entries)
-    overrides = sum(bool(step.override_reason) for one in sessions.values() for step in one.step_progress.values())
+    groups = sum(len(entry) > 1 for session in sessions.values() for entry in session.pinned.workflow.entries)
+    overrides = sum(
+        bool(step.override_reason) for session in sessions.values() for step in session.step_progress.values()
+    )
     report.fact("workflows started, nested ones included", len(sessions))
     report.fact("  nested", world.counts["nested"])
     report.fact("  groups in them", groups)
@@ -224,7 +226,9 @@ def amnesia(count: int, store: str, seed: int) -> None:
     report.fact("resume texts too long, read from their file", world.counts["long texts"])
     report.fact("servers replaced meanwhile", world.counts["replaced"])
     report.promise("workflows completed, every step reported", len(completed), len(sessions))
-    report.promise("what is missing in the others", [line for one in sessions.values() for line in shortcomings(one)])
+    report.promise(
+        "what is missing in the others", [line for session in sessions.values() for line in shortcomings(session)]
+    )
     report.promise("workflows given up", world.stuck)
     report.promise("reports refused, resume texts over 8,000 characters", world.complaints)
     tell_aftermath(report, [after])

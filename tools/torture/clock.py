@@ -156,9 +156,9 @@ class Life:
 
     def disorder(self) -> list[str]:
         """Find what is wrong with the listing as such: not in order of the times that it shows, or not complete."""
-        times = [one["updated_at"] for one in self._listing]
+        times = [row["updated_at"] for row in self._listing]
         stored = sorted((name, session.status) for name, session in self.after.sessions.items())
-        listed = sorted((one["session_id"], one["status"]) for one in self._listing)
+        listed = sorted((row["session_id"], row["status"]) for row in self._listing)
         return [
             f"{listing}"
             for listing, right in ((times, sorted(times, reverse=True)), (listed, stored))

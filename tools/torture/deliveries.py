@@ -91,8 +91,8 @@ class Window:
         elif kind == "collision":
             words = f"{number}.txt was changed by"
             path = str(self._project.root / f"{number}.txt")
-            other = {**ABOUT, "event": "PostToolUse", "session": f"other-{number}", "tool": "Write", "paths": [path]}
-            self._server.text("hook", **other)
+            event = {**ABOUT, "event": "PostToolUse", "session": f"other-{number}", "tool": "Write", "paths": [path]}
+            self._server.text("hook", **event)
             self.expected[number] = words
             self.breathe("Edit", paths=[path, ""])
             return

@@ -58,9 +58,9 @@ class Receiver:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
 
-    def has(self, told: Told) -> bool:
+    def has(self, notice: Told) -> bool:
         """True if it was told of this."""
-        return any(known == told for known, _ in self.told)
+        return any(heard == notice for heard, _ in self.told)
 
     def close(self) -> None:
         """End it."""
@@ -129,8 +129,7 @@ class Scene:
     def close(self) -> None:
         """End everything."""
         for sender in self._senders:
-            sender.kill()
-            sender.wait()
+            end(sender)
         self._server.close()
         self.receiver.close()
 
@@ -152,48 +151,47 @@ def notifications(count: int, within: float, seed: int) -> None:
     report.finish()
 
 
+def end(sender: subprocess.Popen[bytes]) -> None:
+    """Kill a sender, and wait until it is gone."""
+    sender.kill()
+    sender.wait()
+
+
 def _kill_senders(scene: Scene, count: int, chance: random.Random, report: Report) -> None:
     """Keep two senders, one waiting for the other's lease, and kill either of them, again and again."""
     progress = Progress("kills", count)
     senders = [scene.sender(), scene.sender()]
     killed = 0
-
-    def kill(number: int) -> None:
-        senders[number].kill()
-        senders[number].wait()
-
     while killed < count:
         scene.event()
-        number = chance.randrange(2)
+        victims = [chance.randrange(2)]
         if chance.random() < 0.5:
-            # At the moment of a request, before its answer or just after it.
+            # At the moment of a request, before its answer or just after it; which of them has sent it is not known.
             requested, delay = threading.Event(), chance.choice([0.0, 0.001, 0.003, 0.01])
             scene.receiver.at_request = requested.set
             requested.wait(3.0)
             time.sleep(delay)
-            for victim in (0, 1):
-                kill(victim)
-                senders[victim] = scene.sender()
-            killed += 2
+            victims = [0, 1]
         else:
             time.sleep(chance.uniform(0, 1.5))
-            kill(number)
-            senders[number] = scene.sender()
-            killed += 1
+        for victim in victims:
+            end(senders[victim])
+            senders[victim] = scene.sender()
+        killed += len(victims)
         scene.receiver.at_request = None
         progress.step()
     is_complete = scene.wait()
-    for number in (0, 1):
-        kill(number)
-    told = [known for known, _ in scene.receiver.told]
-    lost = [item_id for item_id in scene.events if item_id not in {known for known, _ in told}]
+    for sender in senders:
+        end(sender)
+    notices = [notice for notice, _ in scene.receiver.told]
+    lost = [item_id for item_id in scene.events if item_id not in {notice for notice, _ in notices}]
     report.fact("senders killed", killed)
     report.fact("things that waited", len(scene.events))
-    report.fact("notifications", len(told))
-    report.fact("repeats, each with an id and state sent before", len(told) - len(set(told)))
+    report.fact("notifications", len(notices))
+    report.fact("repeats, each with an id and state sent before", len(notices) - len(set(notices)))
     report.promise("lost", lost if not is_complete else [])
-    states = {item_id for item_id, _ in set(told)}
-    report.promise("second states of an unchanged thing", len(set(told)) - len(states))
+    states = {item_id for item_id, _ in set(notices)}
+    report.promise("second states of an unchanged thing", len(set(notices)) - len(states))
     report.promise("forged or unsigned", scene.receiver.forged)
 
 

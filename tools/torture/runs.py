@@ -207,9 +207,9 @@ def cuts(count: int, seed: int) -> None:
                 code = runner.wait(max(1.0, end - time.monotonic()))
             runner.kill()
             book.counts["cut"] += is_cut
-            told = count_run(scene, book, code)
+            outcome = count_run(scene, book, code)
             where = f"{kind:8} {first:7} at request {request:2}"
-            print(f"{number + 1:3}  {where}  {'ok' if code == 0 else 'NOT'}{told}", file=sys.stderr, flush=True)
+            print(f"{number + 1:3}  {where}  {'ok' if code == 0 else 'NOT'}{outcome}", file=sys.stderr, flush=True)
             scene.close()
     book.tell(report, count)
     report.finish()
@@ -218,14 +218,14 @@ def cuts(count: int, seed: int) -> None:
 def count_run(scene: Scene, book: Book, code: int | None) -> str:
     """Add a run that has ended, and return what is strange about it."""
     session = scene.session()
-    done = [entry["step_id"] for entry in session["history"] if entry["kind"] == "step_completed"]
+    completed_steps = [entry["step_id"] for entry in session["history"] if entry["kind"] == "step_completed"]
     file = scene.project.state / "runs" / session["session_id"] / "events.jsonl"
     events = [json.loads(line) for line in file.read_text().splitlines() if line]
     last = {(event["agent"], event["id"]): event for event in events if event["kind"] == "spent"}
     counted = [sum(event[name] for event in last.values()) for name in ("input_tokens", "output_tokens")]
     served = [sum(vendor.books[index] for vendor in scene.vendors.values()) for index in (0, 1)]
     book.counts["complete"] += code == 0 and session["status"] == "completed"
-    book.counts["steps repeated"] += len(done) - len(set(done))
+    book.counts["steps repeated"] += len(completed_steps) - len(set(completed_steps))
     book.counts["usage counted twice"] += counted[0] > served[0] or counted[1] > served[1]
     prompts = [text for vendor in scene.vendors.values() for text in vendor.prompts]
     book.prompts += [tokens_of(text) for text in prompts]
@@ -233,7 +233,7 @@ def count_run(scene: Scene, book: Book, code: int | None) -> str:
         if (before["kind"], after["kind"]) == ("worker_ended", "worker"):
             moments = [datetime.fromisoformat(event["at"]).timestamp() for event in (before, after)]
             book.pauses.append(moments[1] - moments[0])
-    return "" if code == 0 else f": code {code}, last step {done[-1:]}"
+    return "" if code == 0 else f": code {code}, last step {completed_steps[-1:]}"
 
 
 def spending(count: int, seed: int) -> None:

@@ -118,8 +118,8 @@ class Stopped(Victim):
             self.complain("late", f"{about}: {seconds:.1f} s")
         if process.returncode not in codes:
             self.complain("codes", f"{about}: {process.returncode}")
-        for left in [*processes_about(self._folder), *self._leftovers()]:
-            self.complain("left", f"{about}: {left}")
+        for leftover in [*processes_about(self._folder), *self._leftovers()]:
+            self.complain("left", f"{about}: {leftover}")
 
     def _leftovers(self) -> list[str]:
         states = [self.project.state, self._reviews.project.state]
