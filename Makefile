@@ -44,9 +44,7 @@ demo: $(CORE)  ## Watch an agent work through a real server
 	@$(BIN)/deepwork demo
 
 pictures: $(READY)  ## Draw the pictures in the docs: from what the demo and real clients print, and of the dashboard
-	$(BIN)/python tools/exchange_picture.py docs/images/exchange.svg
-	$(BIN)/python tools/client_pictures.py
-	$(BIN)/python plugins/deepwork_dashboard/tools/pictures.py
+	$(BIN)/python tools/pictures.py
 
 test: lint types  ## Lint, types and the tests, in some minutes
 	$(BIN)/python -m pytest -m 'not slow and not external'
