@@ -102,7 +102,7 @@ class User:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory):
+def added_here(tmp_path_factory):
     """What each plugin adds in the environment of the tests, where all of them are."""
     return User(tmp_path_factory.mktemp("here"), sys.executable).plugins()
 
