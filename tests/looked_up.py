@@ -76,7 +76,7 @@ def _schemas_made_once() -> Iterator[None]:
     """Let FastMCP read the signature of a tool once."""
     parse, serve = ParsedFunction.from_function, tools._served_tool
     served: ContextVar[Hashable] = ContextVar("served", default=None)
-    known: dict[Hashable, tuple[ParsedFunction, str]] = {}
+    parsed_functions: dict[Hashable, tuple[ParsedFunction, str]] = {}
 
     def served_tool(name: str, spec: tools.ToolSpec, fn: Callable[..., Any]) -> Any:
         token = served.set(_key(spec))
@@ -87,13 +87,13 @@ def _schemas_made_once() -> Iterator[None]:
 
     def from_function(fn: Callable[..., Any], **options: Any) -> ParsedFunction:
         key = served.get()
-        if key not in known:
+        if key not in parsed_functions:
             parsed = parse(fn, **options)
             if key is None:
                 return parsed
             # Without the function, so that its server can go.
-            known[key] = replace(parsed, fn=_forgotten), json.dumps(parsed.input_schema)
-        parsed, schema = known[key]
+            parsed_functions[key] = replace(parsed, fn=_forgotten), json.dumps(parsed.input_schema)
+        parsed, schema = parsed_functions[key]
         return replace(parsed, fn=fn, input_schema=json.loads(schema))
 
     with patch.object(ParsedFunction, "from_function", from_function), patch.object(tools, "_served_tool", served_tool):

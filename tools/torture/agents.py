@@ -97,11 +97,11 @@ class Agent:
         call, self.unanswered = self.unanswered, None
         if call is None:
             return
-        done = [change for change in stored if is_of(change, call)]
-        self.counts["done, not acknowledged"] += bool(done)
+        changes_of_call = [change for change in stored if is_of(change, call)]
+        self.counts["done, not acknowledged"] += bool(changes_of_call)
         if not call.change[0]:
-            self.acknowledged.update(done)
-            self.open.update({session_id: [*ENTRIES[0]] for session_id, _, _ in done})
+            self.acknowledged.update(changes_of_call)
+            self.open.update({session_id: [*ENTRIES[0]] for session_id, _, _ in changes_of_call})
         else:
             self.make(server, call)
 
@@ -117,16 +117,16 @@ class Agent:
         arguments = {"outputs": {f"{step}.md": self._file}, "session_id": session_id, "step_id": step}
         return Call("finished_step", arguments, (session_id, step, self._file))
 
-    def _acknowledge(self, call: Call, begun: dict[str, Any] | None) -> None:
-        session_id, what, text = call.change
-        session_id = session_id or (begun or {})["session_id"]
+    def _acknowledge(self, call: Call, begin_step: dict[str, Any] | None) -> None:
+        session_id, kind, text = call.change
+        session_id = session_id or (begin_step or {})["session_id"]
         self._last = call
-        self.acknowledged[session_id, what, text] += 1
-        if begun is None:
+        self.acknowledged[session_id, kind, text] += 1
+        if begin_step is None:
             self._end(session_id)
         else:
-            members = [member["step_id"] for member in begun.get("concurrent_steps", [])]
-            self.open[session_id] = [begun["step_id"], *members]
+            members = [member["step_id"] for member in begin_step.get("concurrent_steps", [])]
+            self.open[session_id] = [begin_step["step_id"], *members]
 
     def _learn(self, call: Call, text: str) -> None:
         """Learn from a refusal where the session is now; an agent alone should not have been refused."""

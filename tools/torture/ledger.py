@@ -55,7 +55,7 @@ class Ledger:
         """Find acknowledged changes that are not there, and changes that are there more often than calls asked for."""
         acknowledged = sum((agent.acknowledged for agent in self.agents), Counter[Change]())
         waiting = [agent.unanswered for agent in self.agents if agent.unanswered]
-        aborts = Counter(session_id for session_id, what, _ in stored if what == "aborted")
+        aborts = Counter(session_id for session_id, kind, _ in stored if kind == "aborted")
         for change in acknowledged.keys() - stored.keys():
             if not (change[1] == "aborted" and aborts[change[0]]):  # a second abort gets the reply of the first
                 self.complain(f"{_kind(change)} lost", f"{change}")

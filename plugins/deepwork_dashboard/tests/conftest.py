@@ -270,17 +270,17 @@ def filled(request, shared_project_at):
     """A project in which agents have worked, a dashboard of it, and the ids of what they made."""
     project = shared_project_at(request.param)
     store = ("--state-store", request.param)
-    made = anyio.run(fill, project, store)
+    ids = anyio.run(fill, project, store)
     with project.dashboard(env={"DEEPWORK_STATE_STORE": request.param}) as dash:
-        yield dash, made
+        yield dash, ids
 
 
 async def fill(project, store):
     """Let agents do a bit of everything."""
-    made = {}
+    ids = {}
     async with project.agent("core", *store) as agent:
         first_step = await agent.start("report", instance_id="may")
-        made["session"] = first_step["session_id"]
+        ids["session"] = first_step["session_id"]
         project.write("gather.md", f"# {MARKUP}\n")
         await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"], notes="as told")
         project.write("write.md", "bad\n")
@@ -288,16 +288,16 @@ async def fill(project, store):
         for _ in range(2):
             await agent.call("finished_step", **report)
         await agent.refused("finished_step", **report)
-        done = await agent.start("plain", "main")
-        made["done"] = done["session_id"]
+        plain_run = await agent.start("plain", "main")
+        ids["done"] = plain_run["session_id"]
         for step in ("a", "b"):
             project.write(f"{step}.md", "fine\n")
-            await agent.finish({f"{step}.md": f"{step}.md"}, session_id=done["session_id"])
+            await agent.finish({f"{step}.md": f"{step}.md"}, session_id=plain_run["session_id"])
     async with project.agent("orchestration") as agent:
-        made |= await make_plan(agent)
+        ids |= await make_plan(agent)
     async with project.agent("tracking") as agent:
-        made |= await track_work(project, agent)
-    return made
+        ids |= await track_work(project, agent)
+    return ids
 
 
 async def make_plan(agent):
@@ -325,9 +325,9 @@ async def make_plan(agent):
 
 
 async def track_work(project, agent):
-    begun = await agent.call("start_workflow", name="Login", objective=MARKUP)
-    phase = await agent.call("start_phase", workflow_id=begun["workflow_id"], number=1, name="Design")
-    about = {"workflow_id": begun["workflow_id"], "phase_id": phase["phase_id"], "caller_type": "subagent"}
+    tracked = await agent.call("start_workflow", name="Login", objective=MARKUP)
+    phase = await agent.call("start_phase", workflow_id=tracked["workflow_id"], number=1, name="Design")
+    about = {"workflow_id": tracked["workflow_id"], "phase_id": phase["phase_id"], "caller_type": "subagent"}
     task = await agent.call("start_task", **about, agent_name="ann", name="draw", goal=MARKUP)
     project.write("drawing <b>.txt")
     log = {"task_id": task["task_id"]}
@@ -336,7 +336,7 @@ async def track_work(project, agent):
     issue = {"type": "other", "description": "stuck", "resolution": "r", "requires_human_review": True}
     await agent.call("log_issue", **log, **issue)
     await agent.call("complete_task", **log, status="success", outcome={"summary": "drawn"})
-    return {"work": begun["workflow_id"], "work_task": task["task_id"]}
+    return {"work": tracked["workflow_id"], "work_task": task["task_id"]}
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ OPEN = {"plans", "tasks", "work", "agents", "plan_detail", "context", "data", "r
 
 
 def test_lists_are_given_in_pages(filled):
-    dash, made = filled
+    dash, ids = filled
     first = dash.get("api/sessions?limit=1")
     second = dash.get(f"api/sessions?limit=1&cursor={first['next']}")
-    assert [row["id"] for page in (first, second) for row in page["items"]] == [made["done"], made["session"]]
+    assert [row["id"] for page in (first, second) for row in page["items"]] == [ids["done"], ids["session"]]
     assert (first["total"], second["next"]) == (2, None)
 
 
@@ -57,10 +57,10 @@ def examples():
 
 @pytest.mark.parametrize(("path", "example"), [*examples()], ids=[path for path, _ in examples()])
 def test_an_answer_has_what_its_example_in_the_reference_has_and_nothing_else(filled, path, example):
-    dash, made = filled
-    ids = {"sessions": made["session"], "plans": made["plan"], "tasks": made["tasks"]["schema"], "work": made["work"]}
+    dash, ids = filled
+    id_of = {"sessions": ids["session"], "plans": ids["plan"], "tasks": ids["tasks"]["schema"], "work": ids["work"]}
     query = "?step=gather&path=gather.md" if path.endswith("/preview") else ""
-    place = path.replace("/ID", f"/{ids.get(path.split('/')[1])}").replace("/STEP", "/write")
+    place = path.replace("/ID", f"/{id_of.get(path.split('/')[1])}").replace("/STEP", "/write")
     answer = dash.get(place + query)
     if path == "api/work/ID":  # its rows are those of the list
         answer = {"phase_list": answer["phase_list"]}

@@ -18,19 +18,19 @@ def test_the_session_says_who_is_there_and_which_views_there_are(filled):
 
 
 def test_sessions_are_listed_the_last_changed_first_and_found_by_status_job_and_words(filled):
-    dash, made = filled
+    dash, ids = filled
     rows = dash.get("api/sessions")["items"]
-    assert [row["id"] for row in rows] == [made["done"], made["session"]]
+    assert [row["id"] for row in rows] == [ids["done"], ids["session"]]
     assert (rows[1]["step"], rows[1]["position"], rows[1]["waits"]) == ("write", [2, 3], True)
     assert rows[0]["status"] == "completed"
-    for query in ("status=active", "job=report", "q=REPORT", f"q={made['session'][:12]}+goal"):
-        assert [row["id"] for row in dash.get(f"api/sessions?{query}")["items"]] == [made["session"]], query
+    for query in ("status=active", "job=report", "q=REPORT", f"q={ids['session'][:12]}+goal"):
+        assert [row["id"] for row in dash.get(f"api/sessions?{query}")["items"]] == [ids["session"]], query
     assert dash.get("api/sessions?q=report+plain") == {"items": [], "next": None, "total": 0}
 
 
 def test_a_session_shows_its_steps_with_attempts_verdicts_and_outputs(filled):
-    dash, made = filled
-    session = dash.get(f"api/sessions/{made['session']}")
+    dash, ids = filled
+    session = dash.get(f"api/sessions/{ids['session']}")
     gather, write, check = session["steps"]
     assert (session["instance_id"], session["position"], session["waits"]) == ("may", [2, 3], True)
     assert [step["state"] for step in session["steps"]] == ["done", "current", "waiting"]
@@ -47,26 +47,26 @@ def test_a_session_shows_its_steps_with_attempts_verdicts_and_outputs(filled):
 
 def test_the_former_addresses_of_sessions_give_the_same(filled):
     """Programs that were written for the release before call them runs."""
-    dash, made = filled
-    preview = f"{made['session']}/preview?step=gather&path=gather.md"
+    dash, ids = filled
+    preview = f"{ids['session']}/preview?step=gather&path=gather.md"
     for path in (
         "",
         "?status=active",
-        f"/{made['session']}",
-        f"/{made['session']}/history?kind=verdict",
+        f"/{ids['session']}",
+        f"/{ids['session']}/history?kind=verdict",
         f"/{preview}",
     ):
         assert dash.get(f"api/runs{path}") == dash.get(f"api/sessions{path}"), path
-    events = dash.get(f"api/events?about=run:{made['session']}&limit=500")["items"]
-    assert {event["about"] for event in events} == {f"session:{made['session']}"}
+    events = dash.get(f"api/events?about=run:{ids['session']}&limit=500")["items"]
+    assert {event["about"] for event in events} == {f"session:{ids['session']}"}
 
 
 def test_the_history_of_a_session_is_told_backwards_and_narrowed(filled):
-    dash, made = filled
-    history = dash.get(f"api/sessions/{made['session']}/history")
+    dash, ids = filled
+    history = dash.get(f"api/sessions/{ids['session']}/history")
     assert history["items"][-1]["kind"] == "started"
     assert [item["number"] for item in history["items"]] == [*range(history["total"], 0, -1)]
-    verdicts = dash.get(f"api/sessions/{made['session']}/history?kind=verdict&step=write")["items"]
+    verdicts = dash.get(f"api/sessions/{ids['session']}/history?kind=verdict&step=write")["items"]
     assert verdicts
     assert {item["kind"] for item in verdicts} == {"verdict"}
 

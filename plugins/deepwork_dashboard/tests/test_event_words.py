@@ -12,14 +12,14 @@ DOCS = Path(__file__).parents[3] / "docs/reference"
 
 
 def test_an_event_says_in_words_what_has_happened_and_by_whom(filled):
-    dash, made = filled
+    dash, ids = filled
 
     def newest(query):
         event = dash.get(f"api/events?limit=1&{query}")["items"][0]
         return event["what"], event["title"], event["by"]
 
-    worker = {"name": "Worker", "thing": f"agent:{made['worker']}"}
-    assert newest(f"event=session:verdict&about=session:{made['session']}") == (
+    worker = {"name": "Worker", "thing": f"agent:{ids['worker']}"}
+    assert newest(f"event=session:verdict&about=session:{ids['session']}") == (
         "Review failed",
         "write",
         {"name": "local", "thing": None},
@@ -30,7 +30,7 @@ def test_an_event_says_in_words_what_has_happened_and_by_whom(filled):
     assert newest("event=task:updated&source=tracking") == ("Task succeeded", "draw", {"name": "ann", "thing": None})
     assert newest("q=review+failed")[0] == "Review failed"
     assert newest("q=claimed+worker")[0] == "Task claimed"
-    entry = dash.get(f"api/sessions/{made['session']}/history?kind=step_completed")["items"][0]
+    entry = dash.get(f"api/sessions/{ids['session']}/history?kind=step_completed")["items"][0]
     assert (entry["what"], entry["by"]) == ("Step completed", None)
 
 

@@ -6,67 +6,67 @@ import pytest
 
 
 def test_a_plan_shows_what_is_next_and_who_works_on_it(filled, markup):
-    dash, made = filled
+    dash, ids = filled
     [row] = dash.get("api/plans")["items"]
-    assert (row["id"], row["done"], row["total"]) == (made["plan"], 0, 4)
-    plan = dash.get(f"api/plans/{made['plan']}")
+    assert (row["id"], row["done"], row["total"]) == (ids["plan"], 0, 4)
+    plan = dash.get(f"api/plans/{ids['plan']}")
     assert plan["source_content"] == markup
-    assert [agent["id"] for agent in plan["agents"]] == [made["worker"]]
+    assert [agent["id"] for agent in plan["agents"]] == [ids["worker"]]
     assert [task["name"] for task in plan["human_tasks"]] == ["ask"]
     assert plan["running"] == 1
     assert dash.get("api/plans?q=nothing")["items"] == []
 
 
 def test_the_graph_of_a_plan_is_rows_and_pairs_of_positions(filled):
-    dash, made = filled
-    graph = dash.get(f"api/plans/{made['plan']}/graph")
+    dash, ids = filled
+    graph = dash.get(f"api/plans/{ids['plan']}/graph")
     names = [row[1] for row in graph["rows"]]
     assert sorted(names) == ["ask", "check", "import", "schema"]
     edges = {(names[needed], names[task]) for needed, task in graph["edges"]}
     assert edges == {("schema", "import"), ("import", "check")}
-    assert graph["agents"] == {made["worker"]: "Worker"}
+    assert graph["agents"] == {ids["worker"]: "Worker"}
     assert dict(zip(graph["columns"], graph["rows"][names.index("check")], strict=True))["status"] == "blocked"
 
 
 def test_the_tasks_of_a_plan_are_found_by_status_agent_and_words(filled):
-    dash, made = filled
+    dash, ids = filled
     for query, names in (
         ("status=blocked", ["import", "check"]),
-        (f"agent={made['worker']}", ["schema"]),
+        (f"agent={ids['worker']}", ["schema"]),
         ("q=impo", ["import"]),
         ("", ["ask", "schema", "import", "check"]),
     ):
-        items = dash.get(f"api/plans/{made['plan']}/tasks?{query}")["items"]
+        items = dash.get(f"api/plans/{ids['plan']}/tasks?{query}")["items"]
         assert [item["name"] for item in items] == names, query
 
 
 def test_a_task_shows_its_claim_its_checkpoints_and_why_it_is_blocked(filled, markup):
-    dash, made = filled
-    schema = dash.get(f"api/tasks/{made['tasks']['schema']}")
-    assert schema["claim"]["agent"] == {"id": made["worker"], "thing": f"agent:{made['worker']}", "name": "Worker"}
+    dash, ids = filled
+    schema = dash.get(f"api/tasks/{ids['tasks']['schema']}")
+    assert schema["claim"]["agent"] == {"id": ids["worker"], "thing": f"agent:{ids['worker']}", "name": "Worker"}
     assert schema["claim"]["lease_until"] > schema["claim"]["claimed_at"]
     assert [(item["summary"], item["files_changed"]) for item in schema["checkpoints"]] == [(markup, ["a.py"])]
-    check = dash.get(f"api/tasks/{made['tasks']['check']}")
+    check = dash.get(f"api/tasks/{ids['tasks']['check']}")
     [waits] = check["waits_for"]
     assert (waits["name"], waits["waits_for"][0]["name"]) == ("import", "schema")
-    assert waits["waits_for"][0]["agent"] == made["worker"]
+    assert waits["waits_for"][0]["agent"] == ids["worker"]
     assert [task["name"] for task in schema["needed_by"]] == ["import"]
 
 
 def test_agents_show_what_they_hold_and_until_when(filled):
-    dash, made = filled
+    dash, ids = filled
     agents = {agent["id"]: agent for agent in dash.get("api/agents")["items"]}
-    worker = agents[made["worker"]]
+    worker = agents[ids["worker"]]
     assert [task["name"] for task in worker["tasks"]] == ["schema"]
     assert worker["lease_until"]
-    assert agents[made["lead"]]["unread"] == 1
-    assert dash.get(f"api/agents/{made['worker']}") == worker
-    assert [agent["id"] for agent in dash.get("api/agents?role=coordinator")["items"]] == [made["lead"]]
+    assert agents[ids["lead"]]["unread"] == 1
+    assert dash.get(f"api/agents/{ids['worker']}") == worker
+    assert [agent["id"] for agent in dash.get("api/agents?role=coordinator")["items"]] == [ids["lead"]]
 
 
 def test_messages_show_who_wrote_to_whom(filled, markup):
-    dash, made = filled
-    [message] = dash.get(f"api/messages?agent={made['lead']}&q=onerror")["items"]
+    dash, ids = filled
+    [message] = dash.get(f"api/messages?agent={ids['lead']}&q=onerror")["items"]
     assert (message["from"]["name"], message["to"]["name"], message["body"]) == ("Worker", "Lead", {"deep": markup})
 
 

@@ -69,10 +69,10 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
         def preview(path, step="make"):
             return dash.ask(f"api/sessions/{reported}/preview?step={step}&path={path}")
 
-        shown = {
+        previews = {
             path: preview(path).json() for path in ("text.md", "long.txt", "changed.md", "latin.txt", "binary.bin")
         }
-        assert shown["text.md"] == {
+        assert previews["text.md"] == {
             "path": "text.md",
             "kind": "text",
             "size": 31,
@@ -81,10 +81,10 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
             "changed": False,
             "reason": None,
         }
-        assert shown["long.txt"]["truncated"]
-        assert shown["long.txt"]["text"] == "ü" * (MAX_TEXT // 2)
-        assert (shown["changed.md"]["text"], shown["changed.md"]["changed"]) == ("after", True)
-        assert {shown[name]["kind"] for name in ("binary.bin", "latin.txt")} == {"binary"}
+        assert previews["long.txt"]["truncated"]
+        assert previews["long.txt"]["text"] == "ü" * (MAX_TEXT // 2)
+        assert (previews["changed.md"]["text"], previews["changed.md"]["changed"]) == ("after", True)
+        assert {previews[name]["kind"] for name in ("binary.bin", "latin.txt")} == {"binary"}
         kinds = {name: preview(name).json() for name in ("large.txt", "gone.md", "link.md", "folder.md")}
         assert {name: answer["kind"] for name, answer in kinds.items()} == {
             "large.txt": "large",
@@ -110,16 +110,16 @@ async def test_previews_are_short_texts_of_reported_files(project, reported, tmp
 async def test_the_file_of_a_report_that_failed_its_review_is_shown_as_it_is_now(project):
     """Whoever decides about it can read it, and sees whether it is still what was judged."""
     async with project.agent("core") as agent:
-        begun = await agent.start("report", "main")
+        first_step = await agent.start("report", "main")
         project.write("gather.md")
-        await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+        await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
         project.write("write.md", "bad\n")
-        await agent.finish({"write.md": "write.md"}, session_id=begun["session_id"])
+        await agent.finish({"write.md": "write.md"}, session_id=first_step["session_id"])
     with project.dashboard() as dash:
-        of_write = f"api/sessions/{begun['session_id']}/preview?step=write&path="
-        judged = dash.get(f"{of_write}write.md")
-        assert (judged["text"], judged["changed"]) == ("bad\n", False)
+        of_write = f"api/sessions/{first_step['session_id']}/preview?step=write&path="
+        preview_before = dash.get(f"{of_write}write.md")
+        assert (preview_before["text"], preview_before["changed"]) == ("bad\n", False)
         project.write("write.md", "better\n")
-        edited = dash.get(f"{of_write}write.md")
-        assert (edited["text"], edited["changed"]) == ("better\n", True)
+        preview_after = dash.get(f"{of_write}write.md")
+        assert (preview_after["text"], preview_after["changed"]) == ("better\n", True)
         assert dash.ask(f"{of_write}gather.md").status == 404

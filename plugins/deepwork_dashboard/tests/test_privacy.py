@@ -29,20 +29,20 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
             for socket in (bobs, alices):
                 await listen(socket, "inbox")  # a new page is told that its inbox was looked at
             agent = Agent(client)
-            begun = await agent.start("report", "main")
+            first_step = await agent.start("report", "main")
             project.write("gather.md")
-            await agent.finish({"gather.md": "gather.md"}, session_id=begun["session_id"])
+            await agent.finish({"gather.md": "gather.md"}, session_id=first_step["session_id"])
             project.write("write.md", "bad\n")
-            report = {"outputs": {"write.md": "write.md"}, "session_id": begun["session_id"]}
+            report = {"outputs": {"write.md": "write.md"}, "session_id": first_step["session_id"]}
             for _ in range(2):
                 await agent.call("finished_step", **report)
             await agent.refused("finished_step", **report)
-            thing = f"session:{begun['session_id']}"
+            thing = f"session:{first_step['session_id']}"
             await listen(alices, thing, "inbox")
             async with agent_of(dash, BOB) as client:
-                other = await Agent(client).start("plain", "main")
+                bobs_step = await Agent(client).start("plain", "main")
             heard = []
-            while f"session:{other['session_id']}" not in heard:
+            while f"session:{bobs_step['session_id']}" not in heard:
                 message = await listen(bobs)
                 heard += message["things"]
         assert thing not in heard
@@ -57,10 +57,10 @@ async def test_the_sessions_of_one_principal_are_in_nothing_that_another_sees(pr
         assert [row["id"] for row in dash.get("api/sessions?status=archived", token=ALICE)["items"]] == [archived]
         lists = ("api/sessions", "api/runs", "api/sessions?status=archived", "api/inbox", "api/overview", "api/events")
         paths = (*lists, "api/search?q=goal")
-        seen = "".join(dash.ask(path, token=BOB).text for path in paths)
-        assert [session_id for session_id in (begun["session_id"], archived) if session_id in seen] == []
+        texts = "".join(dash.ask(path, token=BOB).text for path in paths)
+        assert [session_id for session_id in (first_step["session_id"], archived) if session_id in texts] == []
         assert dash.get("api/overview", token=BOB)["counts"]["sessions"]["active"] == 1
-        own = f"api/sessions/{begun['session_id']}"
+        own = f"api/sessions/{first_step['session_id']}"
         for path in (own, f"{own}/history", f"{own}/preview?step=gather&path=gather.md"):
             assert (dash.ask(path, token=ALICE).status, dash.ask(path, token=BOB).status) == (200, 404), path
         [item] = dash.get("api/inbox", token=ALICE)["items"]
@@ -74,8 +74,8 @@ async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, li
     """Each is sent as a browser would send it for a foreign page, with the cookie of a user who is logged in."""
     hostile = '<script>fetch("/api/inbox/answer",{method:"POST"})</script>'
     async with project.agent("core") as agent:
-        begun = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
-        session_id = begun["begin_step"]["session_id"]
+        started = await agent.call("start_workflow", goal=hostile, job_name="report", workflow_name="main")
+        session_id = started["begin_step"]["session_id"]
         project.write("gather.md")
         await agent.finish({"gather.md": "gather.md"}, session_id=session_id, notes=hostile)
         project.write("write.md", "bad\n")
@@ -120,7 +120,7 @@ async def test_attacks_from_other_sites_and_by_markup_have_no_effect(project, li
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert (answer.json()["goal"], answer.json()["steps"][0]["notes"]) == (hostile, hostile)
         assert answer.json()["status"] == "active"
-        assert [one["id"] for one in dash.get("api/inbox")["items"]] == [item["id"]]
+        assert [row["id"] for row in dash.get("api/inbox")["items"]] == [item["id"]]
 
 
 async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrides_nothing(project, listen):
@@ -145,8 +145,8 @@ async def test_a_person_answers_on_the_page_and_a_program_with_the_token_overrid
             assert dash.ask("api/inbox/answer", "POST", body={**body, "state": "old"}, **action).status == 409
             async with dash.live() as socket:
                 await socket.recv()
-                done = dash.ask("api/inbox/answer", "POST", body=body, **action)
-                assert (done.status, "write" in done.json()["done"]) == (200, True), done.text
+                answer = dash.ask("api/inbox/answer", "POST", body=body, **action)
+                assert (answer.status, "write" in answer.json()["done"]) == (200, True), answer.text
                 await listen(socket, "inbox", f"session:{session_id}")
             assert dash.get("api/inbox")["items"] == []
             assert dash.ask("api/inbox/answer", "POST", body=body, **action).status == 404

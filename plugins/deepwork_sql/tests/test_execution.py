@@ -69,19 +69,19 @@ def crashing(project, monkeypatch):
 @pytest.mark.parametrize("ids_used", [0, 5])
 async def test_what_a_crash_at_the_commit_has_undone_is_made_again(project, crashing, cut, runs, ids_used):
     """Later transactions get the ids of those that a crash has undone, and commit, which says nothing of the latter."""
-    begun = []
+    starts = []
 
     def change(tx):
-        begun.append(tx.now)
-        tx.emit("acme", "paid", workflow_id=None, data={"n": len(begun)})
-        return len(begun)
+        starts.append(tx.now)
+        tx.emit("acme", "paid", workflow_id=None, data={"n": len(starts)})
+        return len(starts)
 
     async with open_context("acme", project.root) as context:
         database = await deepwork_sql.database(context)
         crashing.cut, crashing.ids_used = cut, ids_used
         assert await database.write(change) == runs
         assert [event.data for event in await database.feed(None)] == [{"n": runs}]
-    assert len(begun) == runs
+    assert len(starts) == runs
 
 
 @pytest.mark.slow

@@ -29,14 +29,14 @@ async def store(project):
 @pytest.fixture
 def looks(monkeypatch):
     """How often all files were looked at."""
-    real, done = os.listdir, []
+    real, places = os.listdir, []
 
     def listdir(place):
-        done.append(place)
+        places.append(place)
         return real(place)
 
     monkeypatch.setattr(os, "listdir", listdir)
-    return done
+    return places
 
 
 async def other(store):
