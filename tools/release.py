@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -140,9 +141,29 @@ def install(folder: Path, wheels: Path) -> Path:
 
 
 def write_parts(python: Path, file: Path, clone: Path) -> None:
-    """Write all that is installed, with versions and licences, as CycloneDX."""
+    """Write all that is installed, and what is copied into it, with versions and licences, as CycloneDX."""
     command = ["cyclonedx_py", "environment", "--output-reproducible", "--pyproject", "pyproject.toml"]
     run([sys.executable, "-m", *command, "--output-file", str(file), str(python)], cwd=clone)
+    parts = json.loads(file.read_text(encoding="utf-8"))
+    parts["components"] += copied_parts(clone)
+    file.write_text(json.dumps(parts, indent=2) + "\n", encoding="utf-8")
+
+
+def copied_parts(clone: Path) -> list[dict[str, object]]:
+    """Return the npm packages of which the plugins have copies, by the manifests beside these."""
+    manifests = sorted(clone.glob("plugins/*/src/*/static/vendor/manifest.json"))
+    packages = [item for file in manifests for item in json.loads(file.read_text(encoding="utf-8")).items()]
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"pkg:npm/{name}@{package['version']}",
+            "name": name,
+            "version": package["version"],
+            "licenses": [{"license": {"id": package["license"]}}],
+            "purl": f"pkg:npm/{name}@{package['version']}",
+        }
+        for name, package in packages
+    ]
 
 
 def keep_stored_state(clone: Path, python: Path, version: Version) -> None:
