@@ -212,6 +212,22 @@ def test_a_draft_outlives_the_server_and_malformed_ones_are_refused(project, rev
         assert dash.ask(path, **page).json()["draft"] is None
 
 
+def test_an_attempt_that_was_given_back_has_one_number_on_every_page(project):
+    """It does not count against the limit, and neither does one that waits for a person."""
+    run = ["sh", "-c", "grep -q ready plan.md || exit 126"]
+    linter = {"run": run, "verdict": "exit_code", "repeatable": False}
+    reviewed = stories.Reviewed(project.root, env=project.env, gate={"commands": {"linter": linter}})
+    with reviewed.agent() as agent, project.dashboard() as dash:
+        session = reviewed.begin(agent)
+        for plan in ("begun", "ready"):
+            reviewed.report(agent, session, {"plan.md": plan, "prices.csv": "1"})
+        piece = dash.get(f"api/sessions/{session}/steps/plan")
+        assert [(attempt["number"], attempt["given_back"]) for attempt in piece["attempts"]] == [(1, True), (2, True)]
+        [step] = [step for step in dash.get(f"api/sessions/{session}")["steps"] if step["id"] == "plan"]
+        assert [(review["attempt"], review["passed"]) for review in step["reviews"]] == [(1, None), (2, True)]
+        assert step["attempts"] == 0
+
+
 def test_of_two_people_the_first_decides_and_the_second_is_told(project, reviewed):
     with reviewed.agent() as agent, project.dashboard() as dash:
         (_, ann), (_, ben) = dash.log_in(), dash.log_in()

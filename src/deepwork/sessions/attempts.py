@@ -6,7 +6,7 @@ given back is one, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deepwork.models.history import (
@@ -17,10 +17,10 @@ from deepwork.models.history import (
     KeptFile,
     NoVerdict,
     PersonAsked,
-    Reopened,
     Verdict,
 )
 from deepwork.models.sessions import Session
+from deepwork.sessions.standing import numbered
 
 
 @dataclass
@@ -73,28 +73,16 @@ class Reported:
 def attempts_of(session: Session, step_id: str) -> list[Reported]:
     """Return all attempts at a step, also those before it was begun again, the first one first."""
     attempts: list[Reported] = []
-    is_new = True
-    for entry in _of_step(session, step_id):
+    for number, entry in numbered(session, step_id):
         detail = entry.detail
-        if isinstance(detail, Attempt):
-            last = attempts[-1] if attempts else None
-            if last is None or is_new or detail.work is None or detail.work != last.attempt.work:
-                attempts.append(Reported(len(attempts) + 1, entry.at, detail))
-            else:  # what the reviewers say of the same files now is what counts
-                last.given_back, last.verdicts, last.failures = False, [], []
-            is_new = False
-        elif isinstance(detail, Reopened):
-            is_new = True
+        if isinstance(detail, Attempt) and number > len(attempts):
+            attempts.append(Reported(number, entry.at, detail))
+        elif isinstance(detail, Attempt):  # what the reviewers say of the same files now is what counts
+            last = attempts[-1]
+            last.given_back, last.verdicts, last.failures = False, [], []
         elif attempts:
             _add(attempts[-1], detail, entry.at)
     return attempts
-
-
-def _of_step(session: Session, step_id: str) -> Iterator[HistoryEntry]:
-    """Yield the entries of a step, and each that a step was begun again by, for what follows is new work."""
-    for entry in session.history:
-        if entry.step_id == step_id or entry.kind == EventKind.REOPENED:
-            yield entry
 
 
 def _add(reported: Reported, detail: object, at: str) -> None:

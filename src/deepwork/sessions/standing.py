@@ -26,6 +26,7 @@ from deepwork.models.history import (
     OverrideAsked,
     Paused,
     PersonAsked,
+    Reopened,
     SelfReview,
     StepBegun,
     StepCompleted,
@@ -326,6 +327,21 @@ def is_unreported(session: Session, step_id: str) -> bool:
     """True if a step was completed with its group, and never reported."""
     completion = next((entry.detail for entry in last_report(session, step_id)), None)
     return isinstance(completion, StepCompleted) and not completion.reported
+
+
+def numbered(session: Session, step_id: str) -> Iterator[tuple[int, HistoryEntry]]:
+    """Yield the entries of a step, each with the number of the attempt that it is about; 0 before the first one."""
+    number, last = 0, None
+    for entry in session.history:
+        detail = entry.detail
+        if isinstance(detail, Reopened):  # what follows is new work, whichever step was begun again
+            last = None
+        if entry.step_id != step_id:
+            continue
+        if isinstance(detail, Attempt):
+            number += last is None or detail.work is None or detail.work != last.work
+            last = detail
+        yield number, entry
 
 
 def agent_of(session: Session, step_id: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from deepwork.api import Session, history
 from deepwork.models.history import HistoryEntry
 from deepwork.models.sessions import StepProgress
+from deepwork.sessions.standing import numbered
 from deepwork_dashboard.answers import Mapped, iso_text
 
 
@@ -55,22 +56,18 @@ def override_of(entries: list[HistoryEntry], progress: StepProgress | None) -> M
     return {"at": None, "reason": reason, "by": "agent", "who": None} if reason else None
 
 
-def reviews_of(entries: list[HistoryEntry], declared: Any) -> list[Mapped]:
+def reviews_of(session: Session, step_id: str, declared: Any) -> list[Mapped]:
     """Return every verdict, and every review without one, with the number of its attempt."""
     questions = {
         name: question
         for review in (declared.reviews if declared else ())
         for name, question in review.quality_criteria.items()
     }
-    reviews: list[Mapped] = []
-    attempt = 0
-    for entry in entries:
-        match entry.detail:
-            case history.Attempt(number=number):
-                attempt = number or attempt + 1
-            case history.Verdict() | history.NoVerdict() as conclusion:
-                reviews.append({"at": iso_text(entry.at), "attempt": attempt or None, **_review(conclusion, questions)})
-    return reviews
+    return [
+        {"at": iso_text(entry.at), "attempt": attempt or None, **_review(entry.detail, questions)}
+        for attempt, entry in numbered(session, step_id)
+        if isinstance(entry.detail, history.Verdict | history.NoVerdict)
+    ]
 
 
 def _review(conclusion: history.Verdict | history.NoVerdict, questions: dict[str, str]) -> Mapped:

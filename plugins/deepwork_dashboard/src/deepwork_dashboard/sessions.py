@@ -207,7 +207,7 @@ def _step(session: Session, step_id: str, number: int, entry: list[str], max_att
     progress = session.step_progress.get(step_id)
     declared = session.definition.steps.get(step_id) if session.definition else None
     entries = [item for item in session.history if item.step_id == step_id]
-    reviews = reviews_of(entries, declared)
+    reviews = reviews_of(session, step_id, declared)
     spent = Spent()
     spent.add_all(entries)
     begun = progress.begun if progress else None

@@ -265,7 +265,7 @@ function stepDetail(session, step) {
         ${step.started_at ? html`<span class="quiet">began ${time(step.started_at, {focusable: true})}</span>` : nothing}
         ${step.agent ? html`<span class="quiet">by ${step.agent}</span>` : nothing}
         ${stepLength(step) ? html`<span class="quiet">${step.completed_at ? 'took' : 'for'} ${stepLength(step)}</span>` : nothing}
-        ${step.attempts ? html`<span class="quiet">${step.max_attempts ? `attempt ${step.attempts} of ${step.max_attempts}` : countOf(step.attempts, 'attempt')}</span>` : nothing}
+        ${step.attempts ? html`<span class="quiet">${step.max_attempts ? `${step.attempts} of ${countOf(step.max_attempts, 'attempt')} used` : countOf(step.attempts, 'attempt')}</span>` : nothing}
         ${step.spent?.verdicts ? html`<span class="quiet">${money(step.spent.cost_usd)}, ${short(step.spent.input_tokens + step.spent.output_tokens)} tokens</span>` : nothing}
       </p>
     </header>
