@@ -114,6 +114,19 @@ def test_a_quality_gate_is_told_of_as_it_is_configured(run, config, level, text,
     assert [item for item in findings if item["text"].startswith(text) and item["cure"] == cure] == findings
 
 
+def test_a_project_that_leaves_out_what_tries_its_gates_is_warned_of(run, project, findings):
+    """Its user has not switched that off: a repository may have brought the line."""
+    gate = "quality_gate: {runners: [{runner: [ok]}], commands: {ok: {run: ['true'], verdict: exit_code}}}\n"
+    project.write(".deepwork/config.yml", gate + "plugins: {block: [proofs]}\n")
+    run("trust", "--yes")
+    [finding] = [found for found in findings()[1]["warning"] if found["check"] == "quality gate"]
+    assert "quality_gate.prove is warn, and no plugin tries gates on broken work; left out: " in finding["text"]
+    assert "'proofs'" in finding["text"]
+    assert "plugins.block" in finding["cure"]
+    project.write(".deepwork/config.yml", gate)
+    assert not any(found["check"] == "quality gate" for found in findings()[1].get("warning", []))
+
+
 def test_a_setting_of_a_plugin_that_waits_for_trust_is_told_at_the_first_run(project, install, findings):
     """What waits is known only once every plugin has been asked for what it offers."""
     install("trusting")

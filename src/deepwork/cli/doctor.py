@@ -182,8 +182,12 @@ def _plugin(status: PluginStatus, offers: Offers) -> Iterator[Finding]:
 
 
 def _gate(project: Project, offers: Offers) -> Iterator[Finding]:
-    """Yield what keeps a strict gate from getting verdicts under this configuration."""
+    """Yield what keeps a strict gate from getting verdicts, or any gate from being tried, under this configuration."""
     section = project.config.quality_gate
+    if section.enabled and section.commands and section.prove == "warn" and not project.provers.items:
+        text = f"quality_gate.prove is warn, and no plugin tries gates on broken work{project.plugins.left_out_text}"
+        cure = "load it again (plugins.block), or set quality_gate.prove: off in your own config.yml"
+        yield Finding(Level.WARNING, f"{text}: a gate that cannot fail is not noticed", cure)
     if not section.enabled and not section.strict:
         yield Finding(
             Level.INFO, "it is off: steps are completed without their reviews", "set quality_gate.enabled: true"
