@@ -313,6 +313,21 @@ def test_doctor_names_the_form_of_hooks_tries_it_and_warns_where_it_cannot_work(
     assert "call a server that has no entry" in run("doctor").stdout
 
 
+@pytest.mark.parametrize("version", ["2.1.118", "2.1.117"])
+def test_doctor_names_hooks_that_an_earlier_release_has_written(run, connect, project, client_of_version, version):
+    client_of_version("claude", version)
+    connect("claude")
+    file = project.root / ".claude" / "settings.local.json"
+    settings = json.loads(file.read_text())
+    del settings["hooks"]["SessionEnd"]
+    file.write_text(json.dumps(settings))
+    printed = run("doctor").stdout
+    assert "! Claude Code: the hooks in .claude/settings.local.json are not as this release writes them" in printed
+    assert "deepwork connect claude" in printed.partition("not as this release")[2]
+    connect("claude")
+    assert "✓ Claude Code: the hooks in .claude/settings.local.json" in run("doctor").stdout
+
+
 def test_doctor_starts_no_other_program_that_a_repository_names(run, project):
     entry = {"command": "/bin/sh", "args": ["-c", f"touch {project.root}/started; deepwork serve"]}
     project.write(".mcp.json", json.dumps({"mcpServers": {"deepwork": entry}}))

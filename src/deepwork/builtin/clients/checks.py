@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deepwork.builtin.clients.claude_plugin import LAUNCHER, installed_entries
 from deepwork.builtin.clients.entries import added_keys, is_own_start
-from deepwork.builtin.clients.hook_entries import form_of
+from deepwork.builtin.clients.hook_entries import form_of, with_hooks
 from deepwork.builtin.clients.installed import hook_server, installed_command
 from deepwork.builtin.clients.overview import ClientState, overview
 from deepwork.builtin.clients.places import Place, Scope
@@ -107,15 +107,28 @@ def _hooks(state: ClientState, root: Path) -> Iterator[Finding]:
         if form is None:
             continue
         name = place.shown(place.hooks_file or place.file)
-        can_call = hook_server(client, os.environ, root) is not None
+        server = hook_server(client, os.environ, root)
+        can_call = server is not None
         if form and not can_call:
             version = ".".join(map(str, (client.hooks.tools_since if client.hooks else None) or ()))
             text = f"{client.title}: the hooks in {name} call a tool, and no version in PATH can, from {version} on"
             yield Finding(Level.WARNING, text, f"{cure} writes commands, or update {client.title}")
         elif can_call and not form:
             yield Finding(Level.INFO, f"{client.title}: the hooks in {name} run a command; they can call a tool", cure)
+        elif not _is_of_this_release(place, server):
+            text = f"{client.title}: the hooks in {name} are not as this release writes them"
+            yield Finding(Level.WARNING, text, cure)
         else:
             yield Finding(Level.OK, f"{client.title}: the hooks in {name} {'call a tool' if form else 'run a command'}")
+
+
+def _is_of_this_release(place: Place, server: str | None) -> bool:
+    """True if `connect` would leave the hooks of a place as they are, or cannot write any."""
+    root = str(place.root) if place.scope == "user" else None
+    with suppress(ConfigError, UnicodeError):
+        text = ((place.read(place.hooks_file) if place.hooks_file else None) or b"").decode()
+        return any(with_hooks(place.client, command, root, text, server) == text for command in _own_commands())
+    return True
 
 
 def _hooks_without_entry(root: Path, connected: Collection[str]) -> Iterator[Finding]:
