@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sample_project import Project
 from servers import Server, answer_text
+from stores import Files, Store
 
 from deepwork.testing import review, step
 
@@ -19,8 +21,8 @@ LONG = "Do it with care.\n" * 800
 class Stage:
     """A project with jobs for all situations, the server under test, and an undisturbed one."""
 
-    def __init__(self, root: Path, env: dict[str, str]) -> None:
-        self.project = Project(root)
+    def __init__(self, root: Path, store: Store, env: Mapping[str, str]) -> None:
+        self.project = Project(root, store)
         self.project.write_job(
             "demo",
             [step("a"), step("b"), step("m"), step("g", reviews=[review()])],
@@ -31,8 +33,8 @@ class Stage:
             self.project.write(f".deepwork/jobs/long/steps/{name}.md", LONG + name)
         for name in "abgm":
             self.project.write(f"{name}.md")
-        self.server = Server(root, env=env)
-        self.other = Server(root)
+        self.server = Server(root, env={**store.env, **env})
+        self.other = Server(root, env=store.env)
 
     def started(self, workflow: str = "main", *, job: str = "demo", server: Server | None = None) -> str:
         """Start a workflow and give its session_id."""
@@ -46,15 +48,24 @@ class Stage:
 
     def clear(self) -> None:
         """End all sessions and remove what they have left."""
-        for file in self.project.state.glob("session_*.json"):
-            if b'"status": "active"' in file.read_bytes():
-                self.server.call("abort_workflow", explanation="next", session_id=file.stem.removeprefix("session_"))
+        store = self.project.store
+        for _, document, _ in store.documents(self.project.state):
+            session = json.loads(document)
+            if session["status"] == "active":
+                self.server.call("abort_workflow", explanation="next", session_id=session["session_id"])
+        store.forget(self.project.state)
         for file in self.project.state.glob("*_*"):
             file.unlink()
 
     def close(self) -> None:
         self.server.close()
         self.other.close()
+
+    @property
+    def scenes(self) -> Sequence[Scene]:
+        """The calls that write something to the store of this project."""
+        is_files = isinstance(self.project.store, Files)
+        return [scene for scene in SCENES if is_files or scene is not FIRST_START]
 
 
 @dataclass(frozen=True)

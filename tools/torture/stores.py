@@ -7,7 +7,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,15 @@ class Files:
         """Read all sessions."""
         return [(file.name, file.read_bytes(), None) for file in state.glob("session_*.json")]
 
+    def contents(self) -> dict[str, Any]:
+        """Return what is stored elsewhere than in the state folder."""
+        return {}
+
+    def forget(self, state: Path) -> None:
+        """Delete all sessions."""
+        for file in state.glob("session_*.json"):
+            file.unlink()
+
 
 @dataclass(frozen=True)
 class Database:
@@ -57,14 +66,33 @@ class Database:
         """Read all sessions."""
         return self.rows("SELECT session_id, document, revision FROM deepwork_sessions")
 
+    def contents(self) -> dict[str, Any]:
+        """Return every session, and how many events there are."""
+        events = self.rows("SELECT count(*) FROM deepwork_events")
+        return {name: (document, revision) for name, document, revision in self.documents(Path())} | {"events": events}
+
+    def forget(self, _state: Path) -> None:
+        """Delete all sessions; their events stay."""
+        self.run_sql("DELETE FROM deepwork_sessions")
+
     def rows(self, query: str) -> list[Any]:
         """Run a query past the library."""
+        with self.connection() as connection:
+            return [*connection.execute(query).fetchall()]
+
+    def run_sql(self, *statements: str) -> None:
+        """Run statements past the library, each by itself."""
+        with self.connection() as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def connection(self) -> AbstractContextManager[Any]:
+        """Connect past the library; what is done is not part of a transaction."""
         if self.url.startswith("sqlite"):
-            return sqlite3.connect(self.url.removeprefix("sqlite:///")).execute(query).fetchall()
+            return closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), timeout=60, isolation_level=None))
         import psycopg
 
-        with psycopg.connect(self.url) as connection:
-            return connection.execute(query).fetchall()
+        return psycopg.connect(self.url, autocommit=True)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run an async function with the database as plugins open it."""

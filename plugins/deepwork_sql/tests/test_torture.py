@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
         ("contention", "--servers", "2", "--changes", "100", "--seconds", "90"),
         ("duplicates", "--count", "30"),
         ("amnesia", "--count", "2"),
+        ("faults", "--quick"),
     ],
     ids=" ".join,
 )
