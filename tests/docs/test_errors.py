@@ -38,6 +38,7 @@ from deepwork.loading.discovery import Candidate, installed
 from deepwork.loading.manager import PluginManager
 from deepwork.paths.user_folders import user_config_file
 from deepwork.ports.inbox import Answer
+from deepwork.ports.records import Serving
 from deepwork.server.frames import refusal_of
 from deepwork.testing import Agent, Refused, review, step
 from deepwork.testing.fakes import answered
@@ -144,8 +145,9 @@ async def _(project):
 
 @provokes("address in use")
 async def _(project):
+    serving = Serving(server=project.server(), apps=list, refusal=refusal_of)
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ConfigError) as error:
-        run_http(project.server(), "http", ListenOptions(port=listener.getsockname()[1]), refusal=refusal_of)
+        run_http(serving, "http", ListenOptions(port=listener.getsockname()[1]))
     return str(error.value)
 
 

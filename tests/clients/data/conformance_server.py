@@ -35,6 +35,7 @@ from mcp_types import (
 from deepwork.builtin.http.app import run_http
 from deepwork.builtin.http.listen import ListenOptions
 from deepwork.cli.logs import set_up_logging
+from deepwork.ports.records import Serving
 from deepwork.server import create_server
 from deepwork.server.frames import refusal_of
 
@@ -352,4 +353,4 @@ def complete(ref, argument, context):
 
 if __name__ == "__main__":
     set_up_logging("info", None)
-    run_http(server, "http", ListenOptions(port=0), refusal=refusal_of)
+    run_http(Serving(server=server, apps=list, refusal=refusal_of), "http", ListenOptions(port=0))

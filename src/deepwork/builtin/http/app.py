@@ -8,17 +8,16 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from ipaddress import ip_address
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import anyio
 import fastmcp
 import uvicorn
-from fastmcp import FastMCP
 from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -41,41 +40,46 @@ from deepwork.builtin.http.sessions import TransportSessions
 from deepwork.builtin.http.shares import Shares
 from deepwork.errors import ConfigError
 from deepwork.foreign import session_managers, session_owners
-from deepwork.ports.records import PageAddress, ServedApp
+from deepwork.ports.records import PageAddress, Serving
 from deepwork.programs.pending_calls import PendingCalls
 from deepwork.programs.process_end import end_process_soon
 
 log = logging.getLogger("deepwork.server")
 
 
+class OwnApp(NamedTuple):
+    """What is served beside the plugins' applications.
+
+    Attributes:
+        app: The application; it gets the lifespan.
+        path: Where clients find it.
+        message_path: Where it takes messages of MCP; None if it takes none.
+        body_check: Makes what answers bodies that are not messages; None if no messages are taken.
+    """
+
+    app: Starlette
+    path: str
+    message_path: str | None = None
+    body_check: Callable[[ASGIApp], ASGIApp] | None = None
+
+
 class HttpApplication:
     """The ASGI application: `Guard`, then `Shares`, then `RequestLimits`, then `BodyCheck`, then what is served.
 
     Args:
-        app: What is served beside the plugins' applications; it gets the lifespan.
-        path: Where clients find it.
-        message_path: Where it takes messages of MCP; None if it takes none.
+        own: What is served beside the plugins' applications.
         options: Who may call.
         apps: The applications of plugins.
-        body_check: Makes what answers bodies that are not messages; None if no messages are taken.
     """
 
-    def __init__(
-        self,
-        app: Starlette,
-        path: str,
-        message_path: str | None,
-        options: ListenOptions,
-        apps: PluginApps,
-        body_check: Callable[[ASGIApp], ASGIApp] | None = None,
-    ) -> None:
-        self.path = path
+    def __init__(self, own: OwnApp, options: ListenOptions, apps: PluginApps) -> None:
+        self.path = own.path
         self.pages = apps.pages
-        self._app = app
+        self._app = own.app
         self._apps = apps
-        self._message_path = message_path
+        self._message_path = own.message_path
         sessions = TransportSessions(self._count, self._session_owners)
-        served: ASGIApp = body_check(sessions) if body_check else self._count
+        served: ASGIApp = own.body_check(sessions) if own.body_check else self._count
         self._guarded: ASGIApp = Guard(Shares(RequestLimits(served)), options.allowed_hosts, options.tokens, apps.pages)
         self._calls = PendingCalls()
         self._is_ending = False
@@ -180,33 +184,24 @@ class _WebServer(uvicorn.Server):
 
 
 def run_http(
-    server: FastMCP[Any],
-    transport: Literal["http", "sse"],
-    options: ListenOptions,
-    apps: Iterable[ServedApp] = (),
-    *,
-    refusal: Callable[[bytes], str | None],
-    stateless: bool = False,
+    serving: Serving, transport: Literal["http", "sse"], options: ListenOptions, *, stateless: bool = False
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        server: What is served over MCP.
+        serving: What is served.
         transport: How clients of MCP connect.
         options: Where to listen, and who may call.
-        apps: What plugins serve beside it.
-        refusal: Answers messages that are not of JSON-RPC.
         stateless: Whether nothing is kept between requests.
 
     Raises:
         ConfigError: The address does not exist, is in use, or may not be used.
     """
-    app = server.http_app(transport=transport, stateless_http=stateless, host_origin_protection=False)
+    app = serving.server.http_app(transport=transport, stateless_http=stateless, host_origin_protection=False)
     path: str = app.state.path
     message_path = path if transport == "http" else fastmcp.settings.message_path
-    plugin_apps = PluginApps(apps, options.tokens)
-    body_check = partial(BodyCheck, path=message_path, refusal=refusal)
-    _run(HttpApplication(app, path, message_path, options, plugin_apps, body_check), options)
+    own = OwnApp(app, path, message_path, partial(BodyCheck, path=message_path, refusal=serving.refusal))
+    _run(HttpApplication(own, options, PluginApps(serving.apps(), options.tokens)), options)
 
 
 def run_apps(
@@ -226,9 +221,8 @@ def run_apps(
     Raises:
         ConfigError: The address does not exist, is in use, or may not be used.
     """
-    path = next(iter(apps.paths()), PREFIX)
-    application = HttpApplication(Starlette(lifespan=lifespan), path, None, options, apps)
-    _run(application, options, listening)
+    own = OwnApp(Starlette(lifespan=lifespan), next(iter(apps.paths()), PREFIX))
+    _run(HttpApplication(own, options, apps), options, listening)
 
 
 def _run(

@@ -35,7 +35,9 @@ class ListenOptions:
     or_free_port: bool = False
 
 
-def listen_options(host: str, port: int, allowed_hosts: Iterable[str], token_file: Path | None) -> ListenOptions:
+def listen_options(
+    host: str, port: int, allowed_hosts: Iterable[str], token_file: Path | None, *, or_free_port: bool = False
+) -> ListenOptions:
     """Check where to listen and who may call, and read the token file.
 
     Raises:
@@ -56,4 +58,4 @@ def listen_options(host: str, port: int, allowed_hosts: Iterable[str], token_fil
             hint="Write lines NAME TOKEN into a file of mode 600, and name the host as clients address it.",
         )
     tokens = read_tokens(token_file) if token_file else None
-    return ListenOptions(host=host, port=port, allowed_hosts=allowed_hosts, tokens=tokens)
+    return ListenOptions(host=host, port=port, allowed_hosts=allowed_hosts, tokens=tokens, or_free_port=or_free_port)

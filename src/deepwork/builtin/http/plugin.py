@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, Literal
 
 from deepwork import hookimpl
 from deepwork.builtin.http.options import NEEDLESS, OPTIONS, STATELESS
 from deepwork.foreign import demand
-from deepwork.ports.records import Serving, TransportSpec
+from deepwork.ports.records import PageAddress, ServedApp, Serving, TransportSpec
 
 
 @hookimpl
@@ -36,20 +37,24 @@ def _open(transport: Literal["http", "sse"], values: Mapping[str, Any]) -> Calla
         demand(transport)
         from deepwork.builtin.http.app import run_http
 
-        run_http(
-            serving.server,
-            transport,
-            listen,
-            serving.apps(),
-            refusal=serving.refusal,
-            stateless=bool(values.get("stateless")),
-        )
+        run_http(serving, transport, listen, stateless=bool(values.get("stateless")))
 
     return serve
 
 
-def _serve_apps(*arguments: Any, **options: Any) -> None:
-    from deepwork.builtin.http.apps import serve_apps
-
+def _serve_apps(
+    apps: Sequence[ServedApp],
+    lifespan: Callable[[Any], AbstractAsyncContextManager[Any]],
+    *,
+    alone: str | None,
+    listening: Callable[[PageAddress], None] | None,
+    **where: Any,
+) -> None:
+    """Serve applications as `deepwork.server.apps.serve_apps` says; `where` is what `listen_options` takes."""
     demand("http")
-    serve_apps(*arguments, **options)
+    from deepwork.builtin.http.app import run_apps
+    from deepwork.builtin.http.listen import listen_options
+    from deepwork.builtin.http.plugins import PluginApps
+
+    options = listen_options(**where)
+    run_apps(PluginApps(apps, options.tokens, alone=alone), options, lifespan, listening)
