@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import click
@@ -95,15 +95,8 @@ def connect(
     elif remove:
         _disconnect(place_of(CLIENTS[name], project, scope), dry_run=dry_run)
     else:
-        connect_client(
-            place_of(CLIENTS[name], project, scope),
-            hooks=hooks,
-            keep=keep,
-            replace=replace,
-            dry_run=dry_run,
-            transient=transient,
-            no_verify=no_verify,
-        )
+        options = ConnectOptions(hooks, keep, replace, dry_run, transient, no_verify)
+        connect_client(place_of(CLIENTS[name], project, scope), options)
 
 
 def _write_plugin(name: str, folder: Path) -> None:
@@ -115,52 +108,54 @@ def _write_plugin(name: str, folder: Path) -> None:
     say(f"Now run: claude plugin marketplace add {folder} && claude plugin install {NAME}@{NAME}", err=True)
 
 
-def connect_client(
-    place: Place,
-    *,
-    hooks: bool | None = None,
-    keep: Collection[str] = (),
-    replace: bool = False,
-    dry_run: bool = False,
-    transient: bool = False,
-    no_verify: bool = False,
-) -> None:
-    """Connect one client, and say what was done.
+class ConnectOptions(NamedTuple):
+    """How a client is connected.
 
-    Args:
-        place: Where the client is to find us.
+    Attributes:
         hooks: Whether its hooks are written, too; None: if it has any.
         keep: Keys of an entry in a project's file that are kept.
         replace: Whether an entry that `connect` has not written is replaced without asking.
         dry_run: Only show what would change.
         transient: Whether the client starts deepwork by `uvx` each time.
         no_verify: Do not start the server.
+    """
+
+    hooks: bool | None = None
+    keep: Collection[str] = ()
+    replace: bool = False
+    dry_run: bool = False
+    transient: bool = False
+    no_verify: bool = False
+
+
+def connect_client(place: Place, options: ConnectOptions) -> None:
+    """Connect one client, and say what was done.
 
     Raises:
         ConfigError: A file cannot be changed, the user keeps the entry that stands there, or the server does not
             start.
     """
     client = place.client
-    if hooks and not client.hooks:
+    if options.hooks and not client.hooks:
         raise ConfigError(f"{client.title} has no hooks that deepwork knows", hint="Leave out --hooks.")
-    command = installed_command(place.environment, transient=transient)
-    has_hooks = client.hooks is not None and hooks is not False
-    changes = planned(place, command, hooks=has_hooks, keep=keep)
+    command = installed_command(place.environment, transient=options.transient)
+    has_hooks = client.hooks is not None and options.hooks is not False
+    changes = planned(place, command, hooks=has_hooks, keep=options.keep)
     for change in changes:
         if change.entry:
-            _check_kept(change.entry, keep)
+            _check_kept(change.entry, options.keep)
             _show_dropped(change.entry)
             if change.entry.needs_consent:
-                _consent(change, change.entry, place, replace=replace, dry_run=dry_run)
+                _consent(change, change.entry, place, is_agreed=options.replace or options.dry_run)
     consented = any(change.entry and change.entry.needs_consent for change in changes)
     for change in changes:
-        if dry_run and change.changes:
+        if options.dry_run and change.changes:
             say_text(_difference(change))
         else:
-            _connect_file(change, place, keep=keep, consented=consented)
-    if dry_run:
+            _connect_file(change, place, keep=options.keep, consented=consented)
+    if options.dry_run:
         return
-    if not no_verify:
+    if not options.no_verify:
         _verify(place)
     for change in changes:
         if _is_tracked(change, place):
@@ -225,8 +220,8 @@ def _show_dropped(entry: EntryChange) -> None:
         say(f"Not kept of the entry: {key} = {_json(value)}; `--keep {key}` keeps it.", err=True)
 
 
-def _consent(change: FileChange, entry: EntryChange, place: Place, *, replace: bool, dry_run: bool) -> None:
-    """Show an entry that is not ours to replace, and ask for it.
+def _consent(change: FileChange, entry: EntryChange, place: Place, *, is_agreed: bool) -> None:
+    """Show an entry that is not ours to replace, and ask for it unless its user has agreed.
 
     Raises:
         ConfigError: It stays.
@@ -236,9 +231,7 @@ def _consent(change: FileChange, entry: EntryChange, place: Place, *, replace: b
     say_text(_json(entry.old, indent=2), "    ", err=True)
     say("It would become:", err=True)
     say_text(_json(entry.new, indent=2), "    ", err=True)
-    if replace or dry_run:
-        return
-    if sys.stdin.isatty() and click.confirm("Replace it?", err=True):
+    if is_agreed or (sys.stdin.isatty() and click.confirm("Replace it?", err=True)):
         return
     command = f"deepwork connect {place.client.name}" + (
         " --scope user" if place.scope != default_scope(place.client) else ""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from deepwork.builtin.clients.connect import connect_client, place_of
+from deepwork.builtin.clients.connect import ConnectOptions, connect_client, place_of
 from deepwork.builtin.clients.keeping import keep_or_tell
 from deepwork.builtin.clients.overview import overview
-from deepwork.builtin.clients.places import Place
 from deepwork.builtin.clients.table import CLIENTS, Client
 from deepwork.commands.terminal import say_error, say_text
 from deepwork.errors import ConfigError, DeepWorkError
@@ -48,26 +46,26 @@ def _open(values: Mapping[str, Any]) -> Callable[[InitialProject], int]:
     transient = values["transient"]
     if not transient:
         keep_or_tell(is_needed=client is not None)
-    connect = partial(connect_client, hooks=False if values["no_hooks"] else None, transient=transient)
+    options = ConnectOptions(hooks=False if values["no_hooks"] else None, transient=transient)
 
     def run(project: InitialProject) -> int:
         if client is None:
-            return _connect_those_here(project.root, project.prompt, connect)
-        connect(place_of(client, project.root))
+            return _connect_those_here(project.root, project.prompt, options)
+        connect_client(place_of(client, project.root), options)
         say_text(f"\nNext: ask your agent: {project.prompt}")
         return 0
 
     return run
 
 
-def _connect_those_here(root: Path, prompt: str, connect: Callable[[Place], None]) -> int:
+def _connect_those_here(root: Path, prompt: str, options: ConnectOptions) -> int:
     """Connect the clients of this machine that the user chooses; without a terminal none."""
     found = {state.client.name: state.client for state in overview(root, os.environ) if state.word == "found"}
     chosen = _chosen(found) if found and sys.stdin.isatty() else []
     failed = False
     for client in chosen:
         try:
-            connect(place_of(client, root))
+            connect_client(place_of(client, root), options)
         except DeepWorkError as error:
             say_error(error)
             failed = True
