@@ -43,7 +43,7 @@ Values = Mapping[str, Any]
 
 
 def claim(transaction: Transaction, worker: str) -> leases.Lease | None:
-    """Take an open item; None if there is none."""
+    """Take an open item; None if all are taken."""
     row = transaction.row(OPEN)
     if row is None:
         return None
@@ -170,7 +170,7 @@ def _replay(url: str, agents: int) -> None:
 
 
 def _transact(run: Callable[..., Any], statements: list[tuple[str, Values]], values: dict[str, Any]) -> bool:
-    """Run recorded statements in a transaction, with the values of this one; False if there is no open item."""
+    """Run recorded statements in a transaction, with the values of this one; False if all items are taken."""
     run(None, None)
     now = time.time_ns() // 1_000_000
     values |= {"now": now, "at": now, "until": now + LEASE}

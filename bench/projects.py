@@ -102,7 +102,7 @@ def _aged(original: Session, hours: int) -> Session:
     return original.model_copy(
         update={
             "session_id": uuid.uuid4().hex,
-            "standing": replace(original.standing, revision=1),  # that with which the store saves it
+            "standing": replace(original.standing, revision=1),  # as the store saves it
             "started_at": then,
             "updated_at": then,
             "completed_at": then if over else None,

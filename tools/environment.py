@@ -171,7 +171,7 @@ def sources() -> Iterator[Path]:
 
 
 def installed_receipt() -> object:
-    """Return what the last installation has noted; None if there is none."""
+    """Return what the last installation has noted, if it has."""
     try:
         return json.loads((environment() / RECEIPT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -150,7 +150,7 @@ def write_parts(python: Path, file: Path, clone: Path) -> None:
 
 
 def copied_parts(clone: Path) -> list[dict[str, object]]:
-    """Return the npm packages of which the plugins have copies, by the manifests beside these."""
+    """Return the npm packages that plugins hold copies of, by the manifests beside these."""
     manifests = sorted(clone.glob("plugins/*/src/*/static/vendor/manifest.json"))
     packages = [item for file in manifests for item in json.loads(file.read_text(encoding="utf-8")).items()]
     return [

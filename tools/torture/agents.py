@@ -171,7 +171,7 @@ def is_of(change: Change, call: Call) -> bool:
 
 
 def repeated(session: Session) -> Iterator[Change]:
-    """Yield the changes of which a history tells twice in a row, as if a call that was sent again had been another one.
+    """Yield the changes that a history tells twice in a row, as if a call sent again had been another one.
 
     A member of a group may be reported again, with other outputs, and then as it was at first: those are three changes.
     """

@@ -1,4 +1,4 @@
-"""The loop: whoever works and whatever stops them, the session decides what follows."""
+"""The loop: the session alone decides what follows when an agent stops."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ async def test_the_budget_ends_an_agent_after_the_request_that_passes_it(runs, p
     assert len(run.agents["one"].tasks) == 1
     [item] = await RunInbox(open_context("run", project.root)).items()
     assert item.kind == "run-budget"
-    # It counts for the session, whoever starts the run again.
+    # It counts for the session, not for the run.
     again = await runs.run({"one": [works(2)]}, run.session_id, budget_usd=0.9, waits=False)
     assert (again.code, again.agents["one"].tasks) == (5, [])
 

@@ -68,7 +68,7 @@ def crashing(project, monkeypatch):
 @pytest.mark.parametrize(("cut", "runs"), [("after", 1), ("before", 2)])
 @pytest.mark.parametrize("ids_used", [0, 5])
 async def test_what_a_crash_at_the_commit_has_undone_is_made_again(project, crashing, cut, runs, ids_used):
-    """Later transactions get the ids of those that a crash has undone, and commit, which says nothing of the latter."""
+    """Later transactions get the ids of undone ones, and commit, which says nothing of the latter."""
     starts = []
 
     def change(tx):

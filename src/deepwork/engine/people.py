@@ -202,7 +202,7 @@ def _asked_for(feedback: Sequence[str], unmet: Sequence[str], *, is_same: bool) 
 
 
 def _musts(comments: Sequence[Comment], told: Sequence[PersonComment]) -> Iterator[str]:
-    """Yield which comments that must be met still are as they were, besides those that are told now."""
+    """Yield which comments that must be met still are as they were, without the comments told now."""
     known = {comment.id for comment in told}
     left = [comment.id for comment in comments if comment.note.must and comment.state is CommentState.OPEN]
     left = [comment_id for comment_id in left if comment_id not in known]
@@ -237,7 +237,7 @@ def _told(comment: Comment, suggestion: str | None) -> PersonComment:
 
 
 def _suggestion(comment: Comment, number: int, content: ContentOf) -> str | None:
-    """Return the diff of a suggestion that applies to what is reported now; None if there is none."""
+    """Return the diff of a suggestion that applies to what is reported now, if any does."""
     text, place = comment.note.suggestion, comment.place
     if text is None or place is None or comment.state is not CommentState.OPEN or os.path.isabs(comment.file):
         return None

@@ -102,7 +102,7 @@ class JudgedFiles:
         return tuple(kept)
 
     def _name(self, file: str) -> str | None:
-        """Return the name of a judged file, however the reviewer names it; None if it is none of them."""
+        """Return the name of a judged file, however the reviewer names it; None for another file."""
         path = unquote(urlsplit(file).path) if file.startswith("file:") else file
         name = os.path.normpath(path)
         for folder in self.folders if os.path.isabs(name) else ():

@@ -76,7 +76,7 @@ class Drafts(ProjectFolder):
     kind = "drafts"
 
     def read(self, name: str) -> bytes | None:
-        """Return a draft; None if there is none that can be read."""
+        """Return a draft, if it can be read."""
         return _read(self, name, MAX_DRAFT)
 
     def write(self, name: str, content: bytes | None) -> None:

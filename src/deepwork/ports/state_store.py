@@ -44,7 +44,7 @@ class SessionCache:
         return session if cached_stamp == stamp else None
 
     def put(self, session_id: str, stamp: Hashable, session: Session) -> None:
-        """Keep an active session, and forget the oldest if there are too many; one that is over is hardly read again.
+        """Keep an active session, and forget the oldest if there are too many. Sessions that are over are hardly read.
 
         Args:
             session_id: Its id.

@@ -238,7 +238,7 @@ class StateManager:
         return await self.target(call, stack[-1].session_id, then)  # a call beside this one has changed the stack
 
     async def find(self, call: ToolCall, session_id: str) -> Session | None:
-        """Read one session among several; None if there is none, or a broken one, of which the next reply tells."""
+        """Read one session among several; None if it is missing or broken, which the next reply tells."""
         if not is_session_id(session_id):  # from `parents` of a session file that was edited
             return None
         try:

@@ -270,7 +270,7 @@ def last_review(session: Session, step_id: str) -> Detail | None:
 
 
 def review_words(session: Session, step_id: str) -> str:
-    """Return in words how the last review of a step has ended; nothing if there was none, or one runs."""
+    """Return in words how the last review of a step has ended; nothing before the first, or while one runs."""
     conclusions: list[Conclusion] = []
     for entry in recent_entries(session):
         if entry.step_id == step_id:

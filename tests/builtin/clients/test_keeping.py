@@ -19,7 +19,7 @@ BY_UVX = ["--from", PLACE, "deepwork", "serve", "--path"]
 
 @pytest.fixture
 def uvx(tmp_path, monkeypatch):
-    """A `uvx` and a `uv` that pretend, and this deepwork as one that `uvx` runs."""
+    """A `uvx` and a `uv` that pretend, and this deepwork as `uvx` runs it."""
     folder = tmp_path / "programs"
     folder.mkdir()
     (folder / "uvx").write_text(f'#!/bin/sh\nshift 3\nexec "{Path(sys.executable).parent}/deepwork" "$@"\n')

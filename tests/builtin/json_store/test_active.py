@@ -18,7 +18,7 @@ NEW = a_session("new", updated_at=at(50))
 
 @pytest.fixture
 async def store(project):
-    """A store that has looked at all files once, and whose clock is not one that counts in seconds."""
+    """A store that has looked at all files once, on a clock that counts finer than seconds."""
     async with JsonStore(Workspace(project.root)) as store:
         await store.save(NEW, expected=None)
         await store.save(a_session("first", updated_at=at(1)), expected=None)

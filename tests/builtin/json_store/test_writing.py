@@ -1,4 +1,4 @@
-"""The JSON of a session in its file, most of which is written once."""
+"""The JSON of a session in its file: its definition is written once."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Runs:
 
 
 def _now(run: Mapped, last_agent: str | None) -> Mapped:
-    """Show what a run does now; the last agent is named even if it has ended, and is None if there was none."""
+    """Show what a run does now; the last agent is named even if it has ended."""
     return {
         "state": run["state"] if last_agent or run["runner"] else None,
         "agent": run["agent"] or last_agent,

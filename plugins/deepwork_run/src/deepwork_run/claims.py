@@ -17,7 +17,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Claims:
-    """The claims of the agents of one session, whoever keeps them; problems are shown, and end nothing."""
+    """The claims of the agents of one session in all plugins; problems are shown, and end nothing."""
 
     def __init__(self, project: OpenedProject, session_id: str, display: Display) -> None:
         self._keepers = project.claims

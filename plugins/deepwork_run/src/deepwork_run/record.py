@@ -272,7 +272,7 @@ def remove_old_transcripts(workspace: Workspace) -> None:
 
 
 def _take(descriptor: int, kind: int) -> bool:
-    """Take a lock; False if another process has one that excludes it."""
+    """Take a lock; False if another process holds it."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:

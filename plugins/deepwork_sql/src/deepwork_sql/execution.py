@@ -224,7 +224,7 @@ def _is_committed(connection: Connection, sent: _Unacknowledged) -> bool:
     """Ask PostgreSQL what became of a transaction.
 
     One that a crash has undone leaves its id to a later transaction, whose status says nothing of it: its events would
-    be there, and without events nobody knows.
+    be there, and without events it cannot be known.
     """
     xid, clock, server = sent.begun
     with connection.begin():

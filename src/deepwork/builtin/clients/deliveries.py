@@ -68,7 +68,7 @@ class Deliveries:
         return "\n\n".join(shown for _, shown in chosen), tuple(text_id for text_id, _ in chosen)
 
     async def printed(self, text_ids: Collection[str]) -> None:
-        """Note that a command has printed texts: whoever answers the next call, they have arrived."""
+        """Note that a command has printed texts: with the next call to any server they have arrived."""
         await self._change(lambda known: replace(known, handed={**known.handed, **dict.fromkeys(text_ids, PRINTED)}))
 
     async def join(self, session_ids: Sequence[str]) -> None:

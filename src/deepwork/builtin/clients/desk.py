@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deepwork.models.standing import Head
     from deepwork.ports.call import ToolCall
 
-# A text that a command has printed is delivered with the next call, whoever answers that.
+# A text that a command has printed is delivered with the next call to any server.
 PRINTED = "printed"
 ACTIVE, ABORTED = "active", "aborted"
 MAX_HISTORIES = 200

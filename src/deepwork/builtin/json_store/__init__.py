@@ -122,7 +122,7 @@ class JsonStore(StateStore):
         return self._listed(Folder.names) or []
 
     def _listed(self, look: Callable[[Folder], T]) -> T | None:
-        """Look at what is in the folder; None if there is no folder."""
+        """Look at what is in the folder; None without a folder."""
         try:
             with self._state.open() as folder:
                 return look(folder)

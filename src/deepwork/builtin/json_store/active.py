@@ -51,7 +51,7 @@ class ActiveFiles:
             return None
 
     def _learn(self, folder: Folder, *, all_files: bool) -> None:
-        """Look at the files that may have changed: those that were saved, or all if anything else may have happened."""
+        """Look at the files that were saved, or at all if anything else may have happened."""
         changes = changes_since(folder, self._mark)
         self._mark = None  # until the look has come to its end
         changed = filter(is_id, changes.ids or ())

@@ -124,7 +124,7 @@ async def _newest(project: Project, job_name: str, step_id: str) -> Session:
 async def _proved(
     prover: GateProver, judged: AbstractAsyncContextManager[tuple[object, Sequence[Trial]]], mutants: int
 ) -> tuple[list[ProvedGate], list[str]]:
-    """Have the gates judge the work broken; return the names of those that refuse the honest work."""
+    """Have the gates judge the work broken; return the names of the gates that refuse the honest work."""
     async with judged as (_, trials):
         refused = [trial.reviewer for trial in trials if not trial.passed]
         proved: dict[tuple[str, str], ProvedGate] = {}

@@ -34,7 +34,7 @@ class Stream(Protocol):
         """Return what an object that it has printed tells."""
 
     def ended(self, code: int, said: str) -> Iterable[AgentEvent]:
-        """Return what its end tells; nobody has asked for it. `said` has the last that it has printed on stderr."""
+        """Return what an end tells that comes unasked. `said` has the last that it has printed on stderr."""
 
 
 class ProgramAgent(Agent):
