@@ -130,11 +130,11 @@ class Events:
 
         database = await self._dashboard.database()
         viewer = Viewer(database.machine, str(self._dashboard.context.project_root), principal)
-        wanted = EventFilter(filter_.source, filter_.event, filter_.about_id, viewer)
+        event_filter = EventFilter(filter_.source, filter_.event, filter_.about_id, viewer)
         items: list[Mapped] = []
         before, looked_at = place.feed, 0
         while len(items) <= limit and looked_at < MAX_LOOKED_AT:
-            events = await database.history(before, wanted, limit=_BATCH)
+            events = await database.history(before, event_filter, limit=_BATCH)
             names = await self._plans.agent_names({agent_id for event in events if (agent_id := _agent_of(event))})
             for event in events:
                 if event.source != CORE or self._dashboard.has_sessions_in_database:

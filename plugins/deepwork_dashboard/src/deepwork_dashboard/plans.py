@@ -62,8 +62,8 @@ class Plans(DatabaseViews):
 
     async def tasks(self, request: Request) -> Mapped:
         """List the tasks of a plan."""
-        wanted = (await self.views()).TaskFilter(**chosen(request.query_params, "status", "agent", "group"))
-        return await self.listed("tasks", _task, page_of(request), request.path_params["plan"], wanted)
+        filters = (await self.views()).TaskFilter(**chosen(request.query_params, "status", "agent", "group"))
+        return await self.listed("tasks", _task, page_of(request), request.path_params["plan"], filters)
 
     async def task(self, request: Request) -> Mapped:
         """Show a task, and why it waits."""
@@ -104,8 +104,8 @@ class Plans(DatabaseViews):
     async def messages(self, request: Request) -> Mapped:
         """List messages, the newest first."""
         names = ("agent", "plan", "thread", "status")
-        wanted = (await self.views()).MessageFilter(**chosen(request.query_params, *names))
-        return await self.listed("messages", _message, page_of(request), wanted)
+        filters = (await self.views()).MessageFilter(**chosen(request.query_params, *names))
+        return await self.listed("messages", _message, page_of(request), filters)
 
     async def agent_names(self, agent_ids: Collection[str]) -> Mapped:
         """Return the names of agents by their ids."""

@@ -38,10 +38,10 @@ class TrackedWork(DatabaseViews):
     async def tasks(self, request: Request) -> Mapped:
         """List the tasks of a tracked workflow, with their first files."""
         query = request.query_params
-        wanted = (await self.views()).TaskFilter(
+        filters = (await self.views()).TaskFilter(
             _number("phase", query.get("phase")), query.get("status"), query.get("agent")
         )
-        return await self.listed("work_tasks", _task, page_of(request), request.path_params["work"], wanted)
+        return await self.listed("work_tasks", _task, page_of(request), request.path_params["work"], filters)
 
     async def task(self, request: Request) -> Mapped:
         """Show a task with all its files."""

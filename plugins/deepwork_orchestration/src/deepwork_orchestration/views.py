@@ -222,11 +222,11 @@ def ended_by(transaction: Transaction, workflow_id: str, task_ids: Collection[st
     """
     from deepwork_sql import feed  # SQLAlchemy, which it imports, would otherwise be imported by every command
 
-    wanted = EventFilter("orchestration", "task:updated", workflow_id)
+    event_filter = EventFilter("orchestration", "task:updated", workflow_id)
     missing, agent_ids = set(task_ids), dict[str, str]()
     before: str | None = None
     for _ in range(MAX_LOOKED_AT // BATCH if missing else 0):
-        events = feed.read_back(transaction, before, BATCH, wanted)
+        events = feed.read_back(transaction, before, BATCH, event_filter)
         endings = [event.data for event in events if "agent_id" in event.data and event.data["id"] in missing]
         for ending in endings:
             agent_ids.setdefault(ending["id"], ending["agent_id"])

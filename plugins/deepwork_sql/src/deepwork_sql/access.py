@@ -129,11 +129,11 @@ class Database:
         """
         from deepwork_sql import feed
 
-        wanted = EventFilter(source=source, workflow_id=workflow_id)
-        return await self.read(lambda transaction: feed.read(transaction, after, limit, wanted))
+        event_filter = EventFilter(source=source, workflow_id=workflow_id)
+        return await self.read(lambda transaction: feed.read(transaction, after, limit, event_filter))
 
     async def history(
-        self, before: str | None = None, wanted: EventFilter = EVERY_EVENT, *, limit: int = 100
+        self, before: str | None = None, event_filter: EventFilter = EVERY_EVENT, *, limit: int = 100
     ) -> list[Event]:
         """Read the events before a cursor, the newest first; without a cursor from the very last.
 
@@ -144,7 +144,7 @@ class Database:
         """
         from deepwork_sql import feed
 
-        return await self.read(lambda transaction: feed.read_back(transaction, before, limit, wanted))
+        return await self.read(lambda transaction: feed.read_back(transaction, before, limit, event_filter))
 
     async def end_of_feed(self) -> str:
         """Return the cursor of now: after it come the events that no reader can have seen yet."""

@@ -33,9 +33,9 @@ _OLDEST_RUNNING = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text:
 _NEXT = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger) + _OFFSET
 
 
-def read(transaction: Transaction, after: str | None, limit: int, wanted: EventFilter) -> list[Event]:
+def read(transaction: Transaction, after: str | None, limit: int, event_filter: EventFilter) -> list[Event]:
     """Read the events that come after a cursor."""
-    query = _wanted(wanted).order_by(events.c.xid, events.c.seq)
+    query = _selected(event_filter).order_by(events.c.xid, events.c.seq)
     if after is not None:
         query = query.where(_order > _place(after))
     if transaction.dialect == "postgresql":
@@ -43,23 +43,23 @@ def read(transaction: Transaction, after: str | None, limit: int, wanted: EventF
     return _events(transaction, query.limit(limit))
 
 
-def read_back(transaction: Transaction, before: str | None, limit: int, wanted: EventFilter) -> list[Event]:
+def read_back(transaction: Transaction, before: str | None, limit: int, event_filter: EventFilter) -> list[Event]:
     """Read the events that come before a cursor, the newest first."""
-    query = _wanted(wanted).order_by(events.c.xid.desc(), events.c.seq.desc())
+    query = _selected(event_filter).order_by(events.c.xid.desc(), events.c.seq.desc())
     if before is not None:
         query = query.where(_order < _place(before))
     return _events(transaction, query.limit(limit))
 
 
-def _wanted(wanted: EventFilter) -> Select[Any]:
+def _selected(event_filter: EventFilter) -> Select[Any]:
     query: Select[Any] = select(events)
-    if wanted.source is not None:
-        query = query.where(events.c.source == wanted.source)
-    if wanted.event is not None:
-        query = query.where(events.c.event.startswith(wanted.event, autoescape=True))
-    if wanted.workflow_id is not None:
-        query = query.where(events.c.workflow_id == wanted.workflow_id)
-    return query if wanted.viewer is None else query.where(_may_be_seen(wanted.viewer))
+    if event_filter.source is not None:
+        query = query.where(events.c.source == event_filter.source)
+    if event_filter.event is not None:
+        query = query.where(events.c.event.startswith(event_filter.event, autoescape=True))
+    if event_filter.workflow_id is not None:
+        query = query.where(events.c.workflow_id == event_filter.workflow_id)
+    return query if event_filter.viewer is None else query.where(_may_be_seen(event_filter.viewer))
 
 
 def _place(cursor: str) -> ColumnElement[Any]:

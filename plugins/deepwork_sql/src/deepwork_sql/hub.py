@@ -30,17 +30,17 @@ class Follower:
         has_missed: Whether there are events that it has to read from the feed, as at its begin.
     """
 
-    def __init__(self, wanted: EventFilter) -> None:
+    def __init__(self, event_filter: EventFilter) -> None:
         self.has_missed = True
-        self._wanted = wanted
+        self._event_filter = event_filter
         self._events: deque[Event] = deque()
         self._changed = anyio.Event()
         self._failure: Exception | None = None
 
     def offer(self, event: Event) -> None:
         """Keep an event that the follower wants; if too many wait, only note that there are some."""
-        wanted = self._wanted
-        if wanted.source in (None, event.source) and wanted.workflow_id in (None, event.workflow_id):
+        event_filter = self._event_filter
+        if event_filter.source in (None, event.source) and event_filter.workflow_id in (None, event.workflow_id):
             if len(self._events) == MAX_WAITING:
                 self._events.clear()
                 self.has_missed = True
@@ -85,15 +85,15 @@ class Hub:
         self._reading: _Reading | None = None
         self._starting = anyio.Lock()
 
-    async def follow(self, after: str | None, wanted: EventFilter) -> AsyncGenerator[Event, None]:
+    async def follow(self, after: str | None, event_filter: EventFilter) -> AsyncGenerator[Event, None]:
         """Yield the events after a cursor for ever: first those of the feed, then new ones."""
-        follower = Follower(wanted)
+        follower = Follower(event_filter)
         reading = await self._join(follower)
         try:
             while True:
                 if follower.has_missed:
                     follower.has_missed = False
-                    async for event in self._read(after, wanted):
+                    async for event in self._read(after, event_filter):
                         yield event
                         after = event.id
                 events = await follower.take()
@@ -106,10 +106,12 @@ class Hub:
         finally:
             self._leave(reading, follower)
 
-    async def _read(self, after: str | None, wanted: EventFilter) -> AsyncIterator[Event]:
+    async def _read(self, after: str | None, event_filter: EventFilter) -> AsyncIterator[Event]:
         """Yield what the feed has after a cursor."""
         while True:
-            events = await self._database.feed(after, limit=PAGE, source=wanted.source, workflow_id=wanted.workflow_id)
+            events = await self._database.feed(
+                after, limit=PAGE, source=event_filter.source, workflow_id=event_filter.workflow_id
+            )
             for event in events:
                 yield event
                 after = event.id
