@@ -17,6 +17,7 @@ from scenes import FIRST_START, Scene, Stage
 from servers import tracebacks
 from stores import Files
 
+from deepwork.builtin.json_store.changes import CHANGES
 from deepwork.paths.folder import is_leftover
 from deepwork.testing import Refused, result_of
 
@@ -68,8 +69,8 @@ class Situation:
         return reply, str(reply.get("feedback")) if self.scene.answers else ""
 
     def contents(self) -> dict[str, Any]:
-        """Read everything that is stored, review and resume files included; not locks, nor what was cut off."""
-        own = {".gitignore", "filler"} if self.scene is FIRST_START else {"filler"}
+        """Read everything that is stored, review and resume files included; not locks, notes, nor what was cut off."""
+        own = {"filler", CHANGES, *([".gitignore"] if self.scene is FIRST_START else [])}
         files = {
             file.name: file.read_bytes()
             for file in self._stage.project.state.glob("*")
